@@ -20,7 +20,7 @@ from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
 from webcrawl.neardup.fingerprint import fingerprint
 from webcrawl.preferences.document import of_document
-from webcrawl.preferences.headers import of_headers
+from webcrawl.preferences.headers import FIELDS, of_headers
 from webcrawl.preferences.joining import NO_WORD, RobotsWord, earlier, joined
 from webcrawl.preferences.statement import DOCUMENT, HEADER, NONE, Preferences
 from webcrawl.revisit.change import Change
@@ -220,21 +220,37 @@ class Page(_Answer):
 
     def said(self, found: Found | None) -> Preferences:
         """What robots.txt and headers say of its use, and as much of the document as was read."""
+        if self._is_silent(found):  # nearly always
+            return NONE
         image = self.content_type.startswith("image/")
         header_ = of_headers(self.headers, self.url, self.robots_word.agent, image=image)
         document = of_document(found.meta_robots, found.said, found.base) if found is not None else NONE
-        if any(self.earlier):  # this answer has no body, and its headers need not say what they said before
+        if self.earlier != (0, 0):  # this answer has no body, and its headers need not say what they said before
             header_ = header_ if header_.statements else earlier(self.earlier[0], HEADER)
             document = earlier(self.earlier[1], DOCUMENT)
         return joined(self.robots_word, header_, document)
 
+    def _is_silent(self, found: Found | None) -> bool:
+        """Whether there is nowhere where anything could be said, without a look at what it is."""
+        word, exchange = self.robots_word, self.exchange
+        if word.statements or word.licenses or self.earlier != (0, 0):
+            return False
+        if found is not None and (found.meta_robots or found.said):
+            return False
+        if exchange is not None and exchange.headers is self.headers:
+            return FIELDS.isdisjoint(exchange.names)
+        return FIELDS.isdisjoint([name.lower() for name, _ in self.headers])
+
     @property
     def said_so_far(self) -> Preferences:
         """`preferences`, without reading the document for them."""
-        known = self.looked_up or {}
-        if self.found is None and "all_found" not in known and "preferences" not in known:
-            return self.said(None)
-        said: Preferences = self.preferences  # kept: archive and table both ask
+        known = self.looked_up
+        if known is not None and ("preferences" in known or "all_found" in known):
+            found: Preferences = self.preferences
+            return found
+        said = self.said(self.found)
+        if said and self.found is not None:
+            self.looked_up = {**(known or {}), "preferences": said}  # archive and table both ask
         return said
 
     def find_encoding(self) -> str:

@@ -319,6 +319,7 @@ class Exchange:
     withheld: Withheld | None = None  # there was a body, and it is not kept
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
+    _names: set[bytes] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def location(self) -> str | None:
@@ -332,6 +333,13 @@ class Exchange:
         if self._type is None:
             self._type = (self.header(b"content-type") or b"").decode("latin-1")
         return self._type
+
+    @property
+    def names(self) -> set[bytes]:
+        """Of its headers, in lower case; found once: what is asked for is nearly always something that is not there."""
+        if self._names is None:
+            self._names = {name.lower() for name, _ in self.headers}
+        return self._names
 
     def header(self, name: bytes) -> bytes | None:
         """The first value of a header, by its name in lower case."""

@@ -31,6 +31,14 @@ def not_modified(referred, head=b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\nCont
     return replace(unmodified(page(), answer), refers=referred, unmodified=True)
 
 
+def test_the_page_of_a_304_has_its_own_names():
+    """What was found of the headers of the answer is not taken for those of the page."""
+    answer = exchange(URL, b"", status=304, headers=[(b"Retry-After", b"5"), (b"Content-Length", b"0")])
+    assert answer.names == {b"retry-after", b"content-length"}
+
+    assert unmodified(page(), answer).names == {name.lower() for name, _ in page().headers} | {b"retry-after"}
+
+
 @pytest.fixture(name="earlier")
 def _earlier(tmp_path):
     """The captures of crawls that wrote these exchanges, one crawl each."""

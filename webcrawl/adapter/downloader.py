@@ -45,7 +45,7 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.lack import lack
 from webcrawl.loading import load
 from webcrawl.model import Exchange, Outcome, Status
-from webcrawl.net.asked_wait import asked_wait
+from webcrawl.net.asked_wait import NAMES, asked_wait
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room, worth_keeping
 from webcrawl.net.errors import FetchError, NoNetwork, Untried
 from webcrawl.net.network import Network
@@ -413,7 +413,8 @@ def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
     if exchange.unmodified:  # the page is another one's
         outcome.status = NOT_MODIFIED
-    outcome.wait = asked_wait(exchange.headers, outcome.at)
+    if not NAMES.isdisjoint(exchange.names):
+        outcome.wait = asked_wait(exchange.headers, outcome.at)
 
 
 def _nothing(_: object) -> None:

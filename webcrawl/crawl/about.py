@@ -14,6 +14,7 @@ class About:
 
     def __init__(self, discovery: Discovery, frontier: Frontier, elsewhere: Elsewhere | None) -> None:
         self._discovery, self._frontier, self._elsewhere = discovery, frontier, elsewhere
+        self.pause = frontier.look.pause
 
     def __repr__(self) -> str:
         return f"<About {self._discovery!r}>"
@@ -22,7 +23,3 @@ class About:
         """`known`: a link to it was found lately, and is this crawl's own. `in_flight`: it is being fetched."""
         ours = self._elsewhere is None or self._elsewhere.is_ours(url)
         return {"known": ours and self._discovery.heard_of(url), "in_flight": self._frontier.look.in_flight(url)}
-
-    def pause(self, host: str) -> tuple[float, str]:
-        """Of a request that is made now: for how long its host was to be left alone before, and by which rule."""
-        return self._frontier.look.pause(host)

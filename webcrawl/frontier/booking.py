@@ -136,8 +136,8 @@ class Booking:
         """Seconds between two requests to the host if none fails."""
         politeness, limits = self._general if self.own is None else self.of(host.name)
         wait = politeness.wait(host.times)
-        if self._strain is not None and getattr(politeness, "slows_down", True):
-            wait *= self._strain.times(host.name)
+        if self._strain is not None and host.name in self._strain.times and getattr(politeness, "slows_down", True):
+            wait *= self._strain.times[host.name]
         return max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
 
     @property

@@ -16,46 +16,53 @@ LATELY = 1 / 8  # weight of an answer in what was lately, of which the geometric
 SHORTEST = 1e-3  # seconds that an answer counts for at least
 LEAST = 0.1  # seconds: a host that answers sooner than this is not busy, whatever it did at first
 SLOWER = 2.0  # times its usual time: no strain yet
+QUICK = log(SLOWER * LEAST)  # with late answers below this none is slow
 FAILS = 0.2  # share of failures: no strain yet
 
 Heard = tuple[int, float, float, float]  # of a host: answers, usual seconds, log of late ones, share of failures
 
 
 class Strain:
-    """How many times longer than usual each host is left alone, from 1 to `most`."""
+    """Which hosts are under strain, and how many times longer than usual each of them is left alone, up to `most`."""
 
     def __init__(self, most: float) -> None:
         self.most = most
-        self._known: dict[str, Heard] = {}
+        self.times: dict[str, float] = {}  # of the hosts under strain, which are few
+        self._known: dict[str, Heard] = {}  # the last one heard is the last
 
     def __repr__(self) -> str:
-        return f"<Strain most={self.most} hosts={len(self._known)}>"
+        return f"<Strain most={self.most} hosts={len(self._known)} strained={len(self.times)}>"
 
     def heard(self, host: str, seconds: float, *, failed: bool) -> None:
         """A download of this host has ended."""
+        now = log(max(seconds, SHORTEST))
         known = self._known.pop(host, None)
-        if known is None:
-            if len(self._known) >= HOSTS:
-                del self._known[next(iter(self._known))]
-            count, usual, lately, fails = 0, seconds, log(max(seconds, SHORTEST)), 0.0
-        else:
-            count, usual, lately, fails = known
-        lately += LATELY * (log(max(seconds, SHORTEST)) - lately)
+        count, usual, lately, fails = self._unknown(seconds, now) if known is None else known
+        lately += LATELY * (now - lately)
         fails += LATELY * (failed - fails)
         if count < HEARD:
             usual += (seconds - usual) / (count + 1)
-        elif seconds <= SLOWER * max(usual, LEAST):
+        elif seconds <= SLOWER * LEAST or seconds <= SLOWER * usual:
             usual += USUAL * (seconds - usual)
         else:
             usual += DRIFT * usual
         self._known[host] = count + 1, usual, lately, fails
+        if count >= HEARD and (lately > QUICK or fails > FAILS):
+            self._judge(host, usual, lately, fails)
+        elif host in self.times:
+            del self.times[host]
 
-    def times(self, host: str) -> float:
-        """By how many times its ordinary wait is to be longer."""
-        known = self._known.get(host)
-        if known is None or known[0] <= HEARD:
-            return 1.0
-        _, usual, lately, fails = known
+    def _unknown(self, seconds: float, now: float) -> Heard:
+        if len(self._known) >= HOSTS:
+            last = next(iter(self._known))
+            del self._known[last]
+            self.times.pop(last, None)
+        return 0, seconds, now, 0.0
+
+    def _judge(self, host: str, usual: float, lately: float, fails: float) -> None:
         slow = exp(lately) / (SLOWER * max(usual, LEAST))
         bad = 1.0 + (fails - FAILS) * self.most
-        return min(max(slow, bad, 1.0), self.most)
+        if max(slow, bad) > 1.0:
+            self.times[host] = min(max(slow, bad), self.most)
+        else:
+            self.times.pop(host, None)

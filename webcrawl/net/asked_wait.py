@@ -23,9 +23,10 @@ _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")  # alone, or the
 
 
 def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
-    """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for nonsense."""
-    if NAMES.isdisjoint([name.lower() for name, _ in headers]):  # nearly always
-        return 0.0
+    """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for nonsense.
+
+    It does only in headers of these NAMES: whoever knows that there are none need not call.
+    """
     again, told = 0.0, dict[str, str]()
     for name, value in headers:
         if (known := name.lower().removeprefix(b"x-")) == b"retry-after":

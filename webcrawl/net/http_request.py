@@ -55,7 +55,7 @@ class RequestWriter:
 
 def with_fields(head: bytes, fields: bytes) -> bytes:
     """The head with more fields, each with its line's end."""
-    return b"%b%b\r\n" % (head[:-2], fields)
+    return head[:-2] + fields + b"\r\n"
 
 
 def _line(name: bytes, value: bytes) -> bytes:

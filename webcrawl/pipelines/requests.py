@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -16,7 +16,6 @@ from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.about import About
 from webcrawl.logs.request_line import last_sent, line
 from webcrawl.net.errors import Untried
 from webcrawl.pipelines.output import is_plain
@@ -26,6 +25,9 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.store.synced import SyncedLog
 from webcrawl.store.windows import Windows
 from webcrawl.urls.hosts import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -9 takes none
 HOSTS = 1 << 16  # of which is remembered when they answered last
@@ -41,7 +43,7 @@ class RequestsPipeline:
         self._log: SyncedLog | None = None
         self._ending = False
         self._windows: Windows | None = None
-        self._about: About | None = None
+        self._pause: Callable[[str], tuple[float, str]] = _unasked
         self._sent_out: dict[Request, str] = {}  # sent, and not answered, with their hosts
         self._answered: dict[str, float] = {}  # when each host has ended its last answer, the latest last
 
@@ -55,7 +57,7 @@ class RequestsPipeline:
     def open_spider(self) -> None:
         if not is_plain(self._crawler):
             crawl = scheduler_of(self._crawler).crawl
-            self._about = crawl.about
+            self._pause = crawl.about.pause
             crawl.attach(self._open)
             downloader_of(self._crawler).on_send = self._sent
             downloader_of(self._crawler).on_left = self._left
@@ -75,9 +77,8 @@ class RequestsPipeline:
         host = host_of(url)
         last = self._answered.get(host)
         waited = None if last is None else max(now - last, 0.0)
-        needed, rule = self._about.pause(host) if self._about is not None else (0.0, "")
         try:
-            self._log.write(line(now, request.method, url, link, waited, needed, rule))
+            self._log.write(line(now, request.method, url, link, waited, *self._pause(host)))
         except StoreError as error:
             scheduler_of(self._crawler).fail(error)
             raise Untried(str(error)) from error
@@ -127,3 +128,8 @@ class RequestsPipeline:
         if self._log is not None:
             self._log.close()
             self._log = None
+
+
+def _unasked(_: str) -> tuple[float, str]:
+    """The pause before a request while no crawl is open: no rule was asked."""
+    return 0.0, ""

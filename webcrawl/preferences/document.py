@@ -17,8 +17,6 @@ LICENSES = 8
 
 def of_document(words: Collection[str], more: Collection[Said], base: str) -> Preferences:
     """`words`: of robots meta elements; `more`: name and content of others, and addresses of licences."""
-    if not (words or more):  # nearly always
-        return NONE
     said = {ROBOTS: meta_robots.statement(words)}
     policy, licenses = "", []
     for name, content in more:

@@ -27,8 +27,6 @@ _link = re.compile(r"<([^<>]*)>([^<]*)").finditer
 
 def of_headers(headers: Headers, url: str, agent: str = "", *, image: bool = False) -> Preferences:
     """`agent` is the crawler's product token, by which X-Robots-Tag may name it."""
-    if FIELDS.isdisjoint([name.lower() for name, _ in headers]):  # nearly always
-        return NONE
     lines: dict[bytes, list[bytes]] = {}
     for name, value in headers:
         known = name.lower()

@@ -26,8 +26,6 @@ def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Pr
 
     But a TDM reservation in a document supersedes the one of the headers (TDMRep, processing priority).
     """
-    if header is NONE and document is NONE and not (robots.statements or robots.licenses):  # nearly always
-        return NONE
     statements = header.statements
     if any(one.field == RESERVATION for one in document.statements):
         statements = tuple(one for one in statements if one.field != RESERVATION)
