@@ -1,5 +1,6 @@
 """`scrapy hive`: many drones as one command, with stand-ins for the drones."""
 
+import asyncio
 import json
 import os
 import re
@@ -12,13 +13,24 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from tests.support.fake_hives import FakeHive, ended, gone
 from webcrawl.hive.embedded import EmbeddedServer
+from webcrawl.hive.folder import Founding, HiveFolder
 from webcrawl.hive.supervising import SAME
+from webcrawl.supervisor.servers import URL, at
 
 
 @pytest.fixture(name="hive")
 def _hive(tmp_path):
     (tmp_path / "seeds.txt").write_text("http://site0.test/\n")
     return FakeHive(tmp_path / "job", tmp_path / "seeds.txt")
+
+
+async def seen(folder):
+    """What the hive's own server knows."""
+    operator = at((folder.server / URL).read_text().strip(), "web")()
+    try:
+        return await operator.look()
+    finally:
+        await operator.close()
 
 
 def of(words, option):
@@ -73,6 +85,20 @@ class TestStart:
         assert done.returncode == 0, done.stderr
         assert of(hive.drone_words(0), "-s")["REDIS_URL"] == server.url
         assert not (hive.jobdir / "server").exists()
+
+    def test_a_change_that_has_not_ended(self, hive):
+        """The server, which knows nothing yet, is told what drones shall share the web, with those that leave there."""
+        for number in range(2):
+            hive.script(number, "wait")
+        folder = HiveFolder(hive.jobdir)
+        folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0,)))
+        process = hive.start()
+        hive.wait_for(2)
+        wanted = asyncio.run(seen(folder)).wanted
+        process.terminate()
+
+        ended(process)
+        assert wanted == {0}
 
     def test_one_per_core(self, hive):
         """Without a number, or with 0, there is one drone per usable core."""

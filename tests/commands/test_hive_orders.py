@@ -210,7 +210,7 @@ class TestResize:
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
         assert members.commands == [("resize", [0, 1], [])]
-        assert folder.known().drones == (0, 1)
+        assert (folder.known().drones, folder.known().wanted) == ((0, 1), ())
 
     def test_a_second_time(self, folder, url):
         """Who asks for another number ends the wait of the first; a drone that never came is not started any more."""
@@ -219,12 +219,13 @@ class TestResize:
             words = [sys.executable, "-m", COMMAND, "hive", "resize", str(folder.path), "-n", "4"]
             with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:
                 wait_until(lambda: folder.known().drones == (0, 1, 2, 3))
+                wanted = folder.known().wanted
                 second = hive("resize", folder.path, "-n", 2)
                 _, said = first.communicate()
 
         assert (second.returncode, first.returncode) == (0, 1), second.stderr
         assert said.splitlines()[-1] == "others were asked for since then: drones 0, 1"
-        assert folder.known().drones == (0, 1)
+        assert (wanted, folder.known().drones) == ((0, 1, 2, 3), (0, 1))
 
     @pytest.mark.parametrize("number", ["0", "-1", "many", "5000"])
     def test_no_number_of_drones(self, folder, number):

@@ -1,22 +1,35 @@
 """A crawl by two drones on one machine, as a user starts it."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from redis import Redis
+from scrapy.settings import Settings
 
 from tests.support.crawling import PATIENCE, SETTINGS, wait_until
 from tests.support.places import ROOT
+from webcrawl.hive.folder import HiveFolder
+from webcrawl.supervisor.orders import resize
+from webcrawl.supervisor.target import Target
+
+SLOWLY = {"POLITENESS_MIN_DELAY": 2, "POLITENESS_MAX_DELAY": 4}
+
+
+@pytest.fixture(name="server")
+def _server(simweb):
+    return simweb(8, 64)
 
 
 @pytest.fixture(name="start")
-def _start(tmp_path, simweb):
+def _start(tmp_path, server):
     """Starts a hive on a small web; its JOBDIR is `job`."""
-    server = simweb(8, 64)
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
     started = []
 
@@ -70,3 +83,53 @@ def test_interrupted_and_to_the_end(start, tmp_path):
     assert (len(found), max(found.values())) == (64, 1)
     assert re.search(r" from 8 hosts; 0 URLs queued, 0 failures\n", said)
     assert all((tmp_path / f"job/drone-{drone}/logs/crawl.log").stat().st_size for drone in range(2))
+
+
+@pytest.fixture(name="grows")
+def _grows(start, server, tmp_path):
+    """A hive of two drones that was told a moment ago to be three: no checkpoint has that yet."""
+    job = tmp_path / "job"
+    hive = start("-n", 2, CHECKPOINT_INTERVAL=3600, **SLOWLY)
+    wait_until(lambda: server.log.count > 20)
+    hive.send_signal(signal.SIGUSR1)
+    wait_until(lambda: all((job / f"drone-{drone}/stats.json").exists() for drone in range(2)))
+    with pytest.raises(KeyboardInterrupt):
+        resize(Target(Settings(), str(job)), 3, interrupt)
+    return hive
+
+
+def interrupt(_):
+    """Ctrl-C while `resize` waits, as it says: it ends the waiting, not the change."""
+    raise KeyboardInterrupt
+
+
+def server_of(job):
+    """The process of the hive's own server."""
+    with Redis.from_url((job / "server/url").read_text().strip()) as client:
+        return client.info("server")["process_id"]
+
+
+def grown(job, status, said):
+    """Asserts that it crawled the whole web, and that the third drone has its share of it."""
+    found = crawled(job)
+    assert status == 0, said
+    assert (len(found), max(found.values())) == (64, 1)
+    assert HiveFolder(job).known().drones == (0, 1, 2)
+    assert json.loads((job / "drone-2/stats.json").read_text())["hive/slots"] > 1024 // 4
+
+
+def test_all_killed_while_it_grows(grows, start, tmp_path):
+    """A larger number of drones is in force at the next start, though no checkpoint had heard of it."""
+    children = Path(f"/proc/{grows.pid}/task/{grows.pid}/children").read_text().split()
+    for process in (grows.pid, *map(int, children)):
+        os.kill(process, signal.SIGKILL)
+    ended(grows)
+
+    grown(tmp_path / "job", *ended(start(**SLOWLY)))
+
+
+def test_its_server_killed_while_it_grows(grows, tmp_path):
+    """A drone that is to come is let in by a server that was started again, too."""
+    os.kill(server_of(tmp_path / "job"), signal.SIGKILL)
+
+    grown(tmp_path / "job", *ended(grows))

@@ -46,6 +46,12 @@ def wait(*headers):
         ([("RateLimit", '"burst";r=9;t=9'), ("ratelimit", '"day";r=0;t=60')], 60),
         ([("RateLimit-Policy", '"a";q=9;w=9'), ("RateLimit-Policy", '"b";q=9;w=60'), ("RateLimit", '"b";r=0')], 60),
         ([("RateLimit", '"a";pk=:c2l0ZQ==:;r=0;t=9')], 9),
+        ([("RateLimit", "default;r=50;t=30")], 0.6),
+        ([("RateLimit", "burst;r=9;t=9,day ; r=0; t=60")], 60),
+        ([("RateLimit-Policy", "day;q=1000;w=86400"), ("RateLimit", '"day";r=432')], 200),
+        ([("RateLimit", 'bytes;qu="content-bytes";r=0;t=1000')], 0),
+        ([("RateLimit", '"a, b;r=0;t=99";r=9;t=9')], 1),
+        ([("RateLimit-Policy", "100;w=60"), ("RateLimit", "limit=9;r=0;t=99, remaining=4, reset=20")], 5),
         ([("RateLimit", '"a";r=-1;t=9')], 0),
         ([("RateLimit", "nonsense"), ("RateLimit-Remaining", "x")], 0),
     ],
@@ -70,7 +76,7 @@ def test_dates_without_a_zone(form, monkeypatch):
 
 NAMES = [b"Retry-After", b"RateLimit", b"ratelimit-policy", b"X-RateLimit-Reset", b"RateLimit-Remaining", b"R", b""]
 PIECES = st.sampled_from(
-    ['"a"', ";r=", ";t=", "9" * 15, "0", "1.5", ", ", "reset=", "remaining=", "-", "\xff", "qu=", "."]
+    ['"a"', "a", ";r=", ";t=", "9" * 15, "0", "1.5", ", ", "reset=", "remaining=", "-", "\xff", "qu=", "."]
 )
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.html import robots_tag
 from webcrawl.preferences import meta_robots, signal, tdm, usage
 from webcrawl.preferences.addresses import address
 from webcrawl.preferences.purposes import (
@@ -108,6 +109,28 @@ class TestRobotsWords:
 
         assert names(forbidden(found)) == tuple(purposes)
         assert directives(found) == kept
+
+    @pytest.mark.parametrize(
+        ("line", "ours"),
+        [
+            ("noindex", True),
+            ("*: noindex", True),
+            ("webcrawl: noindex", True),
+            ("WebCrawl/1.0: noindex", True),
+            ("webcrawler/1.0: noindex", False),
+            ("otherbot: nofollow, *: noindex", True),
+            ("*: nofollow, otherbot: noindex", False),
+            (": noindex", False),
+        ],
+    )
+    def test_whom_a_header_names(self, line, ours):
+        """What stands behind another crawler's name is not ours; `*` is everybody, and a version says nothing."""
+        assert ("noindex" in robots_tag.directives([(b"X-Robots-Tag", line.encode())], "webcrawl")) is ours
+
+    @pytest.mark.parametrize("line", ["/1.0: noindex", ": noindex", "webcrawl: noindex"])
+    def test_a_name_without_ours(self, line):
+        """Where no crawler is named, as in `page.robots`, what stands behind any name is left out."""
+        assert robots_tag.directives([(b"X-Robots-Tag", line.encode())]) == frozenset()
 
     def test_of_an_image(self):
         """Noimageai is about images: in the answer of one it forbids what noai does."""

@@ -19,7 +19,8 @@ from webcrawl.store.lock import Lock
 class Founding:
     """What stays the same for the whole life of a hive, except the drones that the next start begins with.
 
-    `lost`: drones that were given up while the hive did not run, so that nobody could be told.
+    `lost`: drones that were given up while the hive did not run, so that nobody could be told. `wanted`: those that
+    shall share the web once a change of their number has ended; none if there is no such change.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Founding:
     founders: int  # how many drones it had at first: HIVE_DRONES of all of them
     drones: tuple[int, ...]
     lost: tuple[int, ...] = ()
+    wanted: tuple[int, ...] = ()
 
 
 class HiveFolder:
@@ -130,13 +132,14 @@ def _founding(file: Path, found: Any) -> Founding:
     if found.get("version") != VERSION:
         raise HiveError(f"{file}: version {found.get('version')!r}: this program knows {VERSION}")
     name, spider, partition = (found.get(name) for name in ("name", "spider", "partition"))
-    drones, lost = found.get("drones"), found.get("lost", [])
-    if not isinstance(drones, list) or not isinstance(lost, list):
-        drones, lost = [None], []
-    numbers = [found.get("founders"), *drones, *lost]
+    drones, lost, wanted = found.get("drones"), found.get("lost", []), found.get("wanted", [])
+    if not (isinstance(drones, list) and isinstance(lost, list) and isinstance(wanted, list)):
+        drones, lost, wanted = [None], [], []
+    numbers = [found.get("founders"), *drones, *lost, *wanted]
     if not all(map(_is_number, numbers)) or not all(map(_is_text, (name, spider, partition))):
         raise HiveError(f"{file}: damaged: it must have name, spider, partition, founders and drones")
-    return Founding(str(name), str(spider), str(partition), numbers[0], tuple(sorted(drones)), tuple(lost))
+    changing = tuple(sorted(drones)), tuple(lost), tuple(wanted)
+    return Founding(str(name), str(spider), str(partition), numbers[0], *changing)
 
 
 def _is_number(value: Any) -> bool:

@@ -13,17 +13,17 @@ def directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "") -> froze
     """Those that hold for all crawlers, and for the one of this name if there is one, in lower case.
 
     One that begins with a crawler's name and a colon is for that crawler alone, and so is all behind it in its header,
-    up to the next name.
+    up to the next name. The name may have a version, as in User-Agent; `*` is everybody's.
     """
     found: set[str] = set()
-    agent = agent.lower()
+    named = {"*", agent.lower()} - {""}
     for name, value in headers:
         if name.lower() == b"x-robots-tag":
             ours = True
             for word in value.decode("latin-1").lower().split(","):
                 before, colon, after = word.partition(":")
                 if colon and before.strip() not in _WITH_VALUES and not _DATE.match(word):
-                    ours, word = bool(agent) and before.strip() == agent, after  # noqa: PLW2901
+                    ours, word = before.partition("/")[0].strip() in named, after  # noqa: PLW2901
                 if ours:
                     found.add(word.strip())
     return frozenset(found - {""})

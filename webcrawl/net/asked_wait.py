@@ -16,7 +16,11 @@ NAMES = frozenset(before + name for before in (b"", b"x-") for name in (b"retry-
 LONGEST = 2048  # bytes of a field that is read
 EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as nobody asks for three years
 MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the year 5138
-_ITEM = re.compile(r'"([^"]{0,64})"((?:\s*;\s*[a-z]{1,8}=(?:"[^"]{0,64}"|[\d.]{1,15}|:[\w+/=]{0,128}:))*)')
+# A name is a string by the draft; many servers send a token, without quotes.
+_ITEM = re.compile(
+    r'(?:"([^"]{0,64})"|(?<![^\s,])([A-Za-z*][\w.*:/-]{0,63})(?=\s*;))'
+    r'((?:\s*;\s*[a-z]{1,8}=(?:"[^"]{0,64}"|[\d.]{1,15}|:[\w+/=]{0,128}:))*)'
+)
 _PARAMETER = re.compile(r'([a-z]{1,8})=(?:"([^"]*)"|([\d.]{1,15}))')
 _OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,15})\b")
 _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")  # alone, or the first of a list; no date
@@ -58,10 +62,10 @@ def _limited(told: dict[str, str], now: float) -> float:
 def _items(field: str) -> list[tuple[str, dict[str, str]]]:
     """The members of a list, and their parameters; those that count something else than requests are left out."""
     found = []
-    for name, parameters in _ITEM.findall(field):
+    for text, token, parameters in _ITEM.findall(field):
         given = {key: text or number for key, text, number in _PARAMETER.findall(parameters)}
         if given.get("qu", "requests") == "requests":
-            found.append((name, given))
+            found.append((text or token, given))
     return found
 
 

@@ -54,7 +54,7 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Callable[[str], Any], *, s
         if not sure:
             say("nothing was changed: repeat the command with --yes to give it up")
             return 1
-        folder.write(replace(founding, drones=left, lost=tuple(sorted({*founding.lost, drone}))))
+        folder.write(replace(founding, drones=left, lost=tuple(sorted({*founding.lost, drone})), wanted=()))
         say(f"the others take over its hosts when the hive is started, with {count(len(left), 'drone')}")
         return 0
     finally:

@@ -85,7 +85,7 @@ def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
     members = tuple(range(wanted))
     status = asyncio.run(_changed(target.running(), members, (), say, lambda look: _start_more(target, members, look)))
     if status == 0 and target.folder is not None and target.founding is not None:
-        target.folder.write(replace(target.founding, drones=members))
+        target.folder.write(replace(target.founding, drones=members, wanted=()))
     return status
 
 
@@ -102,18 +102,19 @@ def give_up(
     status = asyncio.run(_changed(make_operator, members, lost, say, still=still))
     if status == 0 and target.folder is not None and target.founding is not None:
         left = tuple(one for one in target.founding.drones if one != drone)
-        target.folder.write(replace(target.founding, drones=left))
+        target.folder.write(replace(target.founding, drones=left, wanted=()))
     return status
 
 
 def _start_more(target: Target, members: Collection[int], look: Look) -> None:
     """Whoever runs the hive on this machine looks at hive.json once a second, and starts what is new there.
 
-    Those that are to leave stay there until they have; but not one that never came, and now shall not.
+    Those that are to leave stay there until they have; but not one that never came, and now shall not. What is wanted
+    stands there as well: the server may be killed before any drone's checkpoint has the order.
     """
     if target.folder is not None and target.founding is not None:
         drones = tuple(sorted({*target.folder.known().drones}.intersection(look.drones).union(members)))
-        target.folder.write(replace(target.founding, drones=drones))
+        target.folder.write(replace(target.founding, drones=drones, wanted=tuple(members)))
 
 
 async def _others(make_operator: MakeOperator, drone: int) -> tuple[int, ...]:

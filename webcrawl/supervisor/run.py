@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ from webcrawl.logs.readable import ReadableFormatter
 from webcrawl.supervisor import servers
 from webcrawl.supervisor.display import Display
 from webcrawl.supervisor.plan import Plan, usable_cores
-from webcrawl.supervisor.watching import Watching
+from webcrawl.supervisor.watching import Watching, repeat_change
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
@@ -98,8 +98,7 @@ class HiveRun:
         drones = count(len(founding.drones), "drone")
         said = f"a new hive of {drones}" if new else f"resumed by {drones} with {count(before, 'page')}"
         logger.info("%s: %s", self._folder.path, said)
-        if lost := {*founding.lost} - {*founding.drones}:
-            asyncio.run(self._give_up(founding.drones, lost))
+        asyncio.run(self._say_who_shares(founding))
         unstored = Unstored(self._folder.figures)
         supervisor = Supervisor(
             start, lambda number: self._folder.figures(number).get("reason"), unstored=unstored.files
@@ -114,11 +113,14 @@ class HiveRun:
             logger.info("%s", line)
         return supervisor.status or int(watching.trouble is not None)
 
-    async def _give_up(self, members: Collection[int], lost: Collection[int]) -> None:
+    async def _say_who_shares(self, founding: Founding) -> None:
         """Said at each start: a server that nobody has used yet knows nothing of it."""
         operator = self._operators()
         try:
-            await operator.resize(members, lost)
+            if lost := {*founding.lost} - {*founding.drones}:
+                await operator.resize(founding.wanted or founding.drones, lost)
+            else:
+                await repeat_change(operator, await operator.look(), founding)
         finally:
             await operator.close()
 

@@ -10,8 +10,8 @@ from typing import Any
 from webcrawl.hive.embedded import EmbeddedServer
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.figures import saved, total
-from webcrawl.hive.folder import HiveFolder
-from webcrawl.hive.operator import Operator
+from webcrawl.hive.folder import Founding, HiveFolder
+from webcrawl.hive.operator import Look, Operator
 from webcrawl.supervisor.servers import MakeOperator
 
 logger = logging.getLogger(__name__)
@@ -36,8 +36,9 @@ class Watching:
             while True:
                 await asyncio.sleep(INTERVAL)
                 self._check_server()
-                self.drones = list(self._folder.known().drones)  # `scrapy hive resize` may have added some
-                await self._look(operator)
+                founding = self._folder.known()
+                self.drones = list(founding.drones)  # `scrapy hive resize` may have added some
+                await self._look(operator, founding)
         except Exception as error:
             self.trouble = error
             logger.critical("%s", error, exc_info=None if isinstance(error, HiveError) else error)
@@ -51,9 +52,11 @@ class Watching:
         except OSError as error:  # no memory, no processes, no descriptors: the drones go on without it
             logger.warning("the hive's server died, and cannot be started: %s", error.strerror or error)
 
-    async def _look(self, operator: Operator) -> None:
+    async def _look(self, operator: Operator, founding: Founding) -> None:
         try:
-            reports = (await operator.look()).reports
+            look = await operator.look()
+            await repeat_change(operator, look, founding)
+            reports = look.reports
             self.figures = total(
                 reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
                 for drone in self._folder.all_drones()
@@ -63,3 +66,9 @@ class Watching:
                 logger.warning("the drones' signs of life cannot be read: %s", error)
                 self._told = True
             self.figures = saved(self._folder)
+
+
+async def repeat_change(operator: Operator, look: Look, founding: Founding) -> None:
+    """Says who shall share the web to a server that has lost it: a drone that is to come is let in by that alone."""
+    if founding.wanted and not look.wanted:
+        await operator.resize(founding.wanted)
