@@ -9,18 +9,20 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.peers import colly, crawlees, ours, spider, wgets
+from benchmarks.peers import bubing, colly, crawlees, heritrix, ours, spider, wgets
 from benchmarks.peers.peer import Missing, Peer, Web
+from benchmarks.peers.truth import fetched
 from benchmarks.support.crawling import PORT, measured, served
 from webcrawl.simweb import World
 
-PEERS = (*ours.PEERS, *wgets.PEERS, *colly.PEERS, *crawlees.PEERS, *spider.PEERS)
+PEERS = (*ours.PEERS, *wgets.PEERS, *colly.PEERS, *crawlees.PEERS, *spider.PEERS, *heritrix.PEERS, *bubing.PEERS)
 ALL: dict[str, Peer] = {peer.name: peer for peer in PEERS}
 FIRST = "webcrawl"  # what the others are compared with
 INSIDE = "WEBCRAWL_PEERS_NAMESPACE"  # in the environment of the run in the namespace
@@ -28,8 +30,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path.home() / ".cache/webcrawl-peers"
 ALONE = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
 SCRIPT = 'ip link set lo up && mount --bind "$0" /etc/hosts && exec "$@"'
-HEAD = ("peer", "pages", "per CPU s", "times", "MiB", "robots", "archive", "links", "durable", "politeness")
-WIDTHS = (15, 7, 9, 6, 5, 7, 22, 19, 8, 0)
+HEAD = ("peer", "pages", "other", "per CPU s", "times", "MiB", "robots", "archive", "links", "durable", "politeness")
+MUCH = 2000  # characters of what a peer that failed has printed last
+WIDTHS = (15, 7, 6, 9, 6, 5, 7, 22, 19, 12, 0)
 
 
 def alone() -> bool:
@@ -61,8 +64,9 @@ def enter(names: Sequence[str], args: argparse.Namespace) -> int:
             return 0
     world = World(args.hosts, args.pages, port=PORT)
     with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
-        hosts.write("127.0.0.1 localhost\n")
-        hosts.writelines(f"{world.address(number)} {world.name(number)}\n" for number in range(args.hosts))
+        hosts.write(f"127.0.0.1 localhost {socket.gethostname()}\n")  # programs in Java look for their own name
+        for number in range(args.hosts):  # BUbiNG asks for names that end with a dot
+            hosts.write(f"{world.address(number)} {world.name(number)} {world.name(number)}.\n")
         hosts.flush()
         again = [sys.executable, "-m", "benchmarks.peers", "--dir", str(args.dir)]
         again += ["--hosts", str(args.hosts), "--pages", str(args.pages), *names]
@@ -70,37 +74,45 @@ def enter(names: Sequence[str], args: argparse.Namespace) -> int:
         return subprocess.run([*ALONE, SCRIPT, hosts.name, *again], env=environment, check=False).returncode
 
 
-def run(names: Sequence[str], folder: Path, web: tuple[int, int]) -> int:
+def run(names: Sequence[str], built: Path, web: tuple[int, int]) -> int:
     """Prints the table, row by row; 1 if a peer failed."""
     if not alone():
         raise SystemExit("no peer is run: this process could reach a network")
     print(_line(HEAD))
-    base, failed = 0.0, 0
+    base, failed = 0.0, False
     for name in names:
         peer = ALL[name]
         hosts, pages = (max(number // peer.fewer, 1) for number in web)
-        with served(hosts, pages), tempfile.TemporaryDirectory() as work:
-            seeds = Path(work, "peer-seeds.txt")
-            seeds.write_text("".join(f"{url}\n" for url in World(hosts, pages, port=PORT).seeds()))
+        world = World(hosts, pages, port=PORT)
+        with tempfile.TemporaryDirectory() as folder:
+            work, log, seeds = Path(folder, "work"), Path(folder, "log"), Path(folder, "seeds")
+            work.mkdir()
+            seeds.write_text("".join(f"{url}\n" for url in world.seeds()))
             try:
-                spent = measured(peer.command(folder / name, Path(work), Web(hosts, pages, seeds)))
-                fetched = peer.pages(spent.said, Path(work))
-            except (RuntimeError, OSError, ValueError, IndexError) as error:
-                print(f"{name}: failed: {error}")
-                failed = 1
+                with served(hosts, pages, "--log", str(log)):
+                    spent = measured(peer.command(built / name, work, Web(hosts, pages, seeds)))
+            except (RuntimeError, OSError) as error:
+                said = (work / "log").read_text(errors="replace") if (work / "log").exists() else ""
+                print(f"{name}: failed: {error}\n{said[-MUCH:]}", end="")
+                failed = True
                 continue
-        rate = fetched / spent.cpu
+            got, more = fetched(log, world)
+        rate = got / spent.cpu
         base = rate if name == FIRST else base
         does = peer.does
         times = f"{base / rate:.2f}" if base and rate else "-"
-        row = (name, str(fetched), f"{rate:.0f}", times, str(spent.peak))
+        row = (name, str(got), str(more), f"{rate:.0f}", times, str(spent.peak))
         print(_line((*row, does.robots, does.archive, does.links, does.durable, does.politeness)), flush=True)
-    return failed
+        if got < pages:
+            why = f": {peer.misses}" if peer.misses else ""
+            print(f"{name}: {pages - got} of {pages} pages were not fetched{why}")
+            failed = failed or not peer.misses
+    return int(failed)
 
 
 def _line(cells: Sequence[str]) -> str:
     return "  ".join(
-        f"{cell:>{width}}" if 0 < place < 5 else f"{cell:<{width}}"
+        f"{cell:>{width}}" if 0 < place < 6 else f"{cell:<{width}}"
         for place, (cell, width) in enumerate(zip(cells, WIDTHS, strict=True))
     ).rstrip()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from benchmarks.peers.peer import Does, Peer, Web, last_number, need, step
+from benchmarks.peers.peer import Does, Peer, Web, need, step
 
 VERSION = "v2.3.0"
 SOURCE = Path(__file__).parent / "programs/colly.go"
@@ -25,4 +25,4 @@ def _command(built: Path, _: Path, web: Web) -> list[str]:
     return [str(built / "peer"), str(web.seeds)]
 
 
-PEERS = (Peer("colly", Does("yes", "none", "followed", "no", "none"), _build, _command, last_number),)
+PEERS = (Peer("colly", Does("yes", "none", "followed", "no", "none"), _build, _command),)

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from benchmarks.peers.peer import Does, Peer, Web, last_number, need, step
+from benchmarks.peers.peer import Does, Peer, Web, need, step, within
 
 PYTHON, JAVASCRIPT = "1.11.0", "3.18.0"
 PROGRAMS = Path(__file__).parent / "programs"
@@ -20,7 +20,7 @@ def _build_python(folder: Path) -> None:
 
 
 def _python(built: Path, work: Path, web: Web) -> list[str]:
-    return _in(work, str(built / "venv/bin/python"), str(PROGRAMS / "crawlee_crawl.py"), str(web.seeds))
+    return within(work, str(built / "venv/bin/python"), str(PROGRAMS / "crawlee_crawl.py"), str(web.seeds))
 
 
 def _build_javascript(folder: Path) -> None:
@@ -30,15 +30,10 @@ def _build_javascript(folder: Path) -> None:
 
 
 def _javascript(built: Path, work: Path, web: Web) -> list[str]:
-    return _in(work, "node", str(built / "crawlee.mjs"), str(web.seeds))
-
-
-def _in(work: Path, *command: str) -> list[str]:
-    """Crawlee writes its storage into the folder in which it is started."""
-    return ["sh", "-c", 'cd "$0" && exec "$@"', str(work), *command]
+    return within(work, "node", str(built / "crawlee.mjs"), str(web.seeds))
 
 
 PEERS = (
-    Peer("crawlee-python", DOES, _build_python, _python, last_number, fewer=10),
-    Peer("crawlee-js", DOES, _build_javascript, _javascript, last_number, fewer=10),
+    Peer("crawlee-python", DOES, _build_python, _python, fewer=10),
+    Peer("crawlee-js", DOES, _build_javascript, _javascript, fewer=10),
 )

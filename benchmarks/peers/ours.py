@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
-from benchmarks.peers.peer import Does, Peer, Web, last_number, nothing
+from benchmarks.peers.peer import Does, Peer, Web, nothing
 from benchmarks.support.crawling import IMPOLITE, PORT, webcrawl
 
 
 def _webcrawl(_: Path, work: Path, web: Web) -> list[str]:
     return webcrawl(work, web.hosts, *IMPOLITE)
-
-
-def _pages(_: str, work: Path) -> int:
-    stats = json.loads((work / "job/stats.json").read_text())
-    return int(stats["pages"]) - int(stats["frontier/hosts answered"])  # without a robots.txt for each host
 
 
 def _plain(_: Path, __: Path, web: Web) -> list[str]:
@@ -34,8 +28,7 @@ PEERS = (
         Does("yes", "WARC, gzip", "filtered, followed", "kill -9", "per host, switched off"),
         nothing,
         _webcrawl,
-        _pages,
     ),
-    Peer("scrapy", IN_MEMORY, nothing, _plain, last_number, fewer=10),
-    Peer("scrapy-by-hand", IN_MEMORY, nothing, _by_hand, last_number, fewer=10),
+    Peer("scrapy", IN_MEMORY, nothing, _plain, fewer=10),
+    Peer("scrapy-by-hand", IN_MEMORY, nothing, _by_hand, fewer=10),
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NICE = ["nice", "-n", "19"]
-PATIENCE = 900  # seconds for one step of a build
+PATIENCE = 7200  # seconds for one step of a build: a crate of many others has one core, at the lowest priority
 
 
 class Missing(Exception):  # noqa: N818 - reads as what it is
@@ -38,14 +38,14 @@ class Does:
 
 @dataclass(frozen=True)
 class Peer:
-    """`fewer`: it gets so many times fewer hosts and pages, because it is slow."""
+    """`fewer`: it gets so many times fewer hosts and pages, because it is slow. `misses`: why not all are fetched."""
 
     name: str
     does: Does
     build: Callable[[Path], None]  # into a folder of its own; raises Missing
     command: Callable[[Path, Path, Web], list[str]]  # by that folder, and an empty one to write to
-    pages: Callable[[str, Path], int]  # fetched, by what it printed and what it wrote
     fewer: int = 1
+    misses: str = ""
 
 
 def need(*programs: str) -> None:
@@ -67,12 +67,11 @@ def step(folder: Path, *command: str) -> None:
         raise Missing(f"{command[0]}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
 
 
+def within(folder: Path, *command: str) -> list[str]:
+    """The command, started in that folder, because it writes there. What it prints goes into the file `log`."""
+    return ["sh", "-c", 'cd "$0" && exec "$@" >log 2>&1', str(folder), *command]
+
+
 def nothing(folder: Path) -> None:
     """There is nothing to build."""
     del folder
-
-
-def last_number(said: str, folder: Path) -> int:
-    """Pages, if that is the last word that it prints."""
-    del folder
-    return int(said.rsplit(maxsplit=1)[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from benchmarks.peers.peer import Does, Peer, Web, last_number, need, step
+from benchmarks.peers.peer import Does, Peer, Web, need, step
 
 VERSION = "2.53"
 SOURCE = Path(__file__).parent / "programs/spider.rs"
@@ -21,15 +21,24 @@ tokio = {{ version = "1", features = ["rt-multi-thread", "macros"] }}
 
 
 def _build(folder: Path) -> None:
+    """One program is both peers: the folder of the first has it."""
     need("cargo")
-    (folder / "src").mkdir(exist_ok=True)
+    folder = folder.with_name("spider")
+    (folder / "src").mkdir(parents=True, exist_ok=True)
     (folder / "Cargo.toml").write_text(MANIFEST)
     shutil.copy(SOURCE, folder / "src/main.rs")
     step(folder, "cargo", "build", "--release", "--jobs", "1")
 
 
-def _command(built: Path, _: Path, web: Web) -> list[str]:
-    return [str(built / "target/release/peer"), str(web.seeds)]
+def _spider(built: Path, _: Path, web: Web) -> list[str]:
+    return [str(built.with_name("spider") / "target/release/peer"), str(web.seeds)]
 
 
-PEERS = (Peer("spider", Does("yes", "none", "of a host only", "no", "none"), _build, _command, last_number),)
+def _archiving(built: Path, work: Path, web: Web) -> list[str]:
+    return [*_spider(built, work, web), str(work)]
+
+
+PEERS = (
+    Peer("spider", Does("yes", "none", "of a host only", "no", "none"), _build, _spider),
+    Peer("spider-warc", Does("yes", "WARC, plain", "of a host only", "no", "none"), _build, _archiving),
+)

@@ -1,24 +1,20 @@
-// Crawls all hosts of a list of URLs with colly: links, robots.txt, everything in memory. Prints the number of pages.
+// Crawls all hosts of a list of URLs with colly: links, robots.txt, everything in memory.
 package main
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"strings"
-	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
 )
 
 func main() {
-	var pages atomic.Int64
 	collector := colly.NewCollector(colly.Async(true), colly.MaxBodySize(0))
 	collector.IgnoreRobotsTxt = false
 	if err := collector.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 256}); err != nil {
 		panic(err)
 	}
-	collector.OnResponse(func(*colly.Response) { pages.Add(1) })
 	collector.OnHTML("a[href]", func(link *colly.HTMLElement) {
 		url, _, _ := strings.Cut(link.Request.AbsoluteURL(link.Attr("href")), "#") // colly fetches each fragment anew
 		if strings.HasPrefix(url, "http") {
@@ -34,5 +30,4 @@ func main() {
 		_ = collector.Visit(lines.Text())
 	}
 	collector.Wait()
-	fmt.Println(pages.Load())
 }

@@ -1,9 +1,8 @@
-// Crawls all hosts of a list of URLs with Crawlee: links, robots.txt, everything in memory. Prints the number of pages.
+// Crawls all hosts of a list of URLs with Crawlee: links, robots.txt, everything in memory.
 import { readFileSync } from 'node:fs';
 import { CheerioCrawler, Configuration, log } from '@crawlee/cheerio';
 
 log.setLevel(log.LEVELS.OFF);
-let pages = 0;
 const crawler = new CheerioCrawler(
     {
         respectRobotsTxtFile: true,
@@ -11,11 +10,9 @@ const crawler = new CheerioCrawler(
         maxConcurrency: 256,
         maxRequestRetries: 0,
         async requestHandler({ enqueueLinks }) {
-            pages += 1;
             await enqueueLinks({ strategy: 'all' });
         },
     },
     new Configuration({ persistStorage: false }),
 );
 await crawler.run(readFileSync(process.argv[2], 'utf8').trim().split('\n'));
-console.log(pages);

@@ -1,4 +1,4 @@
-"""Crawls all hosts of a list of URLs with Crawlee: links, robots.txt, everything in memory. Prints the number of pages.
+"""Crawls all hosts of a list of URLs with Crawlee: links, robots.txt, everything in memory.
 
 It runs in a venv of its own, which has nothing of webcrawl.
 """
@@ -13,9 +13,8 @@ from crawlee.http_clients import HttpxHttpClient
 from crawlee.storage_clients import MemoryStorageClient
 
 
-async def crawl(seeds: list[str]) -> int:
+async def crawl(seeds: list[str]) -> None:
     """Follows every link, whatever its host."""
-    pages = 0
     crawler = ParselCrawler(
         http_client=HttpxHttpClient(),
         storage_client=MemoryStorageClient(),
@@ -27,12 +26,9 @@ async def crawl(seeds: list[str]) -> int:
 
     @crawler.router.default_handler
     async def handle(context: ParselCrawlingContext) -> None:
-        nonlocal pages
-        pages += 1
         await context.enqueue_links(strategy="all")
 
     await crawler.run(seeds)
-    return pages
 
 
-print(asyncio.run(crawl(Path(sys.argv[1]).read_text().split())))
+asyncio.run(crawl(Path(sys.argv[1]).read_text().split()))

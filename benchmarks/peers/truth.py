@@ -1,0 +1,20 @@
+"""What a crawler fetched, by the server's own log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from webcrawl.simweb import World
+from webcrawl.simweb.log import Hit, read
+
+
+def fetched(log: Path, world: World) -> tuple[int, int]:
+    """Pages that were sent whole, each counted once, and all other requests: robots.txt, pictures, pages again."""
+    hits = list(read(log))
+    pages = {(hit.host, hit.path) for hit in hits if _is_page(hit, world)}
+    return len(pages), len(hits) - len(pages)
+
+
+def _is_page(hit: Hit, world: World) -> bool:
+    host = world.number(hit.host)  # not the whole origin: Wget2's Host header has no port
+    return host is not None and world.page_at(host, hit.path) is not None and (hit.status, hit.outcome) == (200, "sent")
