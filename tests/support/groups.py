@@ -8,6 +8,7 @@ import re
 from functools import cache
 
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from tests.support.places import ROOT
 
@@ -26,3 +27,10 @@ class ByGroup(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid.partition("::")[0]) or nodeid
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """Forgets what the process has done, which would be looked through again after each of thousands of tests."""
+        units = self.assigned_work[node]
+        for name in [name for name, tests in units.items() if all(tests.values())]:
+            del units[name]
+        super()._assign_work_unit(node)
