@@ -18,7 +18,9 @@ LEAST = 0.1  # seconds: a host that answers sooner than this is not busy, whatev
 SLOWER = 2.0  # times its usual time: no strain yet
 FAILS = 0.2  # share of failures: no strain yet
 
-Heard = tuple[int, float, float, float]  # of a host: answers, usual seconds, log of late ones, share of failures
+# Of a host: answers, usual seconds, log of late ones, share of failures, by how many times its wait is to be longer.
+Heard = tuple[int, float, float, float, float]
+UNHEARD: Heard = (0, 0.0, 0.0, 0.0, 1.0)
 
 
 class Strain:
@@ -39,7 +41,7 @@ class Strain:
                 del self._known[next(iter(self._known))]
             count, usual, lately, fails = 0, seconds, log(max(seconds, SHORTEST)), 0.0
         else:
-            count, usual, lately, fails = known
+            count, usual, lately, fails, _ = known
         lately += LATELY * (log(max(seconds, SHORTEST)) - lately)
         fails += LATELY * (failed - fails)
         if count < HEARD:
@@ -48,14 +50,13 @@ class Strain:
             usual += USUAL * (seconds - usual)
         else:
             usual += DRIFT * usual
-        self._known[host] = count + 1, usual, lately, fails
+        times = 1.0
+        if count >= HEARD:
+            slow = exp(lately) / (SLOWER * max(usual, LEAST))
+            bad = 1.0 + (fails - FAILS) * self.most
+            times = min(max(slow, bad, 1.0), self.most)
+        self._known[host] = count + 1, usual, lately, fails, times
 
     def times(self, host: str) -> float:
         """By how many times its ordinary wait is to be longer."""
-        known = self._known.get(host)
-        if known is None or known[0] <= HEARD:
-            return 1.0
-        _, usual, lately, fails = known
-        slow = exp(lately) / (SLOWER * max(usual, LEAST))
-        bad = 1.0 + (fails - FAILS) * self.most
-        return min(max(slow, bad, 1.0), self.most)
+        return self._known.get(host, UNHEARD)[4]
