@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.support.zoo import domain_of
-from webcrawl.frontier import reputation
-from webcrawl.frontier.reputation import MOST, Reputation
+from webcrawl.frontier.reputation import Reputation
+from webcrawl.frontier.votes import MOST, SLICE, TAG
 from webcrawl.store.crawldb import CrawlDB
 
 
@@ -49,6 +49,23 @@ class TestLinks:
         found.heard("ftp://c.t/", [target, "ftp://c.t/x"])
 
         assert links_to(found, "b.t") == 2
+
+    def test_what_another_drone_takes_is_not_counted_here(self, db):
+        """Each new pair of domains is offered with an address of the host linked to, but never a domain's own."""
+        found, offered = made(db), []
+
+        def elsewhere(source, url):
+            offered.append((source, url))
+            return "b.test" in url
+
+        found.elsewhere = elsewhere
+        for _ in range(2):
+            found.heard(
+                "http://www.a.test/", ["http://a.test/", "http://b.test/x", "http://b.test/y", "http://c.test/x"]
+            )
+
+        assert sorted(offered) == [("a.test", "http://b.test/"), ("a.test", "http://c.test/")]
+        assert (links_to(found, "b.test"), links_to(found, "c.test")) == (0, 1)
 
     def test_no_more_are_counted_than_fit(self, db):
         """A domain has 64 others in its row at most, however many link to it."""
@@ -109,11 +126,27 @@ class TestCost:
         found = made(db, memory=64 << 10)
         for number in range(5000):
             found.heard("http://a.test/", [f"http://t{number}.test/"])
-            assert len(found._targets) <= found._room < 1000
+            assert len(found._votes._targets) <= found._votes.room < 1000
 
-        assert 0 < most <= reputation.SLICE
+        assert 0 < most <= SLICE
         found.save()
         assert db.query("SELECT count(*) FROM linked")[0][0] == 5000
+
+    def test_links_to_a_domain_that_has_all_that_count_cost_nothing(self, db, monkeypatch):
+        """Once a domain's row is full, further links to it are neither kept nor written; a moved row begins anew."""
+        found = made(db)
+        for number in range(MOST):
+            found.heard(f"http://s{number}.test/", ["http://b.test/"])
+        found.save()
+        with monkeypatch.context() as patched:
+            patched.setattr(db, "executemany", lambda *_: pytest.fail("no more count"))
+            found.heard("http://a.test/", ["http://b.test/"])
+            assert not found.waits
+            found.save()
+        assert len(found.take("b.test")) == MOST * TAG
+        found.heard("http://c.test/", ["http://b.test/"])
+
+        assert links_to(found, "b.test") == 1
 
     def test_who_asks_again_and_again_is_remembered(self, db, monkeypatch):
         """A prioritizer's questions are answered from memory until something new is written."""

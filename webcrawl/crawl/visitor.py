@@ -25,7 +25,7 @@ from webcrawl.revisit.change import By, Change, Judged
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.redirects import target
 
-KIND = itemgetter(0)  # of a link
+KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
@@ -285,7 +285,7 @@ class Visitor:
 
     def _discover(self, page: Page, link: Link, found: Sequence[FoundLink], *, needed: bool = False) -> None:
         hops, other = (NEEDED, "E") if needed else (self._hops, "L")
-        addresses = [one[1] for one in found]
+        addresses = [*map(ADDRESS, found)]
         read = page.found  # outputs ask for the canonical forms only if links of all kinds were read
         targets = read.targets if read is not None and read.whole and read.base == page.base else None
         self._crawl.discover(

@@ -68,7 +68,8 @@ class Booking:
         A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it.
         """
         limits, status = self._limits if self.own is None else self.of(host.name)[1], outcome.status
-        again = self._again(host, link, outcome)
+        most = self._most(link, outcome)
+        again = self._again(host, link, outcome, most) if most > 1 else None
         if status > 0 or status in UNANSWERED:
             host.times.append(outcome.seconds)
             del host.times[:-5]
@@ -121,11 +122,8 @@ class Booking:
             return 0
         return self._limits.attempts if outcome.retries is None else outcome.retries + 1
 
-    def _again(self, host: Host, link: Link, outcome: Outcome) -> Link | None:
+    def _again(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
         """The link as it is queued once more, or None. A failure of its host uses up none of the attempts."""
-        most = self._most(link, outcome)
-        if most <= 1:  # nothing is to be tried twice
-            return None
         last = link.attempt + 1 >= most
         if self.health.is_charged(host, link, outcome, last=last):
             return None if last else replace(link, attempt=link.attempt + 1)

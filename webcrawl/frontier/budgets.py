@@ -16,7 +16,7 @@ from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.frontier.texts import Texts
-from webcrawl.model import Packed, is_found, is_requisite, is_seed, url_of
+from webcrawl.model import Link, Packed, is_found, is_requisite, is_seed, url_of
 
 PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
 WIDE = 1.5  # times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too large
@@ -94,15 +94,20 @@ class Budgets:
         self.held += 1
         return False
 
-    def counts_as_page(self, path: str, url: str) -> bool:
-        """Whether a URL with this discovery path is charged to its domain: of the requisites, one in REQUISITES is."""
-        return not (self._requisites and path.endswith("E")) or crc32(url.encode()) % REQUISITES == 0
+    def is_charged(self, link: Link) -> bool:
+        """Whether the link is a page of its domain's budget: of the requisites, one in REQUISITES is.
+
+        None is a user's request, a robots.txt, or a page that is fetched again.
+        """
+        if not self.counts or link.request or link.history or link.path.endswith("P"):
+            return False
+        return not (self._requisites and link.path.endswith("E")) or _is_one_of_many(link.url)
 
     def is_new(self, name: str, body: bytes) -> bool:
         """Whether a page of the domain whose body was not seen before counts as new; of some the text is looked at."""
         if not self.counts:
             return False
-        domain = self._get(name)
+        domain = self.table.get(name)
         if domain.used * LARGER >= self._lead:
             domain.bodies += 1
             if domain.bodies % SAMPLE == 1:
@@ -111,8 +116,6 @@ class Budgets:
 
     def answered(self, name: str, *, new: bool) -> None:
         """A page of the domain is done. A new one pays for itself and for others that were not."""
-        if not self.counts:
-            return
         domain = self._get(name)
         if new:
             paid = min(PAYS - 1, domain.old)
@@ -124,8 +127,6 @@ class Budgets:
 
     def refund(self, name: str) -> None:
         """A URL that was let in ended without a request."""
-        if not self.counts:
-            return
         domain = self._get(name)
         domain.used = max(domain.used - 1, 0)
         self._pay(domain, 1)
@@ -137,7 +138,7 @@ class Budgets:
             self._note(domain)
 
     def _charge(self, domain: Domain, record: Packed) -> None:
-        if self._requisites and is_requisite(record) and not self.counts_as_page("E", url_of(record)):
+        if self._requisites and is_requisite(record) and not _is_one_of_many(url_of(record)):
             return
         domain.used += 1
         domain.debt += 1
@@ -295,3 +296,7 @@ class Budgets:
     def save(self) -> None:
         self.reputation.save()
         self.table.save()
+
+
+def _is_one_of_many(url: str) -> bool:
+    return crc32(url.encode()) % REQUISITES == 0

@@ -424,7 +424,7 @@ class Frontier:
 
     def refund(self, link: Link) -> None:
         """A URL that was let in ends without a request, or is asked for by another crawl."""
-        if _uses_budget(link) and self._budgets.counts_as_page(link.path, link.url):
+        if self._budgets.is_charged(link):
             self._budgets.refund(self._domain(host_of(link.url)))
 
     # -- done
@@ -499,7 +499,7 @@ class Frontier:
 
     def _answered(self, host: Host, link: Link) -> None:
         """Tells the host's domain that one of its pages is done."""
-        if self._budgets.counts and _uses_budget(link) and self._budgets.counts_as_page(link.path, link.url):
+        if self._budgets.is_charged(link):
             self._budgets.answered(self._domain(host.name), new=link.url in self._new)
         self._new.discard(link.url)
 
@@ -599,8 +599,3 @@ class Frontier:
             self._back.schedule(host, due)
             return
         self._hosts.put_away(host)
-
-
-def _uses_budget(link: Link) -> bool:
-    """Whether the link is a page of its domain's budget: not a user's request, a robots.txt, or one fetched again."""
-    return not link.request and not link.history and not link.path.endswith("P")

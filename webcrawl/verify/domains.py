@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgpack
 
-from webcrawl.frontier.reputation import MOST, TAG
+from webcrawl.frontier.votes import MOST, TAG
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.queues import Queues, link_flaw

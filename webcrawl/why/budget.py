@@ -10,7 +10,7 @@ import msgpack
 from siphashc import siphash
 
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.reputation import TAG
+from webcrawl.frontier.votes import TAG
 from webcrawl.loading import load
 from webcrawl.store import rowcrc
 from webcrawl.verify.snapshot import Snapshot
