@@ -42,8 +42,7 @@ class Reputation:
 
     def heard(self, page: str, urls: Sequence[str]) -> None:
         """A page links to these canonical URLs. Those of its own host cost one comparison each."""
-        scheme, _, host, *_ = page.split("/", 3)
-        own = f"{scheme}//{host}/"
+        own = page[: page.find("/", page.find("//") + 2) + 1]
         size = len(own)
         others = [url for url in urls if url[:size] != own]  # startswith takes 1.5 times as long
         if not others:

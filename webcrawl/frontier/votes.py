@@ -6,7 +6,8 @@ The table has a row for each domain that a page of another one links to: hashes 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,19 @@ VOTE = 48  # bytes of a vote that waits: 12, once more while it is sorted, and 2
 SLICE = 64  # votes written at once: 0.2 ms
 FULL = 1 << 12  # domains remembered that have MOST already
 LOAD = "SELECT domain, sources FROM linked WHERE domain IN (?{more})"
-STORE = "INSERT OR REPLACE INTO linked VALUES (?, ?)"
+REPLACE = "INSERT OR REPLACE INTO linked VALUES (?, ?)"
+# `||` makes text of its operands, without changing a byte. Tags of a row that is full, or has them, are dropped.
+APPEND = (
+    "INSERT INTO linked VALUES (?, ?) ON CONFLICT (domain) DO UPDATE SET sources = CAST(sources || excluded.sources AS "
+    f"BLOB) WHERE length(sources) < {MOST * TAG} AND instr(sources, excluded.sources) = 0"
+)
 
 
 class Votes:
     """Each is the number of a domain that is linked to, and the tag of one that links to it.
 
-    They are written in the table's order, because one of millions of rows is read and written in pages; and all that a
-    row gets from one slice at once.
+    They are written in the table's order, because one of millions of rows is read and written in pages. What a row gets
+    more than once in a slice is joined before.
     """
 
     def __init__(self, db: CrawlDB, memory: int, on_write: Callable[[], None]) -> None:
@@ -70,20 +76,31 @@ class Votes:
 
     def store(self, votes: Iterable[tuple[int, bytes]]) -> None:
         """Writes these at once. A row that is full, or has a tag, stays as it is."""
-        votes = [*votes]
-        asked = {target for target, _ in votes}
-        found = self._db.query(LOAD.format(more=", ?" * (len(asked) - 1)), [*asked]) if asked else ()
-        rows: dict[int, bytes] = dict(found)
-        changed = {}
+        several: defaultdict[int, list[bytes]] = defaultdict(list)
         for target, tag in votes:
-            tags = rows.get(target, b"")
-            if tag not in tags and len(tags) < MOST * TAG:
-                rows[target] = changed[target] = tags + tag
-        self._db.executemany(STORE, changed.items())
+            several[target].append(tag)
+        single = [(target, tags[0]) for target, tags in several.items() if len(tags) == 1]
+        for target, _ in single:
+            del several[target]
+        self._db.executemany(APPEND, single)
+        if several:
+            self._join(several)
+        self._on_write()
+
+    def _join(self, votes: Mapping[int, Sequence[bytes]]) -> None:
+        """Writes each of these rows once, for all that it gets."""
+        rows: dict[int, bytes] = dict(self._db.query(LOAD.format(more=", ?" * (len(votes) - 1)), [*votes]))
+        joined = []
+        for target, tags in votes.items():
+            sources = rows.get(target, b"")
+            for tag in tags:
+                if tag not in sources and len(sources) < MOST * TAG:
+                    sources += tag
+            joined.append((target, sources))
+        self._db.executemany(REPLACE, joined)
         if len(self.full) >= FULL:
             self.full.clear()
-        self.full.update(target for target, tags in rows.items() if len(tags) >= MOST * TAG)
-        self._on_write()
+        self.full.update(target for target, sources in joined if len(sources) >= MOST * TAG)
 
     def flush(self) -> None:
         """Writes the rest of what is sorted."""
