@@ -7,7 +7,7 @@ import pytest
 from webcrawl.profiling.bound import Cause, Look, judge
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
-from webcrawl.store.outputs import Outputs
+from webcrawl.store.outputs import AT_ONCE, Outputs
 
 
 class SlowDisk(Disk):
@@ -35,7 +35,7 @@ def test_a_slow_disk(tmp_path, disk):
     outputs = Outputs(db, tmp_path)
     output = outputs.open("one.log")
     before, begun = disk.waited, disk.now
-    output.write(b"x" * 100_000)
+    output.write(b"x" * (AT_ONCE + 1))
     assert disk.waited - before == 0.5
 
     output.write(b"y")

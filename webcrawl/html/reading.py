@@ -193,4 +193,7 @@ def _long(text: str) -> str:
 
 def _language(attributes: Attributes) -> str:
     """The first `lang` that says something."""
-    return next((" ".join(value[:LANGUAGE].split()) for name in LANG if (value := attributes.get(name))), "")
+    for name in LANG:
+        if value := attributes.get(name):
+            return " ".join(value[:LANGUAGE].split())
+    return ""
