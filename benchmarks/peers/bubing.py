@@ -78,6 +78,6 @@ PEERS = (
         Does("yes", "WARC, gzip", "filtered, followed", "no", "per host, switched off"),
         _build,
         _command,
-        fewer=4,
+        fewer=2,
     ),
 )

@@ -65,6 +65,6 @@ PEERS = (
         Does("yes", "WARC, gzip", "scoped, followed", "recovery log", "per host, switched off"),
         _build,
         _command,
-        fewer=4,
+        fewer=2,
     ),
 )

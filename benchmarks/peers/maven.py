@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.peers.peer import need, step
 
-JAVA = ["java", "-Xmx1g", "-XX:+UseSerialGC"]  # it has one core
+JAVA = ["java", "-Xmx1g"]
 SETTINGS = """<settings><mirrors><mirror>
 <id>central-only</id><mirrorOf>*</mirrorOf><url>https://repo.maven.apache.org/maven2</url>
 </mirror></mirrors></settings>

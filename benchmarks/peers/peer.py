@@ -56,7 +56,7 @@ def need(*programs: str) -> None:
 
 
 def step(folder: Path, *command: str) -> None:
-    """One step of a build, out of everybody's way; Missing with its last line if it fails."""
+    """One step of a build, out of everybody's way; Missing with its first error or else its last line if it fails."""
     try:
         done = subprocess.run(
             [*NICE, *command], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
@@ -64,7 +64,8 @@ def step(folder: Path, *command: str) -> None:
     except subprocess.TimeoutExpired as error:
         raise Missing(f"{command[0]}: not done in {PATIENCE} s") from error
     if done.returncode:
-        raise Missing(f"{command[0]}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+        lines = (done.stderr.strip() or done.stdout.strip() or "failed").splitlines()
+        raise Missing(f"{command[0]}: {next((line for line in lines if 'ERROR' in line), lines[-1])}")
 
 
 def within(folder: Path, *command: str) -> list[str]:

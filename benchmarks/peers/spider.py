@@ -9,14 +9,16 @@ from benchmarks.peers.peer import Does, Peer, Web, need, step
 
 VERSION = "2.53"
 SOURCE = Path(__file__).parent / "programs/spider.rs"
+# Those of its default features that a crawl over plain HTTP has a use for: no database, no TLS, no guises of browsers.
+FEATURES = ("adaptive_concurrency", "encoding", "priority_frontier", "string_interner_buffer_backend", "sync", "warc")
 MANIFEST = f"""[package]
 name = "peer"
 version = "0.1.0"
 edition = "2021"
 
 [dependencies]
-spider = "{VERSION}"
-tokio = {{ version = "1", features = ["rt-multi-thread", "macros"] }}
+spider = {{ version = "{VERSION}", default-features = false, features = {list(FEATURES)} }}
+tokio = {{ version = "1", features = ["macros", "rt-multi-thread", "time"] }}
 """
 
 

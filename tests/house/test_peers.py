@@ -86,10 +86,18 @@ def test_what_is_missing_is_skipped(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == "one: skipped: not installed: cargo\n"
 
 
-def test_a_build_that_fails(tmp_path):
-    """The reason is the last line that its tool says."""
-    with pytest.raises(Missing, match=r"sh: no such crate$"):
-        step(tmp_path, "sh", "-c", "echo building >&2; echo no such crate >&2; exit 1")
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo building >&2; echo no such crate >&2; exit 1", "no such crate"),
+        ("echo [ERROR] no such jar; echo [ERROR] see elsewhere; exit 1", r"\[ERROR\] no such jar"),
+        ("exit 1", "failed"),
+    ],
+)
+def test_a_build_that_fails(tmp_path, script, reason):
+    """The reason is the first error that its tool names, or the last line that it says."""
+    with pytest.raises(Missing, match=rf"^sh: {reason}$"):
+        step(tmp_path, "sh", "-c", script)
 
 
 @pytest.mark.parametrize(
