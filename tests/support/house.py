@@ -17,6 +17,12 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    """All that it is made of, for many rules look at it."""
+    return list(ast.walk(tree))
+
+
 def sources(package: Path = PACKAGE) -> list[Path]:
     return sorted(package.rglob("*.py"))
 
@@ -39,7 +45,7 @@ def imports(tree: ast.Module) -> set[str]:
     Imports by a call with a literal name count too, and look-ups in `sys.modules`.
     """
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -78,9 +84,9 @@ def graph_of(package: Path = PACKAGE) -> dict[str, set[str]]:
 
 def own_names(tree: ast.Module) -> set[str]:
     """Underscored names that a module defines itself: functions, methods, attributes of self, fields."""
-    names = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
-    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_set(node)}
-    return names | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names = {node.name for node in nodes(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    names |= {node.attr for node in nodes(tree) if isinstance(node, ast.Attribute) and _is_set(node)}
+    return names | {node.id for node in nodes(tree) if isinstance(node, ast.Name)}
 
 
 def foreign_private(tree: ast.Module) -> list[tuple[int, str]]:
@@ -90,7 +96,7 @@ def foreign_private(tree: ast.Module) -> list[tuple[int, str]]:
     """
     own, scrapys = own_names(tree), scrapys_private() if scrapys_imports(tree) else frozenset()
     found = []
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and _is_private(node.attr):
             free = node.attr in (own_private() | own if _is_self(node.value) else own - scrapys)
             found += [] if free else [(node.lineno, node.attr)]
@@ -108,7 +114,7 @@ def replaced_methods(tree: ast.Module, methods: frozenset[str]) -> list[tuple[in
     """Where it replaces or deletes a method of an object that is not its own, or anything of an imported class."""
     scrapys = scrapys_imports(tree)
     found = []
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and not _is_self(node.value):
             found += [(node.lineno, node.attr)] if node.attr in methods or _root(node) in scrapys else []
         elif isinstance(node, ast.Attribute) and node.attr == "__dict__" and not _is_self(node.value):
@@ -124,10 +130,10 @@ def replaced_methods(tree: ast.Module, methods: frozenset[str]) -> list[tuple[in
 def own_private() -> frozenset[str]:
     """The underscored names that this package's own classes define or set on themselves, outside the fast path."""
     paths = [path for path in sources() if room_of(module_of(path)) != "fastpath"]
-    nodes = [node for path in paths for node in ast.walk(parsed(path))]
-    kinds = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    all_nodes = [node for path in paths for node in nodes(parsed(path))]
+    kinds = [node for node in all_nodes if isinstance(node, ast.ClassDef)]
     names = {name for kind in kinds for statement in kind.body for name in _defined(statement)}
-    return frozenset(names | {node.attr for node in nodes if isinstance(node, ast.Attribute) and _is_set(node)})
+    return frozenset(names | {node.attr for node in all_nodes if isinstance(node, ast.Attribute) and _is_set(node)})
 
 
 @cache
@@ -135,7 +141,7 @@ def scrapys_private() -> frozenset[str]:
     """The underscored names of Scrapy's classes: methods, and attributes they set on themselves."""
     names: set[str] = set()
     for path in sources(Path(scrapy.__file__).parent):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 names.update(name for statement in node.body for name in _defined(statement))
             elif isinstance(node, ast.Attribute) and _is_set(node):
@@ -147,7 +153,7 @@ def scrapys_imports(tree: ast.Module) -> set[str]:
     """The names that a module binds by importing Scrapy or Twisted."""
     return {
         (alias.asname or alias.name).partition(".")[0]
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
         if (getattr(node, "module", None) or alias.name).partition(".")[0] in ("scrapy", "twisted")
@@ -157,9 +163,10 @@ def scrapys_imports(tree: ast.Module) -> set[str]:
 @cache
 def own_attributes() -> frozenset[str]:
     """The names of all fields and attributes of this package's own classes."""
-    nodes = [node for path in sources() for node in ast.walk(parsed(path))]
-    fields = {node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
-    return frozenset(fields | {node.attr for node in nodes if isinstance(node, ast.Attribute) and _is_set(node)})
+    all_nodes = [node for path in sources() for node in nodes(parsed(path))]
+    named = [node for node in all_nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    fields = {node.target.id for node in named}
+    return frozenset(fields | {node.attr for node in all_nodes if isinstance(node, ast.Attribute) and _is_set(node)})
 
 
 @cache
@@ -167,7 +174,7 @@ def scrapys_methods() -> frozenset[str]:
     """The names of all methods of Scrapy's classes, but for those that are attributes of our own objects too."""
     names: set[str] = set()
     for path in sources(Path(scrapy.__file__).parent):
-        for kind in ast.walk(parsed(path)):
+        for kind in nodes(parsed(path)):
             if isinstance(kind, ast.ClassDef):
                 names |= {
                     node.name
@@ -193,7 +200,7 @@ def nested_overrides(tree: ast.Module) -> list[str]:
     scrapys = scrapys_imports(tree)
     return [
         f"{kind.name}.{name}"
-        for kind in ast.walk(tree)
+        for kind in nodes(tree)
         if isinstance(kind, ast.ClassDef) and kind not in tree.body
         if any(_root(base) in scrapys for base in kind.bases)
         for statement in kind.body
