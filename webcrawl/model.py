@@ -108,7 +108,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what that imports, a font
 
 
-@lru_cache(1024)  # a crawl has few, and a page is asked for its depth five times
+@lru_cache(1024)  # a crawl has few, and a page is asked for its depth six times
 def depth_of(path: str) -> int:
     """How many links a discovery path has; a redirect or a prerequisite is not a link followed."""
     return len(path) - path.count("R") - path.count("P") - path.count("r")

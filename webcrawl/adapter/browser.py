@@ -29,7 +29,7 @@ from webcrawl.adapter.foreign import document_of
 from webcrawl.adapter.handlers import HttpHandler
 from webcrawl.adapter.robots_request import ALONE
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import KEY, trip_of
+from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.browser.identity import Identity
 from webcrawl.browser.messages import Ask, Told, refusal
@@ -120,6 +120,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             values[name] for name in ("USER_AGENT", "DOWNLOAD_TIMEOUT", "DOWNLOAD_TRUNCATE")
         )
         self._plain = HttpHandler(crawler)
+        self._plain.render = self._rendered
         identity = Identity.make()
         self._proxy = BrowserProxy(self._subrequest, identity.context)
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
@@ -128,9 +129,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._renderings: dict[str, Rendering] = {}
 
     async def download_request(self, request: Request) -> Response:
-        """The page; if it is to be rendered and can be, its body is the browser's document."""
-        trip = trip_of(request)
-        exchange = await self._plain.exchange(request, trip)
+        return await self._plain.download_request(request)
+
+    async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
+        """If an answer is to be rendered and can be, its body becomes the browser's document."""
         wanted = request.meta.get("playwright")
         if wanted and not (trip is not None and trip.is_prerequisite) and _can_be_rendered(exchange):
             if trip is not None:  # from now on the page's own subrequests have its host's turn
@@ -139,7 +141,6 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 )
             async with self._tabs:
                 await self._render(request, exchange)
-        return self._plain.response(exchange, request, trip)
 
     async def close(self) -> None:
         await super().close()

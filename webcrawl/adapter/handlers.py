@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from ipaddress import ip_address
 
@@ -37,6 +38,9 @@ LOST: dict[str, tuple[type[FetchError], type[Exception]]] = {
 }
 
 
+Render = Callable[[Request, Trip | None, Exchange], Awaitable[None]]
+
+
 class HttpHandler(BaseDownloadHandler):
     """http and https. The bytes of the exchange are in the request's trip.
 
@@ -44,6 +48,7 @@ class HttpHandler(BaseDownloadHandler):
     """
 
     guarded = True  # every connection is opened by net/connection_reach.py, which asks the address guard
+    render: Render | None = None  # called with each answer, before there is a response
 
     def module(self, network: Network) -> ProtocolModule:
         """The protocol module that fetches this handler's URLs."""
@@ -77,12 +82,7 @@ class HttpHandler(BaseDownloadHandler):
         return values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"]
 
     async def download_request(self, request: Request) -> Response:
-        trip = trip_of(request)
-        return self.response(await self.exchange(request, trip), request, trip)
-
-    async def exchange(self, request: Request, trip: Trip | None) -> Exchange:
-        """The exchange, which is in the request's trip as well; raises one of Scrapy's exceptions."""
-        headers = headers_of(request)
+        trip, headers = trip_of(request), headers_of(request)
         keep = trip.keep if trip is not None else 0.0
         tell = self._downloader.on_send
         watch = trip if tell is None else Sending(request, trip, tell)
@@ -97,10 +97,7 @@ class HttpHandler(BaseDownloadHandler):
                 request.url, headers, keep=keep, method=request.method, body=request.body, watch=watch, **more
             )
         except FetchError as error:
-            self._count([f"outcome/{error.name}"])
-            if isinstance(error, BadOption) and str(error) not in self._refused and len(self._refused) < MOST:
-                self._refused.add(str(error))
-                logger.warning("%s: not fetched, like every request with the same (%s)", error, request.url)
+            self._failed(error, request.url)
             raise raised(error) from error
         if since is not None and trip is not None and known is not None:
             exchange = since.answered(trip, known, exchange)
@@ -109,13 +106,17 @@ class HttpHandler(BaseDownloadHandler):
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        return exchange
-
-    def response(self, exchange: Exchange, request: Request, trip: Trip | None) -> Response:
-        """The exchange in Scrapy's form; for a page that is made of the exchange, little more than its body."""
-        if self._needs_body_only and trip is not None and not trip.inline:
+        if self.render is not None:
+            await self.render(request, trip, exchange)
+        if self._needs_body_only and trip is not None and not trip.inline:  # its page is made of the exchange
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return self._for_spider(exchange, request)
+
+    def _failed(self, error: FetchError, url: str) -> None:
+        self._count([f"outcome/{error.name}"])
+        if isinstance(error, BadOption) and str(error) not in self._refused and len(self._refused) < MOST:
+            self._refused.add(str(error))
+            logger.warning("%s: not fetched, like every request with the same (%s)", error, url)
 
     def _for_spider(self, exchange: Exchange, request: Request) -> Response:
         """The answer as Scrapy promises it: timed, and whole unless the spider wants it anyway."""

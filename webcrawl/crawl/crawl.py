@@ -351,7 +351,7 @@ class Crawl:
             self._halfway.finished(link.url)
         asked = outcome.ended > 0.0
         if asked:
-            final = self._frontier.done(link, outcome, self._ended(outcome))
+            final = self._frontier.done(link, outcome, self._clock.at(outcome.ended))
         else:
             self._frontier.unasked(link, self._clock())
         self._counted(outcome, exchange)

@@ -50,11 +50,6 @@ class Message:
                 self.flaws.append("unknown_coding")
 
     @property
-    def done(self) -> bool:
-        """True if no more data is needed."""
-        return self.complete or bool(self.truncated)
-
-    @property
     def reusable(self) -> bool:
         """True if the connection may be reused."""
         return self.complete and self._framing.persistent and not self.excess
@@ -67,7 +62,7 @@ class Message:
             self._feed_plain(data)
         if self._over():
             self.truncated = "length"  # even if the message is complete: the stored body is cut
-        return self.done
+        return self.complete or bool(self.truncated)
 
     def lost(self, *, reset: bool) -> None:
         """The connection has ended: this completes a body that lasts until the close, and truncates any other."""
