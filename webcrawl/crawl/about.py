@@ -14,7 +14,7 @@ class About:
 
     def __init__(self, discovery: Discovery, frontier: Frontier, elsewhere: Elsewhere | None) -> None:
         self._discovery, self._frontier, self._elsewhere = discovery, frontier, elsewhere
-        self.pause = frontier.look.pause
+        self.pause = frontier.look.pause  # for how long a host was left alone before a request made now, and why
 
     def __repr__(self) -> str:
         return f"<About {self._discovery!r}>"

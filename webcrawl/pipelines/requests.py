@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -25,9 +26,6 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.store.synced import SyncedLog
 from webcrawl.store.windows import Windows
 from webcrawl.urls.hosts import host_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -9 takes none
 HOSTS = 1 << 16  # of which is remembered when they answered last
@@ -131,5 +129,5 @@ class RequestsPipeline:
 
 
 def _unasked(_: str) -> tuple[float, str]:
-    """The pause before a request while no crawl is open: no rule was asked."""
+    """The pause before a request of which nobody knows a rule: no crawl is open."""
     return 0.0, ""
