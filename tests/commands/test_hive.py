@@ -366,6 +366,14 @@ class TestRefusals:
 
         assert self.refused(hive).startswith(f"{hive.jobdir}/hive.json: {why}")
 
+    @pytest.mark.parametrize("name", ["hive.json", "logs/drone-1.log", "server/valkey.log"])
+    def test_a_pipe_where_a_file_should_be(self, hive, name):
+        """It is named, and nobody waits for whoever might read it or write into it."""
+        (hive.jobdir / name).parent.mkdir(parents=True)
+        os.mkfifo(hive.jobdir / name)
+
+        assert self.refused(hive, "-n", 2) == f"{hive.jobdir / name}: it is not a regular file"
+
     def test_a_server_that_is_not_there(self, hive):
         """A server that does not answer is named, without its password."""
         line = self.refused(hive, "-n", 2, REDIS_URL="redis://me:secret@127.0.0.1:1/0")

@@ -13,6 +13,7 @@ import pytest
 from redis import Redis
 from scrapy.settings import Settings
 
+from tests.support.commands import heeded
 from tests.support.crawling import PATIENCE, SETTINGS, wait_until
 from tests.support.places import ROOT
 from webcrawl.hive.folder import HiveFolder
@@ -37,7 +38,8 @@ def _start(tmp_path, server):
         values = {**SETTINGS, "DNS_NAMESERVERS": server.nameserver, "JOBDIR": tmp_path / "job", **settings}
         options = [word for name, value in values.items() for word in ("-s", f"{name}={value}")]
         line = ["-m", "scrapy", "hive", "web", "-a", f"seeds={tmp_path}/seeds.txt", *options, *map(str, words)]
-        started.append(subprocess.Popen([sys.executable, *line], cwd=ROOT, stderr=subprocess.PIPE, text=True))
+        with heeded(signal.SIGINT):
+            started.append(subprocess.Popen([sys.executable, *line], cwd=ROOT, stderr=subprocess.PIPE, text=True))
         return started[-1]
 
     yield start

@@ -1,5 +1,6 @@
 """logs/requests.log and logs/skipped.log where hosts and disks fail."""
 
+import os
 import socket
 from collections import Counter
 
@@ -63,3 +64,15 @@ def test_a_request_without_a_line_is_not_sent(tmp_path, here):
     log.unlink()
     assert crawl.run() == 0
     assert [row[3:5] for row in rows(crawl.jobdir, "logs/requests.log")] == [["P", "0"], ["-", "0"], ["-", "1"]]
+
+
+def test_a_pipe_in_its_place(tmp_path, here):
+    """The crawl does not begin, and its last line says why: nobody waits for whoever might read the pipe."""
+    crawl = crawl_of(tmp_path, f"{here}/")
+    log = crawl.jobdir / "logs/requests.log"
+    log.parent.mkdir(parents=True)
+    os.mkfifo(log)
+
+    assert crawl.run() == 1
+    assert f"{log}: [Errno 22] it is not a regular file" in crawl.output.read_text().splitlines()[-1]
+    assert Hesitant.asked == {}

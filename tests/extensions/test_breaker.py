@@ -1,6 +1,7 @@
 """logs/errors.log when it cannot be written to."""
 
 import logging
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -28,11 +29,13 @@ def raise_it():
     raise ValueError
 
 
-@pytest.mark.parametrize("why", ["No space left on device", "No such file or directory"])
+@pytest.mark.parametrize("why", ["No space left on device", "No such file or directory", "not a regular file"])
 def test_a_file_that_takes_nothing_is_told_once(breaker, tmp_path, caplog, capfd, why):
-    """Whether the disk is full or the folder gone, that is one warning, and no "Logging error"."""
+    """Whether the disk is full, the folder gone or a pipe there, that is one warning, and no "Logging error"."""
     if "space" in why:
         (tmp_path / "logs/errors.log").symlink_to("/dev/full")
+    elif "regular" in why:
+        os.mkfifo(tmp_path / "logs/errors.log")
     else:
         (tmp_path / "logs").rmdir()
 

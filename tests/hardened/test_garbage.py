@@ -73,6 +73,7 @@ def circular(path):
         ("state/crawl.db-wal", folder),
         ("state/crawl.db-shm", folder),
         ("logs/crawl.log", folder),
+        ("logs/crawl.log", os.mkfifo),
         ("logs", file),
         ("warc", file),
     ],

@@ -106,7 +106,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "browser": set(),
     "formats": {"html"},
     "items": {"formats", "html", "model", "neardup", "preferences", "revisit", "urls"},
-    "logs": {"model", "text"},
+    "logs": {"model", "store", "text"},
     "statistics": {"model", "revisit", "text"},
     "images": set(),
     "metrics": {"model", "net", "profiling"},

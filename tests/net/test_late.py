@@ -16,7 +16,7 @@ from webcrawl.net.dns import CachingResolver
 from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TlsTimeout, Untried
 from webcrawl.net.late import until
 
-SHORT, BUSY = 0.05, 0.3  # seconds of the limit, and of work in which nothing else of the process runs
+SHORT, BUSY = 0.2, 0.6  # seconds of the limit, and of work in which nothing else of the process runs
 
 
 async def name_server_is_silent():
@@ -56,12 +56,21 @@ ATTEMPTS = {
 }
 
 
-def error_of(attempt, loop, *, busy):
-    """What an attempt ends with while this process may be busy with other work beyond the limit."""
+def busy_in_time(monkeypatch):
+    """Other work begins in this process when a time limit has begun, and goes on beyond it."""
+    enter = until.__aenter__
+
+    async def entered(self):
+        asyncio.get_running_loop().call_later(SHORT / 2, time.sleep, BUSY)
+        await enter(self)
+
+    monkeypatch.setattr(until, "__aenter__", entered)
+
+
+def error_of(attempt, loop):
+    """What an attempt ends with."""
 
     async def scenario():
-        if busy:
-            asyncio.get_running_loop().call_later(SHORT / 2, time.sleep, BUSY)
         with pytest.raises(FetchError) as caught:
             await attempt()
         return type(caught.value)
@@ -75,14 +84,15 @@ class TestAttempts:
     def test_a_busy_process_blames_nobody(self, monkeypatch, loop, attempt):
         """What ends because this process was busy is tried again, and charged to nobody."""
         monkeypatch.setattr(late, "LATE", BUSY / 2)
+        busy_in_time(monkeypatch)
 
-        assert error_of(attempt, loop, busy=True) is Untried
+        assert error_of(attempt, loop) is Untried
 
     def test_otherwise_it_is_the_others_fault(self, monkeypatch, loop, attempt):
         """Who does not answer a process that listens is charged with it."""
         monkeypatch.setattr(late, "LATE", 60.0)
 
-        assert error_of(attempt, loop, busy=False) is ATTEMPTS[attempt]
+        assert error_of(attempt, loop) is ATTEMPTS[attempt]
 
 
 def test_what_is_done_in_time_counts():

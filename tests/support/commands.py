@@ -2,8 +2,10 @@
 
 import os
 import runpy
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +33,16 @@ def command(module, *words, cwd=ROOT, environment=()):
         process.join(PATIENCE)
         assert not process.is_alive(), f"{module} {words} has not ended"
         return Done(process.exitcode, *(output.read_text() for output in outputs))
+
+
+@contextmanager
+def heeded(number):
+    """What is started meanwhile does not ignore this signal, though whoever started the tests may, as nohup does."""
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def served(folder, *words):

@@ -2,12 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.commands import command
+from tests.support.commands import command, heeded
 from tests.support.crawling import PATIENCE, wait_until
 from tests.support.places import ROOT
 
@@ -36,12 +37,13 @@ class FakeHive:
 
     def start(self, *words, **settings):
         """The process, whose standard error is a pipe."""
-        return subprocess.Popen(
-            [sys.executable, "-m", COMMAND, *self.words(*words, **settings)],
-            cwd=ROOT,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with heeded(signal.SIGINT):
+            return subprocess.Popen(
+                [sys.executable, "-m", COMMAND, *self.words(*words, **settings)],
+                cwd=ROOT,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
 
     def runs(self, number):
         """The identifiers of a drone's processes so far."""

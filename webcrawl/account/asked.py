@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from webcrawl.store.regular import regular
 from webcrawl.text.dates import read_digits, read_iso
 
 LONGEST = 1 << 20  # bytes of a line; a damaged file may have no line ends at all
@@ -71,7 +72,7 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
     """The lines that have these bytes; nothing if there is no such file."""
     left = length if length is not None else 1 << 62
     try:
-        file = path.open("rb", buffering=0)
+        file = regular(path)
     except FileNotFoundError:
         return
     with file:

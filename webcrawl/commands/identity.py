@@ -123,7 +123,7 @@ class Command(ScrapyCommand):
         from webcrawl.identity.checking import Unreadable, check_request  # noqa: PLC0415 - as above
         from webcrawl.identity.looking import look  # noqa: PLC0415 - as above
         from webcrawl.identity.published import NotPublished  # noqa: PLC0415 - as above
-        from webcrawl.identity.regular import regular  # noqa: PLC0415 - as above
+        from webcrawl.store.regular import regular  # noqa: PLC0415 - as above
 
         now = time.time()
         try:

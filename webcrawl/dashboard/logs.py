@@ -7,6 +7,7 @@ from pathlib import Path
 
 from webcrawl.report.seeds import SeedTable
 from webcrawl.statistics.line import FIELDS
+from webcrawl.store.regular import regular
 
 LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")
 TAIL = 1 << 18  # bytes of a log's end
@@ -20,7 +21,7 @@ def tail(jobdir: Path, name: str, wanted: str, most: int) -> list[str]:
     if name not in LOGS:
         return []
     try:
-        with (jobdir / "logs" / name).open("rb") as file:
+        with regular(jobdir / "logs" / name) as file:
             size = file.seek(0, 2)
             file.seek(max(size - TAIL, 0))
             lines = file.read(TAIL).decode("utf-8", "replace").split("\n")

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +20,7 @@ from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.logs.readable import ReadableFormatter
+from webcrawl.store.regular import appending
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,9 @@ class _Errors(logging.FileHandler):
     """Where it cannot be written to, on a full disk or in a folder that is gone, that is one line, once."""
 
     _said = False
+
+    def _open(self) -> TextIOWrapper:
+        return TextIOWrapper(appending(self.baseFilename), self.encoding, self.errors)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

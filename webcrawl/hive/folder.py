@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from webcrawl.hive.slots import MOST_DRONES
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdirs import HIVE, VERSION, folder_of, hive_of
 from webcrawl.store.lock import Lock
+from webcrawl.store.regular import appending, regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,15 @@ class HiveFolder:
         """What the drone printed."""
         return self.path / "logs" / f"drone-{number}.log"
 
+    def check_logs(self, drones: Iterable[int]) -> None:
+        """HiveError: what a drone prints cannot go where it belongs, so that none could ever start."""
+        try:
+            for log in map(self.log, drones):
+                log.parent.mkdir(exist_ok=True)
+                appending(log).close()
+        except OSError as error:
+            raise HiveError(f"{error.filename}: {error.strerror or error}") from error
+
     def read(self) -> Founding | None:
         """None: there is no hive yet. HiveError: there is something else, or what this program does not know."""
         file = self.path / HIVE
@@ -58,7 +68,8 @@ class HiveFolder:
                 if (self.path / "state").exists():
                     raise HiveError(f"{self.path}: holds the crawl of one process: a hive needs a JOBDIR of its own")
                 return None
-            return _founding(file, json.loads(file.read_bytes()))
+            with regular(file) as opened:
+                return _founding(file, json.load(opened))
         except OSError as error:
             raise HiveError(f"{error.filename or file}: {error.strerror or error}") from error
         except ValueError as error:
@@ -120,7 +131,8 @@ class HiveFolder:
     def figures(self, number: int) -> dict[str, Any]:
         """The drone's stats.json, as of its last checkpoint; empty if there is none that can be read."""
         try:
-            found = json.loads((self.drone(number) / "stats.json").read_bytes())
+            with regular(self.drone(number) / "stats.json") as file:
+                found = json.load(file)
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}

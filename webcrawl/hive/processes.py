@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from webcrawl.store.regular import appending, regular
+
 MOST = 1 << 20  # bytes of a drone's output that are looked at in one turn
 LONGEST = 1 << 13  # bytes of a line
 
@@ -35,7 +37,7 @@ class DroneProcess:
         log.parent.mkdir(exist_ok=True)
         before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # inherited until the crawl listens; it would end it
         try:
-            with log.open("ab") as output:
+            with appending(log) as output:
                 start = output.tell()
                 self._process = subprocess.Popen(  # noqa: S603 - this very program
                     command, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True
@@ -45,7 +47,7 @@ class DroneProcess:
         if core is not None:
             with suppress(ProcessLookupError):
                 os.sched_setaffinity(self._process.pid, {core})
-        self._output = log.open("rb")
+        self._output = regular(log)
         self._output.seek(start)
         self._rest = b""
 

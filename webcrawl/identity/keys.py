@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from webcrawl.identity.regular import regular
 from webcrawl.store.disk import Disk
+from webcrawl.store.regular import regular
 
 LONGEST = 16_384  # bytes of a key file
 OTHERS = 0o077  # mode bits by which others than the owner reach a file

@@ -9,7 +9,7 @@ from webcrawl.identity import directory
 from webcrawl.identity.checking import Finding, check_fields, check_response, keys_of
 from webcrawl.identity.keys import thumbprint
 from webcrawl.identity.published import FAR, LONGEST, Published, fetch
-from webcrawl.identity.regular import regular
+from webcrawl.store.regular import regular
 
 
 def look(place: str, agent: str, now: float) -> tuple[dict[str, bytes], list[Finding]]:

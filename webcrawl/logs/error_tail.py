@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from webcrawl.store.regular import regular
+
 NAME = "logs/errors.log"
 TAIL = 128 << 10  # bytes that are read
 LINES = 30  # of one error that are given: the first one, and the last
@@ -15,7 +17,7 @@ _BEGIN = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 def last_errors(jobdir: Path, most: int) -> list[str]:
     """The last ones, the latest first; none if nothing has ever been written, or it cannot be read."""
     try:
-        with (jobdir / NAME).open("rb") as file:
+        with regular(jobdir / NAME) as file:
             size = file.seek(0, os.SEEK_END)
             start = file.seek(max(size - TAIL, 0))
             text = file.read(TAIL).decode("utf-8", "replace")

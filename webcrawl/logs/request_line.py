@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from webcrawl.model import Link
+from webcrawl.store.regular import regular
 from webcrawl.text.credentials import url_without_credentials
 from webcrawl.text.dates import iso, read_iso
 from webcrawl.text.percent import visible
@@ -35,7 +36,7 @@ def line(
 def last_sent(path: Path) -> float:
     """The time of the last line of a log; 0 if it has none."""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             file.seek(max(file.seek(0, 2) - TAIL, 0))
             lines = file.read(TAIL).split(b"\n")
     except OSError:  # there is none, or whoever opens it to write says why not

@@ -17,6 +17,7 @@ from pybloom_live import BloomFilter
 
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.regular import regular
 
 MAGIC = b"WCRLBLM\n"
 VERSION = 1
@@ -48,7 +49,7 @@ def write(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
 def read(path: Path) -> BloomFilter:
     """The filter with its capacity and error rate, as it was written."""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             return _read(path, file)
     except FileNotFoundError as error:
         raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
@@ -84,7 +85,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
 def check(path: Path) -> Iterator[DamagedFile]:
     """Yields the damage of the file, if there is any."""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             yield from check_file(path, file)
     except FileNotFoundError:
         yield DamagedFile(path, 0, "the checkpoint names it, but it is not there")

@@ -16,6 +16,7 @@ import zstandard
 
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.regular import regular
 
 HEAD = struct.Struct("<II")
 BLOCK = 1 << 18  # bytes of lines
@@ -85,7 +86,7 @@ class BlockReader:
 
     def __init__(self, path: Path) -> None:
         self._path, self._at = path, 0
-        self._file = path.open("rb")
+        self._file = regular(path)
         self._unpacker = zstandard.ZstdDecompressor()
 
     def __repr__(self) -> str:

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from webcrawl.store.regular import to_append
+
 logger = logging.getLogger(__name__)
 
 Buffer = bytes | bytearray | memoryview
@@ -37,7 +39,7 @@ class Disk:
 
     def append(self, path: Path) -> int:
         """Opens a file for appending; creates it if it does not exist."""
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        return to_append(path, os.O_RDWR)
 
     def write(self, fd: int, data: Buffer) -> None:
         """Writes all of `data`: a write cut short by the kernel (full disk, signal) is continued."""

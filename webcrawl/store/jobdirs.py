@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
+from webcrawl.store.regular import regular
 
 HIVE = "hive.json"
 VERSION = 1
@@ -39,7 +40,8 @@ def hive_of(jobdir: Path) -> Hive | None:
     """
     found = _drones_in(jobdir)
     try:
-        data = (jobdir / HIVE).read_bytes()
+        with regular(jobdir / HIVE) as file:
+            data = file.read()
     except (FileNotFoundError, NotADirectoryError):
         if is_crawl(jobdir) or not any(is_crawl(folder_of(jobdir, drone)) for drone in found):
             return None

@@ -55,6 +55,7 @@ class HiveRun:
             with self._server(founding) as self._url:
                 self._plan.check(founding)
                 self._folder.write(founding)
+                self._folder.check_logs(founding.drones)
                 self._configure_log()
                 return self._crawl(founding, new=before is None)
         finally:

@@ -14,6 +14,7 @@ from scrapy.settings import Settings
 from webcrawl import settings as defaults
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.preflight import preflight, spider_named
+from webcrawl.store.regular import appending
 from webcrawl.supervisor.plan import command, given_by_command
 
 SPIDER = "web"
@@ -65,7 +66,7 @@ class SegmentCrawls:
         """Crawls one; unless it is to `wait`, hosts that are away have their turn in a later segment's crawl."""
         arguments = {**self._arguments, "seeds": str(segment), "follow": "0"}
         given = self._given if wait else {**self._given, "OUTAGE_END_WAIT": "0"}
-        with self._log.open("ab") as log:
+        with appending(self._log) as log:
             process = subprocess.Popen(  # noqa: S603 - this very program
                 command(SPIDER, arguments, given),
                 stdin=subprocess.PIPE,  # which closes if this process is killed: then the crawl ends

@@ -39,7 +39,10 @@ def at(url: str, name: str) -> MakeOperator:
 def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
     """Runs as long as it is needed. `memory`: bytes for links on their way."""
     server = EmbeddedServer(folder, memory)
-    server.start()
+    try:
+        server.start()
+    except OSError as error:
+        raise HiveError(f"{error.filename or folder}: {error.strerror or error}") from error
     file = folder / URL
     try:
         file.write_text(f"{server.url}\n", encoding="utf-8")

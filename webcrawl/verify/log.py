@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.regular import regular
 
 HEADER, FRAME = 32, 24  # bytes of the log's header, and of a frame's
 MAGIC = 0x377F0682  # + 1: the checksums are of big-endian words
@@ -46,7 +47,7 @@ def check_log(path: Path) -> Iterator[DamagedFile]:
     for _ in range(10):
         if not path.exists():
             return
-        with path.open("rb") as file:
+        with regular(path) as file:
             head = file.read(HEADER)
             damages = list(_check(path, file, head))
             file.seek(0)
@@ -78,7 +79,7 @@ def _synced(index: Path, salt: bytes) -> int:
     """Frames up to the last COMMIT by SQLite's index; 0 if the index is torn or belongs to another log."""
     if not index.exists():
         return 0
-    with index.open("rb") as file:
+    with regular(index) as file:
         data = file.read(96)
     if len(data) < 96 or data[:48] != data[48:]:
         return 0

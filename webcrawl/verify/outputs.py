@@ -15,6 +15,7 @@ from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.output import OPEN, Mark
 from webcrawl.store.outputs import FINISHED, NOTED
+from webcrawl.store.regular import regular
 from webcrawl.tables.progress import PARQUET, STREAM
 from webcrawl.verify.archive import check_archive
 from webcrawl.verify.index import Index, archive_of
@@ -92,7 +93,7 @@ def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
     """Opens a file that may still have its `.open`, which a running crawl may remove at this moment."""
     for candidate in (name, f"{name}{OPEN}", name, name.removesuffix(OPEN)):
         try:
-            return (jobdir / candidate).open("rb")
+            return regular(jobdir / candidate)
         except FileNotFoundError:
             continue
     return None

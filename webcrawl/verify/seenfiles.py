@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from webcrawl.seen.layout import BLOOM_FILE
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.regular import regular
 from webcrawl.store.runs import Run
 from webcrawl.verify.snapshot import Snapshot
 
@@ -59,7 +60,7 @@ class SeenFiles:
 
     def _open_bloom(self, path: Path) -> None:
         try:
-            self._bloom = path, self._closing.enter_context(path.open("rb"))
+            self._bloom = path, self._closing.enter_context(regular(path))
         except (FileNotFoundError, NotADirectoryError, ValueError):  # a name may be damaged
             self.damages.append(DamagedFile(path, 0, "missing, named by the checkpoint"))
 

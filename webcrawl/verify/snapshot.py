@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from webcrawl.store.crawldb import ERRORS, is_damage
 from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.regular import regular
 from webcrawl.store.schema import LATER, LAYOUT, TABLES, check_header
 
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
@@ -160,7 +161,7 @@ class Snapshot:
 
     def check_head(self) -> Iterator[DamagedFile]:
         """Checks the header's constant fields."""
-        with self.path.open("rb") as file:
+        with regular(self.path) as file:
             head = file.read(100)
         for at, fixed in FIXED.items():
             if head[at : at + len(fixed)] != fixed:
@@ -192,7 +193,7 @@ def needs_copy(state: Path) -> bool:
 
 def _last_place(path: Path, data: bytes) -> int:
     try:
-        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
+        with regular(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
             return whole.rfind(data)
     except (OSError, ValueError):  # missing or empty
         return -1
