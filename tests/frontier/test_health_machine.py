@@ -11,7 +11,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support.examples import examples
 from tests.support.frontiers import make
-from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.health import DAY, GONE, STRIKES
@@ -59,7 +58,7 @@ class HealthMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
+        self.folder = Path(tempfile.mkdtemp())
         self.model = Model()
         self.open()
 

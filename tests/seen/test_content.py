@@ -11,7 +11,6 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
-from tests.support.places import IN_MEMORY
 from tests.support.seens import Reopenable, WaitingDisk
 from webcrawl.seen.content import ContentSeen
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -33,7 +32,7 @@ def digest(number):
 class ContentMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.root, self.disk = Path(tempfile.mkdtemp(dir=IN_MEMORY)), BreakingDisk()
+        self.root, self.disk = Path(tempfile.mkdtemp()), BreakingDisk()
         self.job = Reopenable(self.root / "state", small, self.disk)
         self.known, self.saved = set(), set()
 

@@ -9,7 +9,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
-from tests.support.places import IN_MEMORY
 from tests.support.seens import TINY, Reopenable, disk
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.lru import LruCache
@@ -44,7 +43,7 @@ class Twin:
 class SeenMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.root = Path(tempfile.mkdtemp(dir=IN_MEMORY))
+        self.root = Path(tempfile.mkdtemp())
         self.disk = BreakingDisk()
         self.twin, self.saved, self.serial = Twin(), Twin(), 0
 
