@@ -1,6 +1,5 @@
 """The folders of tests in memory: a crawl syncs its files all the time, and no test asks whether a disk kept them."""
 
-import atexit
 import os
 import shutil
 import tempfile
@@ -17,11 +16,10 @@ def folders():
     if "TMPDIR" in os.environ or not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
         yield
         return
-    folder = tempfile.mkdtemp(prefix="t", dir=MEMORY)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # not before what other modules do then with theirs
-    os.environ["TMPDIR"] = tempfile.tempdir = folder
-    try:
-        yield
-    finally:
-        del os.environ["TMPDIR"]
-        tempfile.tempdir = None
+    with tempfile.TemporaryDirectory(prefix="t", dir=MEMORY, ignore_cleanup_errors=True) as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            del os.environ["TMPDIR"]
+            tempfile.tempdir = None
