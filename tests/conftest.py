@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 import pytest
 from hypothesis import settings
 
-from tests.support import bytecode, in_memory
+from tests.support import bytecode
 from tests.support.examples import LONG, SHORT
 from tests.support.groups import ByGroup
 
@@ -34,7 +34,6 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):  # set by pytest-xdist, in the processes that it starts
         stack = ExitStack()
-        stack.enter_context(in_memory.folders())
         stack.enter_context(bytecode.kept())
         config.add_cleanup(stack.close)
 
