@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
+from tests.support.places import IN_MEMORY
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.blocks import Blocks
@@ -63,7 +64,7 @@ class BudgetsMachine(RuleBasedStateMachine):
     def begin(self, memory):
         self.constants = budgets.READY, budgets.LOOK
         budgets.READY, budgets.LOOK = 2, 3
-        self.scratch = tempfile.TemporaryDirectory()
+        self.scratch = tempfile.TemporaryDirectory(dir=IN_MEMORY)
         self.memory, self.model = memory, Model()
         self.open()
         self.checkpoint()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
+from tests.support.places import IN_MEMORY
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.store.crawldb import CrawlDB
@@ -24,7 +25,7 @@ class Fifos(RuleBasedStateMachine):
 
     @initialize(memory=st.integers(0, 600), block=st.integers(1, 200))
     def begin(self, memory, block):
-        self.scratch = tempfile.TemporaryDirectory()
+        self.scratch = tempfile.TemporaryDirectory(dir=IN_MEMORY)
         self.memory, self.block = memory, block
         self.twins = [deque() for _ in range(QUEUES)]
         self.durable = [deque() for _ in range(QUEUES)]

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support.examples import examples
 from tests.support.frontiers import make
+from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from webcrawl.frontier import domains, frontier, giving, rotation
 from webcrawl.frontier.booking import Limits
@@ -76,7 +77,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.saved_shares = domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS
         domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS = 1, 2, 1, 1
         rotation.STAY, rotation.MOVES, giving.DROPS, frontier.STEPS = 2, 3, 2, 2
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.model = Model()
         self.dropped = []
         self.open()

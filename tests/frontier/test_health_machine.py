@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support.examples import examples
 from tests.support.frontiers import make
+from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.health import DAY, GONE, STRIKES
@@ -58,7 +59,7 @@ class HealthMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.model = Model()
         self.open()
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.fulltext import Texts, indexed, page, written
+from tests.support.places import IN_MEMORY
 from webcrawl.fulltext import indexer
 from webcrawl.revisit.change import Change
 
@@ -42,7 +43,7 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.root = Path(tempfile.mkdtemp())
+        self.root = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.known, self.since, self.number = [], [], 0  # lines in the last checkpoint, and those that came later
         self.open()
 

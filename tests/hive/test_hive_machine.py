@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from tests.support.places import IN_MEMORY
 from webcrawl.hive.collecting import SIZE
 from webcrawl.hive.inbox import Inbox
 from webcrawl.hive.message import EXACT, Kind
@@ -20,7 +21,6 @@ from webcrawl.hive.wire import unpack
 from webcrawl.store.crawldb import CrawlDB
 
 HIVE = b"the key of a hive"
-IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - hundreds of checkpoints, no disk
 DRONES = 2
 KINDS = Kind.LINKS, Kind.QUEUED, Kind.SLOT, Kind.QUEUED, Kind.VOTES, Kind.SLOT
 MOST = 9  # the choices of a step

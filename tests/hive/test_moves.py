@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support.examples import examples
 from tests.support.moving_hives import Drone, World, run, slot_map
+from tests.support.places import IN_MEMORY
 from webcrawl.frontier import domains, rotation
 from webcrawl.model import Outcome
 
@@ -29,7 +30,7 @@ class HiveMachine(RuleBasedStateMachine):
     def found_hive(self, owners, chance, pages, by_domain):
         self.constants = rotation.MOVES, rotation.STAY, domains.LEAST, domains.WIDER
         rotation.MOVES, rotation.STAY, domains.LEAST, domains.WIDER = 3, 2, 1, 1
-        self.world = World(Path(tempfile.mkdtemp()), DRONES, maps=[slot_map(1, DRONES, owners)])
+        self.world = World(Path(tempfile.mkdtemp(dir=IN_MEMORY)), DRONES, maps=[slot_map(1, DRONES, owners)])
         self.world.allowance.pages = pages
         self.world.pages = {url: chance.sample(URLS, chance.randint(0, 6)) for url in URLS}
         self.drones = [Drone(self.world, number, domains=by_domain) for number in range(DRONES)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
+from tests.support.places import IN_MEMORY
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.revisit import buckets as module
@@ -33,7 +34,7 @@ class Times(RuleBasedStateMachine):
     @initialize(memory=st.integers(0, 3000), run=st.integers(1, 8), moves=st.integers(1, 3))
     def begin(self, memory, run, moves):
         self.patches = ExitStack()
-        self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory())
+        self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
         for name, value in (("RUN", run), ("MOVES", moves)):
             self.patches.enter_context(patch.object(module, name, value))
         self.memory, self.now, self.number = memory, NOW, 0

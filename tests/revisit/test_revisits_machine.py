@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
+from tests.support.places import IN_MEMORY
 from tests.support.revisits import DAY, NOW, Told, made
 from webcrawl.revisit import buckets
 from webcrawl.revisit.record import PageRecord, is_ahead, record_of
@@ -28,7 +29,7 @@ class Pages(RuleBasedStateMachine):
     @initialize(rate=st.sampled_from([0.01, 1.0, 20.0]), early=st.booleans(), run=st.integers(2, 1024))
     def begin(self, rate, early, run):
         self.patches = ExitStack()
-        self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory())
+        self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
         self.patches.enter_context(patch.object(buckets, "RUN", run))
         self.rate, self.early, self.now, self.number = rate, early, NOW, 0
         self.waiting, self.out, self.ahead = {}, {}, {}  # when each page was fetched; its record; its link

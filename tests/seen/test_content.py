@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
+from tests.support.places import IN_MEMORY
 from tests.support.seens import Reopenable, WaitingDisk
 from webcrawl.seen.content import ContentSeen
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -32,7 +33,7 @@ def digest(number):
 class ContentMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.root, self.disk = Path(tempfile.mkdtemp()), BreakingDisk()
+        self.root, self.disk = Path(tempfile.mkdtemp(dir=IN_MEMORY)), BreakingDisk()
         self.job = Reopenable(self.root / "state", small, self.disk)
         self.known, self.saved = set(), set()
 

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
+from tests.support.places import IN_MEMORY
 from tests.support.seens import TINY, Reopenable, disk
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.lru import LruCache
@@ -43,7 +44,7 @@ class Twin:
 class SeenMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.root = Path(tempfile.mkdtemp())
+        self.root = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.disk = BreakingDisk()
         self.twin, self.saved, self.serial = Twin(), Twin(), 0
 

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from tests.support.tables import OPTIONS, Job, files, rows
 from webcrawl.model import Link, Outcome, Status
@@ -297,7 +298,7 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = tempfile.TemporaryDirectory(dir=IN_MEMORY)
         self._root = Path(self._folder.name) / "0"
         self._runs = 0
         self._saved, self._now = [], []
