@@ -3,6 +3,7 @@
 import copy
 import random
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -137,9 +138,11 @@ class TestErrors:
 
     def test_it_is_raised_by_a_later_write_too(self, tmp_path, monkeypatch):
         """The crawl hears of it as soon as the batch is looked for."""
-        monkeypatch.setattr(module, "_pack", _no_memory)
+        go_on = Event()
+        monkeypatch.setattr(module, "_pack", lambda captures: go_on.wait() and _no_memory(captures))
         archive = Archive(tmp_path, press=Press(batch=1, most=1))
         archive.write(exchange("http://a.test/1"))
+        go_on.set()
         with pytest.raises(MemoryError):
             archive.write(exchange("http://a.test/2"))
         archive.close()
