@@ -9,9 +9,8 @@ from scrapy.http import Response
 from scrapy.utils.reactor import CallLaterOnce
 
 from webcrawl.adapter.trip import Trip, give_trip
-from webcrawl.fastpath.batch import TURN
 from webcrawl.fastpath.engine import Engine
-from webcrawl.fastpath.request_path import RequestPath
+from webcrawl.fastpath.request_path import STARTS, RequestPath
 from webcrawl.model import Outcome
 
 
@@ -132,7 +131,7 @@ async def started(seconds):
     return turns
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(TURN / 100, [9]), (TURN / 3.5, [4, 4, 1]), (2 * TURN, [1] * 9)])
+@pytest.mark.parametrize(("seconds", "expected"), [(STARTS / 100, [9]), (STARTS / 3.5, [4, 4, 1]), (2 * STARTS, [1] * 9)])
 def test_requests_are_started_for_a_part_of_a_turn(seconds, expected):
-    """An engine that has started requests for longer than TURN is woken for the others: what is ready goes first."""
+    """An engine that has started requests for longer than STARTS is woken for the others: what is ready goes first."""
     assert asyncio.run(started(seconds)) == expected

@@ -16,8 +16,8 @@ from typing import Any
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-MOST = 16  # pages in one turn of the event loop: fewer cost more, and more nothing less
-TURN = 0.01  # seconds that a batch may take of a turn: fewer pages follow one that took longer
+MOST = 24  # pages in one turn of the event loop: fewer cost more
+TURN = 0.02  # seconds that a batch may take of a turn: fewer pages follow one that took longer
 Output = Iterable[Any] | Exception  # of one page: items and requests, or why there are none
 ParseAll = Callable[[Sequence[Response]], list[Output]]
 Leave = Callable[[Output, Response, Request], Coroutine[Any, Any, None]]

@@ -21,11 +21,12 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import KEY, PAGE, Trip
-from webcrawl.fastpath.batch import TURN, Batch, Output, parse_all
+from webcrawl.fastpath.batch import Batch, Output, parse_all
 from webcrawl.fastpath.engine import Engine
 
 logger = logging.getLogger(__name__)
 
+STARTS = 0.01  # seconds of a turn of the event loop for which requests are started
 OF_OUTPUT = ("process_spider_input", "process_spider_output", "process_spider_exception")
 
 
@@ -68,7 +69,7 @@ class RequestPath:
 
     def _start(self) -> bool:
         now = self._clock()
-        if self._begun and now - self._begun > TURN:
+        if self._begun and now - self._begun > STARTS:
             self._begun = 0.0
             self._wake()  # the next turn goes on
             return False
