@@ -131,7 +131,9 @@ async def started(seconds):
     return turns
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(STARTS / 100, [9]), (STARTS / 3.5, [4, 4, 1]), (2 * STARTS, [1] * 9)])
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(STARTS / 100, [9]), (STARTS / 3.5, [4, 4, 1]), (2 * STARTS, [1] * 9)]
+)
 def test_requests_are_started_for_a_part_of_a_turn(seconds, expected):
     """An engine that has started requests for longer than STARTS is woken for the others: what is ready goes first."""
     assert asyncio.run(started(seconds)) == expected
