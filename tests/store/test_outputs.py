@@ -36,7 +36,7 @@ class TestWriting:
         assert repr(log).endswith("logs/crawl.log 16 bytes>")
 
     def test_the_kernel_is_told_to_forget_it_now_and_then(self, tmp_path, monkeypatch):
-        """Every WINDOW bytes the file is dropped from the page cache: an archive must not fill the memory."""
+        """Every WINDOW bytes, in a thread, the file is dropped from the page cache: no archive must fill the memory."""
         forgotten = []
         disk = Disk()
         monkeypatch.setattr("webcrawl.store.output.WINDOW", 100)
@@ -46,6 +46,7 @@ class TestWriting:
             output = crawl.outputs.open("a.warc.gz")
             for part in data:
                 output.write(part)
+                crawl.db.worker.result(crawl.db.worker.submit(int))
             crawl.checkpoint()
 
         assert forgotten == [120, 240, 360]
