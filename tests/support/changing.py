@@ -104,7 +104,8 @@ def run_until(crawl, server, happened, since=0):
 def records_of(crawl):
     """How many records each URL has in the last checkpoint, waiting or in the frontier; and what was fetched.
 
-    A link that fetches a page ahead of its turn has none.
+    A link that fetches a page ahead of its turn has none. One to where a page has moved takes along what was known of
+    that page, but there is no record of its own before its first fetch.
     """
     with tempfile.TemporaryDirectory(prefix="records-") as folder:
         copy = Path(folder) / "job"
@@ -118,7 +119,8 @@ def records_of(crawl):
             count = len(parts.revisiting)
             waiting = _all(parts.revisiting.revisits._buckets)
             found = Counter(unpack_record(entry[TIME + 1 :]).url for entry in waiting)
-            found.update(link.url for link in map(unpack, _queued(parts)) if record_of(link) and not is_ahead(link))
+            queued = [link for link in map(unpack, _queued(parts)) if not is_ahead(link)]
+            found.update(link.url for link in queued if (record := record_of(link)) and record.fetched)
             assert found.total() == count
             lines = [line.split() for line in (copy / "logs/crawl.log").read_text().splitlines()]
             return found, {url for _, _, _, url, path, *_ in lines if not path.endswith("P")}
