@@ -47,22 +47,21 @@ class Strain:
         else:
             usual += DRIFT * usual
         self._known[host] = count + 1, usual, lately, fails
-        if count >= HEARD and (lately > QUICK or fails > FAILS):
-            self._judge(host, usual, lately, fails)
-        elif host in self.times:
-            del self.times[host]
+        strained = count >= HEARD and (lately > QUICK or fails > FAILS)
+        times = self._times(usual, lately, fails) if strained else 1.0
+        if times > 1.0:
+            self.times[host] = times
+        else:
+            self.times.pop(host, None)
 
     def _unknown(self, seconds: float, now: float) -> Heard:
         if len(self._known) >= HOSTS:
-            last = next(iter(self._known))
-            del self._known[last]
-            self.times.pop(last, None)
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self.times.pop(oldest, None)
         return 0, seconds, now, 0.0
 
-    def _judge(self, host: str, usual: float, lately: float, fails: float) -> None:
+    def _times(self, usual: float, lately: float, fails: float) -> float:
         slow = exp(lately) / (SLOWER * max(usual, LEAST))
         bad = 1.0 + (fails - FAILS) * self.most
-        if max(slow, bad) > 1.0:
-            self.times[host] = min(max(slow, bad), self.most)
-        else:
-            self.times.pop(host, None)
+        return min(max(slow, bad), self.most)

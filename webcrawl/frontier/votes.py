@@ -104,16 +104,17 @@ class Votes:
 
     def flush(self) -> None:
         """Writes the rest of what is sorted."""
+        for _ in self._rest():
+            pass
+
+    def _rest(self) -> Iterator[None]:
         while self._written < len(self._sorted):
             self._write()
+            yield
 
     def prepare(self) -> Iterator[None]:
         """Writes in slices what waits now."""
-        while self._written < len(self._sorted):
-            self._write()
-            yield
+        yield from self._rest()
         if self._targets:
             self._sort()
-        while self._written < len(self._sorted):
-            self._write()
-            yield
+        yield from self._rest()

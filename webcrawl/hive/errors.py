@@ -1,8 +1,17 @@
 """What can be wrong with a hive, each in one line for its operator."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
 
 class HiveError(Exception):
     """The drone cannot work in this hive, or not with these settings."""
+
+
+def refused(error: OSError, file: Path) -> HiveError:
+    """What the system refused, of the file that it names, or else of this one."""
+    return HiveError(f"{error.filename or file}: {error.strerror or error}")
 
 
 class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from webcrawl.hive.errors import HiveError
+from webcrawl.hive.errors import HiveError, refused
 from webcrawl.hive.slots import MOST_DRONES
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdirs import HIVE, VERSION, folder_of, hive_of
@@ -58,7 +58,7 @@ class HiveFolder:
                 log.parent.mkdir(exist_ok=True)
                 appending(log).close()
         except OSError as error:
-            raise HiveError(f"{error.filename}: {error.strerror or error}") from error
+            raise refused(error, self.path) from error
 
     def read(self) -> Founding | None:
         """None: there is no hive yet. HiveError: there is something else, or what this program does not know."""
@@ -71,7 +71,7 @@ class HiveFolder:
             with regular(file) as opened:
                 return _founding(file, json.load(opened))
         except OSError as error:
-            raise HiveError(f"{error.filename or file}: {error.strerror or error}") from error
+            raise refused(error, file) from error
         except ValueError as error:
             raise HiveError(f"{file}: damaged: {error}") from error
 
@@ -113,7 +113,7 @@ class HiveFolder:
         except StateLocked as error:
             raise HiveError(f"{self.path}: another process runs this hive") from error
         except OSError as error:
-            raise HiveError(f"{error.filename or self.path}: {error.strerror or error}") from error
+            raise refused(error, self.path) from error
 
     def running(self, number: int) -> bool:
         """Whether a process has the JOBDIR of this drone."""
@@ -125,7 +125,7 @@ class HiveFolder:
         except StateLocked:
             return True
         except OSError as error:
-            raise HiveError(f"{error.filename or state}: {error.strerror or error}") from error
+            raise refused(error, state) from error
         return False
 
     def figures(self, number: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.redis_client import client_maker
 from webcrawl.hive.embedded import EmbeddedServer
-from webcrawl.hive.errors import Away, HiveError
+from webcrawl.hive.errors import Away, HiveError, refused
 from webcrawl.hive.operator import Operator
 from webcrawl.text.credentials import url_without_credentials
 
@@ -42,7 +42,7 @@ def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
     try:
         server.start()
     except OSError as error:
-        raise HiveError(f"{error.filename or folder}: {error.strerror or error}") from error
+        raise refused(error, folder) from error
     file = folder / URL
     try:
         file.write_text(f"{server.url}\n", encoding="utf-8")
