@@ -18,7 +18,7 @@ from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
 from webcrawl.store.lock import Lock
 from webcrawl.store.log import LIMIT, Log, files
 from webcrawl.store.presence import Presence
-from webcrawl.store.schema import LATER, begin, check_header, connect, create
+from webcrawl.store.schema import LATER, begin, check_header, connect, create, head_of
 from webcrawl.store.worker import Worker
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -80,7 +80,7 @@ class CrawlDB:
 
     def _open(self, log_limit: int) -> tuple[sqlite3.Connection, Log]:
         if self.path.exists():
-            check_header(self.path)
+            check_header(self.path, head_of(self.path))
         else:
             create(self.path, self.disk)
         for path in files(self.path):

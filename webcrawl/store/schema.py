@@ -14,6 +14,7 @@ from webcrawl.store.errors import DamagedFile, StateVersion
 # chains in links, hosts set aside nor budgets of domains, and other rows of an unreachable robots.txt.
 VERSION = 5
 OLDEST = 4  # what `scrapy upgrade` brings up to date; from version 5 on, every one
+HEAD = 100  # bytes
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
@@ -87,23 +88,26 @@ def create(path: Path, disk: Disk) -> None:
     disk.rename(new, path)
 
 
-def check_owner(path: Path) -> bytes:
-    """The header of a database of this program's, of any version, read without SQLite, which might already write."""
+def head_of(path: Path) -> bytes:
+    """The header of a database, read without SQLite, which might already write; not while SQLite has it open."""
     if not path.is_file():
         raise DamagedFile(path, 0, "not a file")
     with path.open("rb") as file:
-        head = file.read(100)
-    if len(head) < 100 or not head.startswith(b"SQLite format 3\0"):
+        return file.read(HEAD)
+
+
+def check_owner(path: Path, head: bytes) -> None:
+    """Checks that this header is of a database of this program's, of any version."""
+    if len(head) < HEAD or not head.startswith(b"SQLite format 3\0"):
         raise DamagedFile(path, 0, "not a SQLite database")
     (application,) = struct.unpack_from(">I", head, 68)
     if application != APPLICATION:
         raise DamagedFile(path, 68, "another program's database")
-    return head
 
 
-def check_header(path: Path) -> None:
-    """Checks the header in the same way."""
-    head = check_owner(path)
+def check_header(path: Path, head: bytes) -> None:
+    """Checks that this header is of a whole database of this version."""
+    check_owner(path, head)
     (version,) = struct.unpack_from(">I", head, 60)
     if version != VERSION:
         raise StateVersion(versions_of(path, version))

@@ -14,7 +14,7 @@ import zstandard
 
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.lock import Lock
-from webcrawl.store.schema import VERSION, check_owner, connect, versions_of
+from webcrawl.store.schema import VERSION, check_owner, connect, head_of, versions_of
 from webcrawl.text.quantities import count
 from webcrawl.upgrade import from_4
 
@@ -44,7 +44,7 @@ def upgrade(
         raise NoUpgrade(
             f"{jobdir}: {'not a crawl: state/crawl.db is missing' if jobdir.is_dir() else 'no such folder'}"
         )
-    check_owner(path)
+    check_owner(path, head_of(path))
     lock = Lock(state)
     try:
         lock.add(jobdir)

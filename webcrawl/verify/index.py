@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,11 +29,12 @@ def archive_of(index: str) -> str:
 class Index:
     """What the lines say, by the place of the record; 250 bytes of memory for each.
 
-    The crawl noted the checksum of the lines in the order of the archive, before they were sorted.
+    The crawl noted the checksum of the lines in the order of the archive, before they were sorted. `until`: lines of
+    records from this byte of the archive on are none of the checkpoint's, which the crawl has sorted in since then.
     """
 
-    def __init__(self, path: Path, file: BinaryIO, length: int) -> None:
-        self._path, self._file, self._length = path, file, length
+    def __init__(self, path: Path, file: BinaryIO, length: int, until: float = inf) -> None:
+        self._path, self._file, self._length, self._until = path, file, length, until
         self._archive = archive_of(path.name.removesuffix(OPEN))
         self._lines: dict[int, tuple[int, int, int, str]] = {}  # place and length of the line, what it says, digest
 
@@ -61,6 +63,8 @@ class Index:
         if values["filename"] != self._archive or not values["offset"].isdecimal():
             return f"of no record of {self._archive}"
         offset = int(values["offset"])
+        if offset >= self._until:
+            return ""
         if offset in self._lines:
             return f"a second line for the record at byte {offset}"
         says = hash((parts[1].decode(), parts[2].decode(), values["url"], values["length"]))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from mmap import ACCESS_READ, mmap
+from mmap import mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 from urllib.parse import quote
 
 from webcrawl.store.crawldb import ERRORS, is_damage
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.regular import regular
-from webcrawl.store.schema import LATER, LAYOUT, TABLES, check_header
+from webcrawl.store.schema import HEAD, LATER, LAYOUT, TABLES, check_header
+from webcrawl.verify.descriptors import Descriptors
 
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
 PAGE_SIZE = 8192
@@ -50,15 +51,32 @@ class Snapshot:
     Without a log, or with a log that is only a header, the database is read as it is, provided that it stays unchanged.
     With a log and its index (a running or killed crawl) the index is opened read-only; SQLite makes another one in
     memory if it has no owner. A log without its index, as in a careless copy, is read in a copy of both.
+
+    While one is open, its process must not close any other descriptor of crawl.db or of the index: see Descriptors.
     """
 
     def __init__(self, state: Path) -> None:
         self.path = state / "crawl.db"
         self._log = Path(f"{self.path}-wal")
         self._searches = 0
+        self._mapped: dict[Path, mmap] = {}
+        self._descriptors = Descriptors(self.path)
+        try:
+            self._file = self._opened_file()
+            self._begin(state)
+        except BaseException:
+            self._descriptors.close()
+            raise
+
+    def _opened_file(self) -> BinaryIO:
+        if not self.path.is_file():
+            raise DamagedFile(self.path, 0, "not a file")
+        return self._descriptors.open()
+
+    def _begin(self, state: Path) -> None:
         end = time.monotonic() + PATIENCE
         while True:
-            check_header(self.path)
+            check_header(self.path, self._head())
             self._copy: TemporaryDirectory[str] | None = None
             self._still: tuple[int, ...] | None = None
             try:
@@ -75,6 +93,9 @@ class Snapshot:
                 raise
             else:
                 return
+
+    def _head(self) -> bytes:
+        return os.pread(self._file.fileno(), HEAD, 0)
 
     def _open(self, state: Path) -> sqlite3.Connection:
         path, how = self.path, "readonly_shm=1"
@@ -154,15 +175,23 @@ class Snapshot:
         self._searches += 1
         if isinstance(value, bytes) and value and self._searches <= SEARCHES:
             for path in (self._log, self.path):
-                at = _last_place(path, value[:PREFIX])
+                at = self._last_place(path, value[:PREFIX])
                 if at >= 0:
                     return DamagedFile(path, at, why)
         return DamagedFile(self.path, offset, why)
 
+    def _last_place(self, path: Path, data: bytes) -> int:
+        """Where the file has these bytes for the last time; what is added to it later is not of this checkpoint."""
+        try:
+            if path not in self._mapped:
+                self._mapped[path] = self._descriptors.mapped(path)
+            return self._mapped[path].rfind(data)
+        except (OSError, ValueError):  # missing or empty
+            return -1
+
     def check_head(self) -> Iterator[DamagedFile]:
         """Checks the header's constant fields."""
-        with regular(self.path) as file:
-            head = file.read(100)
+        head = self._head()
         for at, fixed in FIXED.items():
             if head[at : at + len(fixed)] != fixed:
                 yield self.damaged(f"header: {head[at : at + len(fixed)].hex()} instead of {fixed.hex()}", at)
@@ -178,6 +207,7 @@ class Snapshot:
 
     def close(self) -> None:
         self._db.close()
+        self._descriptors.close()
         self._remove_copy()
 
     def _remove_copy(self) -> None:
@@ -189,14 +219,6 @@ def needs_copy(state: Path) -> bool:
     """Whether there is a log without its index, which SQLite opens only where it may write."""
     log = state / "crawl.db-wal"
     return log.exists() and log.stat().st_size > 0 and not (state / "crawl.db-shm").exists()
-
-
-def _last_place(path: Path, data: bytes) -> int:
-    try:
-        with regular(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
-            return whole.rfind(data)
-    except (OSError, ValueError):  # missing or empty
-        return -1
 
 
 def _bytes(value: Any) -> bytes:

@@ -96,6 +96,8 @@ def looked(jobdir: Path, open_place: Callable[[str], Place] | None) -> Iterator[
     for name in sorted(finished):
         path, one = jobdir / name, stored.get(name)
         here, wrong = any(map(Path.exists, (path, Path(f"{path}{OPEN}")))), ""
+        if one is None and not here:
+            one = stored_of(jobdir)[0].get(name)  # stored and removed just now
         if one is None:
             wrong = "not stored yet" if here else "missing: neither here nor in a store"
         elif open_place is not None and not one.is_taken:

@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import msgpack
@@ -67,9 +68,10 @@ def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     """The damage found while nothing changes: a mixture of old and new would look damaged too."""
+    log = list(check_log(jobdir / "state/crawl.db-wal"))  # before the snapshot: it opens and closes the log's index
     snapshot, files = opened(jobdir / "state")
     try:
-        for damage in _all(snapshot, files, jobdir, found):
+        for damage in chain(log, _all(snapshot, files, jobdir, found)):
             snapshot.check_still()
             yield damage
         snapshot.check_still()
@@ -79,7 +81,6 @@ def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 
 def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    yield from check_log(Path(f"{snapshot.path}-wal"))
     yield from guarded(snapshot.check)
     yield from guarded(lambda: _meta_sums(snapshot))
     yield from guarded(lambda: check_seen(snapshot, files, found))
