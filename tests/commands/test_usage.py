@@ -2,13 +2,19 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
+from scrapy.cmdline import ScrapyArgumentParser, _get_commands_from_module
+from scrapy.commands import ScrapyHelpFormatter
+from scrapy.settings import Settings
 
 from tests.support.commands import command
 from tests.support.places import ROOT
 from webcrawl.control.commands import COMMANDS
 from webcrawl.spiders.web import WebSpider
+
+HEADINGS = {"Usage", "Options", "Global Options", "Arguments Of The Spider Web"}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,20 @@ def test_the_arguments_of_the_spider_are_in_its_help():
     said = " ".join(done.stdout.split())
     assert done.returncode == 0
     assert all(f"-a {name}=" in said for name in WebSpider.known_arguments())
+
+
+@pytest.mark.parametrize("name", sorted(_get_commands_from_module("webcrawl.commands", inproject=True)))
+def test_only_headings_are_underlined(name, monkeypatch):
+    """Scrapy's formatter takes each line that ends with a colon for one, so no text may break there."""
+    monkeypatch.setenv("COLUMNS", "80")
+    parser = ScrapyArgumentParser(prog="scrapy", formatter_class=ScrapyHelpFormatter, conflict_handler="resolve")
+    made = _get_commands_from_module("webcrawl.commands", inproject=True)[name]
+    made.settings = Settings()
+    made.add_options(parser)
+
+    lines = parser.format_help().splitlines()
+    headings = {before for before, line in pairwise(lines) if line and not line.strip("=-")}
+    assert {line for line in headings if line.startswith(" ") or line not in HEADINGS} == set()
 
 
 def test_the_commands_of_ctl_are_in_columns():

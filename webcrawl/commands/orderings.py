@@ -48,14 +48,14 @@ class Command(ScrapyCommand):
             "--seed",
             metavar="PAGE",
             action="append",
-            help="where the crawl begins, also several times (default: first page)",
+            help="where the crawl begins, also several times (by default the first page)",
         )
         parser.add_argument("--hosts", metavar="N", help="also as a polite crawl does it: so many hosts take turns")
         parser.add_argument(
             "--levels",
             metavar="N",
             default=str(FRONTIER_LEVELS),
-            help=f"queues of the front-end, as FRONTIER_LEVELS (default: {FRONTIER_LEVELS})",
+            help=f"queues of the front-end, as FRONTIER_LEVELS (default {FRONTIER_LEVELS})",
         )
         parser.add_argument("--plot", metavar="FILE", help="also draw the curves, as SVG")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -38,7 +38,7 @@ class Command(ScrapyCommand):
         )
 
         parser.add_argument(
-            "--graph", metavar="FOLDER", help="instead of the page, write the graph of hosts: hosts.tsv, edges.tsv"
+            "--graph", metavar="FOLDER", help="write the graph of hosts in place of the page (hosts.tsv, edges.tsv)"
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -30,45 +30,45 @@ class UsageError(ValueError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--hosts", type=int, default=100, metavar="N", help="number of hosts, siteN.test (default: %(default)s)")
+    add("--hosts", type=int, default=100, metavar="N", help="number of hosts, siteN.test (default %(default)s)")
     add(
         "--pages",
         type=int,
         default=10_000,
         metavar="M",
-        help="number of pages on all hosts together (default: %(default)s)",
+        help="number of pages on all hosts together (default %(default)s)",
     )
     add(
         "--port",
         type=int,
         default=8000,
         metavar="P",
-        help="port of all hosts, 0 for any free one (default: %(default)s)",
+        help="port of all hosts, 0 for any free one (default %(default)s)",
     )
     add(
         "--dns-port",
         type=int,
         default=8053,
         metavar="D",
-        help="port of the name server, 0 for any free one (default: %(default)s)",
+        help="port of the name server, 0 for any free one (default %(default)s)",
     )
     add(
         "--tls-port",
         type=int,
         default=8443,
         metavar="P",
-        help="port of https hosts, 0 for any free one (default: %(default)s)",
+        help="port of https hosts, 0 for any free one (default %(default)s)",
     )
-    add("--latency", type=float, default=0.0, metavar="S", help="seconds before each answer (default: %(default)s)")
+    add("--latency", type=float, default=0.0, metavar="S", help="seconds before each answer (default %(default)s)")
     add(
         "--seed",
         type=int,
         default=0,
         metavar="S",
-        help="seed of the random generator: each gives another web (default: %(default)s)",
+        help="seed of the random generator: each gives another web (default %(default)s)",
     )
     add("--log", type=Path, metavar="FILE", help="log every request to FILE, as JSON lines")
-    add("--seeds", type=Path, metavar="FILE", help="write the hosts' root URLs to FILE (default: a temporary file)")
+    add("--seeds", type=Path, metavar="FILE", help="write the hosts' root URLs to FILE (default a temporary file)")
     add("--hostile", action="store_true", help="add every kind of odd answer, host, name and robots.txt")
     add(
         "--kinds",
@@ -76,14 +76,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,NAME",
         help="add these kinds only, in equal shares (docs/simweb.md lists them)",
     )
-    add("--size", default="20000-40000", metavar="LOW-HIGH", help="size of a page in bytes (default: %(default)s)")
-    add("--links", type=int, default=40, metavar="N", help="links per page (default: %(default)s)")
+    add("--size", default="20000-40000", metavar="LOW-HIGH", help="size of a page in bytes (default %(default)s)")
+    add("--links", type=int, default=40, metavar="N", help="links per page (default %(default)s)")
     add(
         "--addresses",
         type=int,
         default=32,
         metavar="N",
-        help="number of addresses that the hosts share (default: %(default)s)",
+        help="number of addresses that the hosts share (default %(default)s)",
     )
     add("--zoo", action="store_true", help="add a host of each kind of endless trap, trapN.test")
     add("--large", type=int, default=0, metavar="N", help="add a good site of N pages, large0.test")
@@ -100,14 +100,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=1.0,
         metavar="S",
-        help="days of changes that pass per day: 86400 for a day per second (default: %(default)s)",
+        help="days of changes that pass per day (86400 for a day per second; default %(default)s)",
     )
     add(
         "--outage",
         action="append",
         default=[],
         metavar="PLAN",
-        help='break something for a time, in seconds from the start: "10-40 host_503 site3.test" (may be repeated)',
+        help='break something for a time; "10-40 host_503 site3.test": seconds from the start (may be repeated)',
     )
     add("--until-eof", action="store_true", help="stop at the end of standard input, when the parent process has gone")
 
