@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from scrapy.settings import Settings
 from tests.support.commands import heeded
 from tests.support.crawling import PATIENCE, SETTINGS, wait_until
 from tests.support.places import ROOT
+from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.hive.folder import HiveFolder
-from webcrawl.supervisor.orders import resize
+from webcrawl.supervisor.orders import give_up, resize
 from webcrawl.supervisor.target import Target
 
 SLOWLY = {"POLITENESS_MIN_DELAY": 2, "POLITENESS_MAX_DELAY": 4}
@@ -45,8 +47,10 @@ def _start(tmp_path, server):
     yield start
     for process in started:
         if process.poll() is None:
+            for log in sorted(tmp_path.glob("job/**/*.log")):  # of a hive that did not end
+                sys.stderr.write(f"{log}:\n{log.read_text()[-2000:]}\n")
             process.kill()
-            process.communicate()
+            sys.stderr.write(process.communicate()[1])
 
 
 def ended(process):
@@ -135,3 +139,19 @@ def test_its_server_killed_while_it_grows(grows, tmp_path):
     os.kill(server_of(tmp_path / "job"), signal.SIGKILL)
 
     grown(tmp_path / "job", *ended(grows))
+
+
+def test_a_hive_that_cannot_change(start, server, tmp_path):
+    """With a Bloom filter, which has no fingerprints to give, the number of drones stays, and the crawl goes on."""
+    job = tmp_path / "job"
+    hive = start("-n", 2, SEEN_STORE="webcrawl.seen.bloom.BloomSeen", POLITENESS_MIN_DELAY=0.5)
+    wait_until(lambda: server.log.count > 20)
+    for change in (partial(resize, wanted=3), partial(give_up, drone=1)):
+        with pytest.raises(CannotStart, match=r"cannot be resized: a webcrawl\.seen\.bloom\.BloomSeen cannot give"):
+            change(Target(Settings(), str(job)), say=interrupt)
+
+    status, said = ended(hive)
+
+    assert status == 0, said
+    assert (len(crawled(job)), max(crawled(job).values())) == (64, 1)
+    assert HiveFolder(job).known().drones == (0, 1)

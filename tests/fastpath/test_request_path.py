@@ -22,6 +22,7 @@ COMMON = {
     "POLITENESS_FACTOR": 0,
     "POLITENESS_MIN_DELAY": 0,
     "LOG_LEVEL": "INFO",
+    "DOWNLOAD_TIMEOUT": 60,  # nobody here is slow on purpose, but the machine may be
 }
 DOWNLOADS = {"DOWNLOADER_MIDDLEWARES": {**DOWNLOADER_MIDDLEWARES, f"{OURS}.OfDownloads": 950}}
 CALLBACKS = {"SPIDER_MIDDLEWARES": {f"{OURS}.OfCallbacks": 950, f"{OURS}.OfBothKinds": 940}}

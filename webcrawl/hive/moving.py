@@ -77,6 +77,12 @@ class Moving:
     def __repr__(self) -> str:
         return f"<Moving drone {self._me} slots={sum(self.owned)} {self.coming!r}>"
 
+    @property
+    def stays(self) -> str:
+        """Why no slot can leave, if that is so."""
+        store = f"{type(self._seen).__module__}.{type(self._seen).__name__}"
+        return f"a {store} cannot give fingerprints away" if self.leaving is None else ""
+
     # -- the map
 
     def learn(self, later: SlotMap, *, lost: Iterable[int] = ()) -> None:
@@ -92,8 +98,7 @@ class Moving:
         moved = before.moved(later) if before is not None else []
         going = {slot: new for slot, old, new in moved if old == self._me}
         if going and self.leaving is None:
-            store = f"{type(self._seen).__module__}.{type(self._seen).__name__}"
-            raise HiveError(f"the hive cannot be resized: a {store} cannot give fingerprints away")
+            raise HiveError(f"the hive cannot be resized: {self.stays}")
         self.map = later
         if before is None:
             self.owned = bytearray(owner == self._me for owner in later.owners)

@@ -50,6 +50,7 @@ class Report:
     moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
     activity: int = 0  # grows with each letter sent and handled, each page handed out and booked
     unacknowledged: int = 0  # letters, and collections that are none yet, which no checkpoint of a receiver has
+    stays: str = ""  # why none of its slots can leave, if that is so
     towards: tuple[int, ...] = ()  # drones for which it has these
     kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
     place: str = ""  # in its stream: up to here its last checkpoint has all
@@ -87,7 +88,7 @@ class Report:
     def pack(self) -> bytes:
         values = asdict(self)
         values["state"] = str(self.state)
-        values["trouble"] = self.trouble[:LONGEST]
+        values["trouble"], values["stays"] = self.trouble[:LONGEST], self.stays[:LONGEST]
         values["refusals"] = [(number, why[:LONGEST]) for number, why in self.refusals[-REFUSALS:]]
         return bytes(msgpack.packb(values))
 

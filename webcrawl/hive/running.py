@@ -159,6 +159,7 @@ class Running:
             idle=self._crawling.idle(),
             rests=self._crawling.rests(),
             moving=post.drone.moving.partners,
+            stays=post.drone.moving.stays,
             towards=tuple(sorted({*post.outbox.drones()} - post.drone.rerouted.keys())),
             kept=tuple(sorted(post.outbox.kept)),
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,

@@ -145,6 +145,10 @@ async def _changed(
     """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
     operator = make_operator()
     try:
+        before = await operator.look()
+        for drone in () if lost else before.leases:  # what is lost is not given away
+            if drone in before.reports and (why := before.reports[drone].stays):
+                raise CannotStart(f"the hive cannot be resized: {why}")
         await operator.resize(members, lost)
         start(await operator.look())  # not before: the hive lets in only those that shall be in it
         await _until_settled(operator, members, lost, say, still)
