@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import closing
+from itertools import groupby
 
 from webcrawl.adapter.scheduler import by_turns
 from webcrawl.store.crawldb import CrawlDB
@@ -36,3 +37,31 @@ def test_a_slice_says_how_long_its_pause_is():
     asyncio.run(by_turns(iter((0.05, None, 0.05))))
 
     assert time.monotonic() - begun >= 0.1
+
+
+def test_slices_of_work_go_together():
+    """In one turn of the event loop as many as 4 ms have room for; others have their turns between these."""
+    now = turn = 0
+
+    def slices():
+        nonlocal now
+        for _ in range(12):
+            now += 0.001
+            found.append(turn)
+            yield
+
+    async def others():
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def run():
+        beside = asyncio.create_task(others())
+        await by_turns(slices(), clock=lambda: now)
+        beside.cancel()
+
+    found = []
+    asyncio.run(run())
+
+    assert [len(list(group)) for _, group in groupby(found)] == [4, 4, 4]

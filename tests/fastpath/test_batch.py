@@ -2,6 +2,9 @@
 
 import asyncio
 
+from webcrawl.adapter import barrier as module
+from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.trip import Trip
 from webcrawl.fastpath.batch import MOST, TURN, Batch
 
 
@@ -19,7 +22,7 @@ def sizes(pages, seconds):
         pass
 
     async def run():
-        batch = Batch(parse_all, leave, clock=lambda: now)
+        batch = Batch(parse_all, leave, lambda: True, clock=lambda: now)
         for number in range(pages):
             batch.add(number, number)
         for _ in range(pages):  # turns of the event loop
@@ -43,3 +46,64 @@ class TestSizes:
     def test_very_heavy_pages_go_one_by_one(self):
         """A page that takes longer than a turn may is processed alone."""
         assert sizes(MOST + 3, 2 * TURN) == [MOST, 1, 1, 1]
+
+
+class TestBarrier:
+    """A checkpoint waits for the pages that were begun with, not for those that only wait for their turn."""
+
+    def run(self, script):
+        """Runs a script of the test with a batch that notes its pages; each enters the barrier, and leaves it here."""
+
+        async def running():
+            done, barrier = [], Barrier()
+
+            async def leave(_output, page, _request):
+                done.append(page)
+                barrier.leave(page)
+
+            def add(page):
+                barrier.enter_open(page)
+                batch.add(page, page)
+
+            batch = barrier.ready = Batch(lambda pages: [[] for _ in pages], leave, barrier.may_begin)
+            await asyncio.wait_for(script(barrier, add, done), 5)
+
+        asyncio.run(running())
+
+    def test_pages_wait_while_it_is_shut(self):
+        """They are held back until it opens, and then processed in their order, MOST in a turn as ever."""
+
+        async def script(barrier, add, done):
+            pages = [Trip() for _ in range(3 * MOST)]
+            for page in pages:
+                add(page)
+            await barrier.shut()
+            assert done == []
+            await asyncio.sleep(0.01)
+            assert done == []
+            barrier.open()
+            await asyncio.sleep(0)
+            assert done == pages[:MOST]
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert done == pages
+
+        self.run(script)
+
+    def test_a_page_that_others_wait_for_is_processed(self, monkeypatch):
+        """Whoever is in a pipeline may wait for one that is only ready: then these are processed after all."""
+        monkeypatch.setattr(module, "PATIENCE", 0.01)
+
+        async def script(barrier, add, done):
+            waiting, needed = Trip(), Trip()
+            barrier.enter_open(waiting)
+            shutting = asyncio.create_task(barrier.shut())
+            await asyncio.sleep(0)
+            add(needed)
+            await asyncio.sleep(0.1)
+            assert done == [needed]
+            assert not shutting.done()
+            barrier.leave(waiting)
+            await shutting
+
+        self.run(script)

@@ -5,19 +5,42 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from typing import Protocol
 
 from webcrawl.adapter.trip import Trip
 
 PATIENCE = 1.0  # seconds that a checkpoint waits for pages that may wait for one that is away
 
 
+class Ready(Protocol):
+    """Pages inside of which nothing was done yet. While the barrier is shut, nobody begins with them."""
+
+    def __len__(self) -> int: ...
+
+    def go_on(self) -> None:
+        """Somebody may begin with them again."""
+
+
+class NoneReady:
+    """Pages are begun with when they come."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def go_on(self) -> None:
+        pass
+
+
 class Barrier:
     """Pages inside are downloaded but not yet booked; `shut` waits until none is left.
 
-    A page that waits for an inline download is *away*: a checkpoint does not wait for it, but leaves it out.
+    A page that waits for an inline download is *away*: a checkpoint does not wait for it, but leaves it out. Those that
+    are *ready* count as downloads: a thousand of them, which a slow machine may have, would hold it up for a second.
     """
 
     def __init__(self) -> None:
+        self.ready: Ready = NoneReady()
+        self._holds = False  # those that are ready
         self.inside: set[Trip] = set()
         self.out: set[Trip] = set()  # of those inside; while the barrier is shut, none comes back
         self._away: Counter[Trip] = Counter()
@@ -38,6 +61,10 @@ class Barrier:
     @property
     def is_open(self) -> bool:
         return self._open.is_set()
+
+    def may_begin(self) -> bool:
+        """Whether somebody may begin with a page that is ready."""
+        return not self._holds
 
     def enter_open(self, page: Trip) -> None:
         """For a page that need not be waited for, while the barrier is open."""
@@ -66,27 +93,39 @@ class Barrier:
                 self._come_in()
 
     async def shut(self, may_be_stuck: Callable[[], bool] = bool) -> None:
-        """Lets no more pages in, and waits until all inside have left or are away.
+        """Lets no more pages in, and waits until all inside have left, are away or only ready.
 
-        If `may_be_stuck`, it waits only PATIENCE for the others: they may wait for a page that is away.
+        After PATIENCE the others may wait for one of those: pages that are ready are begun with after all; and if
+        `may_be_stuck`, it does not wait any longer, for they may wait for a page that is away.
         """
         self._open.clear()
-        while len(self.inside) > len(self.out):
+        self._holds = True
+        while not self._is_empty():
             self._empty.clear()
             try:
                 async with asyncio.timeout(PATIENCE):
                     await self._empty.wait()
             except TimeoutError:
+                self._go_on()
                 if may_be_stuck():
                     self.out |= self.inside
 
     def open(self) -> None:
         self._come_in()
         self._open.set()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._holds:
+            self._holds = False
+            self.ready.go_on()
+
+    def _is_empty(self) -> bool:
+        return len(self.inside) <= len(self.out) + (len(self.ready) if self._holds else 0)
 
     def _come_in(self) -> None:
         self.out = {page for page in self.out if page in self._away}
 
     def _look(self) -> None:
-        if len(self.inside) == len(self.out):
+        if self._is_empty():
             self._empty.set()

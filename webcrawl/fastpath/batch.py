@@ -32,26 +32,46 @@ def parse_all(spider: Spider | None) -> ParseAll | None:
 
 
 class Batch:
-    """Collects answers for the spider's `parse_all`, and passes the result of each on to `leave`."""
+    """Collects answers for the spider's `parse_all`, and passes the result of each on to `leave`.
 
-    def __init__(self, parse_all: ParseAll, leave: Leave, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._parse_all, self._leave, self._clock = parse_all, leave, clock
+    While a checkpoint waits for the pages that were begun with, the others stay here: `may_begin` is false, and then
+    `go_on` is called.
+    """
+
+    def __init__(
+        self,
+        parse_all: ParseAll,
+        leave: Leave,
+        may_begin: Callable[[], bool],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._parse_all, self._leave, self._may_begin, self._clock = parse_all, leave, may_begin, clock
         self._waiting: list[tuple[Request, Response]] = []
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._most = MOST
+        self._most, self._due = MOST, False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
 
     def add(self, request: Request, response: Response) -> None:
         """Adds one answer; the batch is processed when this turn of the event loop is over."""
-        if not self._waiting:
-            self._loop.call_soon(self._work)
         self._waiting.append((request, response))
+        self.go_on()
+
+    def go_on(self) -> None:
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self._work)
 
     def _work(self) -> None:
+        self._due = False
+        if not self._may_begin():
+            return
         batch = self._waiting[: self._most]
         del self._waiting[: self._most]
         if self._waiting:
-            self._loop.call_soon(self._work)
+            self.go_on()
         begun = self._clock()
         self._pass(batch)
         seconds = self._clock() - begun

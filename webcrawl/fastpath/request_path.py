@@ -65,7 +65,8 @@ class RequestPath:
         if not any(method for name in OF_OUTPUT for method in around.methods[name]):
             around.scrape_response_async = _called  # type: ignore[method-assign, assignment]
             if (parse := parse_all(self._crawler.spider)) is not None:
-                self._batch = Batch(parse, self._leave)
+                barrier = downloader.barrier
+                self._batch = barrier.ready = Batch(parse, self._leave, barrier.may_begin)
 
     def _start(self) -> bool:
         now = self._clock()

@@ -46,8 +46,8 @@ class FrontierPart:
     table: Popularity | None = None  # what the prioritizer has learnt
 
     def prepare(self) -> Iterator[None]:
-        yield from self.queues.hosts.prepare()
         yield from self.queues.budgets.prepare()
+        yield from self.queues.hosts.prepare()  # last, for each page changes one
 
     def save(self) -> None:
         frontier, queues = self.frontier, self.queues
