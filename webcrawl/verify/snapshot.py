@@ -154,7 +154,7 @@ class Snapshot:
     def check_still(self) -> None:
         """Raises Changed if what was read without a lock may be a mixture of old and new."""
         if self._still is not None and self._stamp() != self._still:
-            raise Changed(f"{self.path.parent}: a crawl was started on it during the check: verify it again")
+            raise Changed(f"{self.path.parent}: a crawl was started on it meanwhile: run this command again")
 
     def rows(self, sql: str, args: Sequence[Any] = ()) -> Iterator[Any]:
         """The rows of this SELECT, one at a time, in the memory of one."""
