@@ -196,3 +196,18 @@ class TestTheIndex:
 
         assert len(damages) == 1
         assert "index/meta.json: damaged at byte 0: " in damages[0]
+
+    def test_an_index_that_has_just_begun(self, mine):
+        """A folder with nothing of an index is as none: so it is while a crawl makes one, and after a kill then."""
+        for path in (mine / "index").iterdir():
+            path.unlink()
+        (mine / "index/.tantivy-writer.lock").touch()
+
+        assert told(mine)[0] == []
+
+    def test_an_index_without_its_list(self, mine):
+        """Segments that nothing names are damage."""
+        (mine / "index/meta.json").unlink()
+
+        (damage,) = told(mine)[0]
+        assert "index/meta.json: damaged at byte 0: " in damage

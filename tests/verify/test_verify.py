@@ -151,7 +151,7 @@ class TestSound:
             job.work()
             job.checkpoint()
             job.db._log.wait()
-            with pytest.raises(Changed, match="verify it again"):
+            with pytest.raises(Changed, match="started on it meanwhile: run this command again"):
                 snapshot.check_still()
             job.close()
 

@@ -119,7 +119,7 @@ def test_a_running_hive(hive):
     finally:
         archive.close()
 
-    assert said == [f"drone-1/warc/{begun.name}: not finished, because the crawl is running: left out"]
+    assert said == [f"drone-1/warc/{begun.name}: not finished yet: left out"]
     assert found["records"] == 22
     (hive / "hive.wacz").unlink()
     with pytest.raises(CannotPack, match="not finished, because the crawl was killed"):

@@ -338,7 +338,7 @@ class TestLeftOut:
         _, said, found = packed(archive.root)
 
         archive.close()
-        assert said[-1] == f"warc/{open_file.name}: not finished, because the crawl is running: left out"
+        assert said[-1] == f"warc/{open_file.name}: not finished yet: left out"
         assert found["files"] == 1
 
 

@@ -56,7 +56,7 @@ class SeedProgress:
         for path, size in sizes.items():
             place = self._places[path]
             if size > place and budget > 0:
-                with path.open("rb") as file:
+                with regular(path) as file:
                     file.seek(place)
                     data = file.read(min(budget, size - place))
                 whole = data[: data.rfind(b"\n") + 1]

@@ -16,6 +16,7 @@ from webcrawl.dashboard.locked import is_locked
 from webcrawl.dashboard.past import Moment
 from webcrawl.hive.merging import merged
 from webcrawl.statistics.history import KINDS, PLAIN
+from webcrawl.store.regular import regular
 
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 LARGEST = 1 << 24  # bytes of stats.json
@@ -90,7 +91,7 @@ def _left(jobdir: Path, now: float) -> Sample:
 def saved(jobdir: Path) -> Mapping[str, Any]:
     """What stats.json has; nothing if it cannot be read."""
     try:
-        with (jobdir / "stats.json").open("rb") as file:
+        with regular(jobdir / "stats.json") as file:
             found = json.loads(file.read(LARGEST))
     except (OSError, ValueError, RecursionError):
         return {}

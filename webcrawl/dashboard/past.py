@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from webcrawl.statistics.history import KINDS, PATH, REVISITS, moment
 from webcrawl.statistics.history import PLAIN as COUNTED
+from webcrawl.store.regular import regular
 
 ROOM = 8000  # moments of the file; of more, every other one of the older half is left out
 LIVE = 1800  # moments that were seen here: an hour, at one in two seconds
@@ -95,7 +96,7 @@ class Past:
     def read(self) -> None:
         """What was appended since the last time; all again if the file was cut back."""
         try:
-            with self._path.open("rb") as file:
+            with regular(self._path) as file:
                 size = file.seek(0, 2)
                 if size < self._place:
                     self._place, self._file = 0, []

@@ -37,11 +37,19 @@ def told(folder: Path) -> Iterator[None]:
         raise BrokenIndex(f"{folder}: {' '.join(str(error).split())}") from error
 
 
+def _refuse_pipes(folder: Path) -> None:
+    """Tantivy would wait for their other ends."""
+    for path in folder.iterdir():
+        if path.is_fifo():
+            raise BrokenIndex(f"{path}: it is not a regular file")
+
+
 def opened(folder: Path) -> tantivy.Index:
     """An index that is there, as of its last commit."""
     with told(folder):
         if not (folder / "meta.json").exists():
             raise BrokenIndex(f"{folder}: no index: a crawl makes one if OUTPUTS names it")
+        _refuse_pipes(folder)
         index = tantivy.Index.open(str(folder))
         register(index)
         return index
@@ -64,6 +72,7 @@ class Index:
         self._folder = folder
         with told(folder):
             folder.mkdir(exist_ok=True)
+            _refuse_pipes(folder)
             self._schema = schema()
             try:
                 self._index = tantivy.Index(self._schema, str(folder))

@@ -13,6 +13,7 @@ from webcrawl.fulltext.files import MEMBER, name_of
 from webcrawl.fulltext.lines import LONGEST
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.output import OPEN
+from webcrawl.store.regular import regular
 
 ERROR = cast("type[Exception]", isal_zlib.error)  # isal's hints call it an instance
 GZIP = 31  # zlib's number for a gzip member
@@ -99,7 +100,7 @@ def _open(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
     path = jobdir / name_of(number)
     for candidate in (path, path.with_name(path.name + OPEN), path):
         try:
-            return path, candidate.open("rb")
+            return path, regular(candidate)
         except FileNotFoundError:
             continue
     raise Missing(f"{path}: moved or removed, and the index does not have its pages")

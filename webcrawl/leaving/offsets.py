@@ -8,6 +8,7 @@ from pathlib import Path
 
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdirs import crawls_of
+from webcrawl.store.regular import regular
 from webcrawl.urls.filters.exclusion_rules import ExclusionRules, rules_of
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.optout import OptOut
@@ -59,7 +60,7 @@ class Offsets:
     def _of(self, archive: Path) -> Iterator[Place]:
         """The whole file is read: records of answers whose bodies were withheld are in no index."""
         at = 0
-        with archive.open("rb") as file:
+        with regular(archive) as file:
             try:
                 for record in records(file, 0, archive.stat().st_size):
                     at = record.at + record.length

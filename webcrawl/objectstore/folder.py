@@ -10,6 +10,7 @@ from pathlib import Path
 from webcrawl.objectstore.place import PIECE
 from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.jobdirs import number_of
+from webcrawl.store.regular import regular
 
 PART = ".part"  # after the name, while it is written
 
@@ -73,7 +74,7 @@ class Folder:
         return ""
 
     def read(self, name: str) -> Generator[bytes]:
-        with (self._root / name).open("rb") as file:
+        with regular(self._root / name) as file:
             while piece := file.read(PIECE):
                 yield piece
 

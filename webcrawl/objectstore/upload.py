@@ -9,6 +9,7 @@ from pathlib import Path
 
 from webcrawl.net.shortage import is_ours
 from webcrawl.objectstore.place import PIECE, Place, Refused
+from webcrawl.store.regular import regular
 from webcrawl.store.rowcrc import crc32_of_many
 
 READ, CHECKSUM = "read back", "checksum"  # how it was found that a copy is whole
@@ -98,7 +99,7 @@ def _size(path: Path) -> int:
 def _pieces(path: Path) -> Iterator[bytes]:
     """Of a file here, whose errors are not the store's."""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             while piece := file.read(PIECE):
                 yield piece
     except OSError as error:
@@ -138,7 +139,7 @@ def _is_there(place: Place, path: Path, name: str, sums: Sums, going: Going) -> 
 def _is_beginning(place: Place, path: Path, name: str, length: int, going: Going) -> bool:
     if length >= _size(path):
         return False
-    with closing(place.read(name)) as theirs, path.open("rb") as file:
+    with closing(place.read(name)) as theirs, regular(path) as file:
         for piece in theirs:
             going()
             if file.read(len(piece)) != piece:

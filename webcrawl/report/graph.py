@@ -15,6 +15,7 @@ from webcrawl.html.kinds import FOLLOWED, REDIRECT
 from webcrawl.report.source import NoReport, read_source
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import crawls_of
+from webcrawl.store.regular import regular
 from webcrawl.urls.hosts import host_of
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
@@ -121,7 +122,7 @@ def _links(jobdir: Path) -> Iterator[Iterable[Pair]]:
 
 
 def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:
-    with path.open("rb") as log:
+    with regular(path) as log:
         while length > 0 and (lines := log.readlines(min(length, 1 << 22))):
             length -= sum(map(len, lines))
             if length < 0:
@@ -137,7 +138,7 @@ def _of_tables(paths: Iterable[Path]) -> Iterator[Iterable[Pair]]:
         raise NoReport("pyarrow is not installed: pip install 'webcrawl[tables]'") from error
     for path in paths:
         try:
-            with parquet.ParquetFile(path) as table:
+            with regular(path) as file, parquet.ParquetFile(file) as table:
                 for batch in table.iter_batches(ROWS, columns=["from_url", "to_url", "kind"]):
                     rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
                     yield [(source, target) for source, target, kind in rows if kind in KINDS]

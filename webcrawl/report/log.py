@@ -11,6 +11,7 @@ from typing import BinaryIO
 from webcrawl.report.seeds import SeedTable
 from webcrawl.statistics.line import FIELDS, read_line
 from webcrawl.statistics.statistics import Statistics
+from webcrawl.store.regular import regular
 
 MOST = 20
 LONGEST = 1 << 20  # bytes of a line; a damaged file may have no line ends at all
@@ -36,7 +37,7 @@ def read_log(path: Path, length: int, statistics: Statistics | None = None, log:
     """The first `length` bytes, added to `log`; `statistics` gets every line too, if it has heard of none."""
     log = log or Log()
     try:
-        file = path.open("rb", buffering=0)
+        file = regular(path)
     except OSError:
         log.missing += length
         return log

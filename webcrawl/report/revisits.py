@@ -14,6 +14,7 @@ from webcrawl.revisit.announcers import Announcer, checksum
 from webcrawl.revisit.figures import META, RevisitFigures, together
 from webcrawl.statistics.history import LONGEST, PATH, REVISITS
 from webcrawl.store import rowcrc
+from webcrawl.store.regular import regular
 from webcrawl.verify.snapshot import Snapshot
 
 MOST = 50  # hosts in a table
@@ -78,7 +79,7 @@ def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
 
 def lines(path: Path, length: int) -> Iterator[bytes]:
     """Of a file's first so many bytes; nothing if it is not there."""
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError), regular(path) as file:
         file.seek(max(0, length - AT_ONCE))
         yield from file.read(min(length, AT_ONCE)).splitlines()
 

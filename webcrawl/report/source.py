@@ -19,6 +19,7 @@ from webcrawl.statistics.history import PATH
 from webcrawl.statistics.statistics import Statistics
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import StoreError
+from webcrawl.store.regular import regular
 from webcrawl.verify.snapshot import Snapshot
 
 LOG = "logs/crawl.log"
@@ -143,7 +144,8 @@ def _free(jobdir: Path) -> int | None:
 def read_stats(path: Path) -> dict[str, Any]:
     """What stats.json has. It may be missing, for a user may delete it."""
     try:
-        found = json.loads(path.read_bytes())
+        with regular(path) as file:
+            found = json.load(file)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -20,6 +20,7 @@ from webcrawl.crawl.segment_names import SPIDER
 from webcrawl.crawl.terms import META as TERMS
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdirs import crawls_of, is_crawl
+from webcrawl.store.regular import regular
 from webcrawl.verify.snapshot import Snapshot
 from webcrawl.verify.stored import stored_in
 from webcrawl.warc.reader import OPEN
@@ -83,7 +84,7 @@ class Left:
         if start >= end:
             return
         try:
-            with (self.jobdir / path).open("rb") as file:
+            with regular(self.jobdir / path) as file:
                 file.seek(start)
                 at, rest = start, b""
                 while at + len(rest) < end:

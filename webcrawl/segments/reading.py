@@ -24,6 +24,7 @@ from webcrawl.segments.building import Building
 from webcrawl.segments.left import Left
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
+from webcrawl.store.regular import regular
 from webcrawl.warc.unpacking import Place
 
 logger = logging.getLogger(__name__)
@@ -158,8 +159,8 @@ def _rows(path: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
     except ImportError as error:
         raise StoreError(f"{path}: pyarrow is not installed: pip install 'webcrawl[tables]'") from error
     try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(ROWS, columns=[*columns]):
+        with regular(path) as file, pq.ParquetFile(file) as table:
+            for batch in table.iter_batches(ROWS, columns=[*columns]):
                 yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
     except (OSError, KeyError, pa.ArrowException) as error:
         raise StoreError(f"{path}: {' '.join(str(error).split())}") from error

@@ -19,6 +19,7 @@ from webcrawl.segments.left import left_by
 from webcrawl.segments.segment import Cut
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import is_crawl
+from webcrawl.store.regular import regular
 from webcrawl.text.quantities import count
 
 FINISHED = "finished"
@@ -117,7 +118,8 @@ class Run:
     def _stats(self) -> dict[str, Any]:
         """The figures of the last crawl; none before the first."""
         try:
-            found = json.loads((self.jobdir / STATS).read_text(encoding="utf-8"))
+            with regular(self.jobdir / STATS) as file:
+                found = json.load(file)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from webcrawl.since.lines import LONGEST, BadLine, digest_key, read_line, url_key
 from webcrawl.store.disk import Disk
+from webcrawl.store.regular import regular
 from webcrawl.store.runwriter import RunWriter
 
 Rows = npt.NDArray[np.uint64]  # three columns: key, stamp, place
@@ -155,7 +156,7 @@ def _lines(path: Path) -> Iterator[list[bytes]]:
     """The lines with their ends, some at a time, in bounded memory."""
     tail = b""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             while piece := file.read(PIECE):
                 *lines, tail = (tail + piece).split(b"\n")
                 lines = [line + b"\n" for line in lines]

@@ -12,6 +12,7 @@ from webcrawl.since.lines import LONGEST, BadLine, Line, digest_key, read_line, 
 from webcrawl.since.sources import NoEarlier
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.regular import regular
 from webcrawl.store.runs import Run
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class Index:
             return None
         place = int(rows[1, 0])
         path = self._files[place >> OFFSET_BITS]
-        with path.open("rb") as file:
+        with regular(path) as file:
             file.seek(place & ((1 << OFFSET_BITS) - 1))
             try:
                 line = read_line(file.readline(LONGEST))

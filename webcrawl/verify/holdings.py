@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from webcrawl.store.output import OPEN
+from webcrawl.store.regular import regular
 from webcrawl.verify.index import LINE, LONGEST
 from webcrawl.verify.lines import CRAWL_LOG
 from webcrawl.verify.logged import FIELDS, NOTES, PATH, URL, logged
@@ -102,7 +103,7 @@ def tried_again(path: Path, at: int) -> bool:
     """Whether this line of an index is of an answer after which another attempt was made, perhaps by another drone."""
     if INDEX not in path.name:
         return False
-    with path.open("rb") as file:
+    with regular(path) as file:
         file.seek(at)
         parts = LINE.fullmatch(file.readline(LONGEST))
     status = str(json.loads(parts[3]).get("status", "")) if parts is not None else ""

@@ -23,6 +23,7 @@ class Line(NamedTuple):
 
 
 AtOnce = dict[int, Line]  # by the page's number
+META = "meta.json"  # names the segments, whose files tantivy writes first
 UNREAD = "index unread"  # among the figures: the index is there, but tantivy is not
 
 
@@ -32,7 +33,8 @@ class Indexed:
     def __init__(self, jobdir: Path, found: Counter[str]) -> None:
         self._folder, self._found = jobdir / "index", found
         self._contents: Contents | None = None
-        self._said = not self._folder.exists()
+        # A crawl that has just begun, or was killed then, has the folder and nothing of an index.
+        self._said = not ((self._folder / META).exists() or any(self._folder.glob("*.store")))
 
     def compare(self, lines: AtOnce) -> Iterator[DamagedFile]:
         """Yields each line that is not in the index exactly once, unless the index has not got so far.
@@ -83,4 +85,4 @@ class Indexed:
                 yield self._damaged(f"{has.count} pages, the last of which is number {has.until - 1}")
 
     def _damaged(self, why: str) -> DamagedFile:
-        return DamagedFile(self._folder / "meta.json", 0, why)
+        return DamagedFile(self._folder / META, 0, why)

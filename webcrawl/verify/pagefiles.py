@@ -7,6 +7,7 @@ from pathlib import Path
 
 from webcrawl.pagefiles import FOLDER, LOG, name_of
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.regular import regular
 from webcrawl.verify.lines import LONGEST
 from webcrawl.verify.snapshot import Snapshot
 
@@ -20,7 +21,7 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
     if not log.exists():  # reported, if it was noted
         return
     number, end, at = 0, 0, 0
-    with log.open("rb") as file:
+    with regular(log) as file:
         while at < length:
             row = file.readline(min(LONGEST, length - at)).split(b"\t")
             if len(row) != 10 or not all(row[place].strip().isdigit() for place in (6, 8, 9)):

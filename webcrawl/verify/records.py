@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from webcrawl.store.output import OPEN
+from webcrawl.store.regular import regular
 from webcrawl.verify.members import Member, Torn
 
 PIECE = 1 << 18
@@ -60,5 +61,5 @@ class Records:
             self._name = name
             paths = [path for path in (self._folder / name, self._folder / f"{name}{OPEN}") if path.exists()]
             sound = [path for path in paths if path not in self._damaged]
-            self._file = self._open.enter_context(sound[0].open("rb")) if sound else None
+            self._file = self._open.enter_context(regular(sound[0])) if sound else None
         return self._file

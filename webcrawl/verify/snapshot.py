@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from webcrawl.store.crawldb import ERRORS, is_damage
 from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.log import files
 from webcrawl.store.schema import HEAD, LATER, LAYOUT, TABLES, check_header
 from webcrawl.verify.descriptors import Descriptors
 
@@ -77,6 +78,7 @@ class Snapshot:
         end = time.monotonic() + PATIENCE
         while True:
             check_header(self.path, self._head())
+            self._check_files()
             self._copy: TemporaryDirectory[str] | None = None
             self._still: tuple[int, ...] | None = None
             try:
@@ -93,6 +95,12 @@ class Snapshot:
                 raise
             else:
                 return
+
+    def _check_files(self) -> None:
+        """SQLite would wait for the other end of a pipe."""
+        for path in files(self.path):
+            if path.exists() and not path.is_file():
+                raise DamagedFile(path, 0, "not a file")
 
     def _head(self) -> bytes:
         return os.pread(self._file.fileno(), HEAD, 0)
@@ -146,7 +154,7 @@ class Snapshot:
     def check_still(self) -> None:
         """Raises Changed if what was read without a lock may be a mixture of old and new."""
         if self._still is not None and self._stamp() != self._still:
-            raise Changed(f"{self.path.parent}: a crawl was started on it during the check: verify it again")
+            raise Changed(f"{self.path.parent}: a crawl was started on it meanwhile: run this command again")
 
     def rows(self, sql: str, args: Sequence[Any] = ()) -> Iterator[Any]:
         """The rows of this SELECT, one at a time, in the memory of one."""

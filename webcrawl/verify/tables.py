@@ -11,6 +11,7 @@ from typing import Any
 
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.output import OPEN
+from webcrawl.store.regular import regular
 from webcrawl.tables.progress import CHANGES, FOLDER, ROWS, STATE, STREAM, Progress
 from webcrawl.verify.changes import check_changes
 from webcrawl.verify.pages import Row, check_pages
@@ -103,10 +104,10 @@ def _batches(path: Path, length: int, columns: list[str]) -> Iterator[Any]:
     from webcrawl.tables.stream import read_stream  # noqa: PLC0415 - pyarrow is optional
 
     if path.name.endswith(STREAM):
-        with path.open("rb") as file:
+        with regular(path) as file:
             yield from read_stream(file.read(length))
         return
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
-    with pq.ParquetFile(path) as table:
+    with regular(path) as file, pq.ParquetFile(file) as table:
         yield from table.iter_batches(columns=columns, use_threads=False)

@@ -13,6 +13,7 @@ import msgpack
 
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.regular import regular
 from webcrawl.urls.fingerprint import KEY_BYTES
 from webcrawl.verify.frontier import check_frontier
 from webcrawl.verify.letters import check_letters
@@ -152,7 +153,7 @@ def _requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     """The one log that no checkpoint notes; its last line may be about to be written."""
     path = jobdir / REQUESTS
     if path.is_file():
-        with path.open("rb") as file:
+        with regular(path) as file:
             file.seek(max(0, path.stat().st_size - LONGEST))
             whole = file.tell() + file.read().rfind(b"\n") + 1
             file.seek(0)
@@ -162,7 +163,11 @@ def _requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 def check_stats(path: Path) -> Iterator[DamagedFile]:
     """stats.json may be missing: nothing reads it back, so a user may delete it."""
     try:
-        if path.exists() and not isinstance(json.loads(path.read_bytes()), dict):
+        with regular(path) as file:
+            found = json.load(file)
+        if not isinstance(found, dict):
             yield DamagedFile(path, 0, "not a mapping")
+    except FileNotFoundError:
+        return
     except ValueError as error:
         yield DamagedFile(path, getattr(error, "pos", 0), str(error))

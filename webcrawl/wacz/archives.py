@@ -44,7 +44,8 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     if other:
         raise CannotPack(f"{folder / other[0]}: replay programs read only .warc.gz from a WACZ file")
     here = [name for name in names if name.endswith(ARCHIVE)]
-    gone = sorted(_noted(jobdir).union(_indexed(names)).difference(here))
+    still_open = [name.removesuffix(OPEN) for name in begun]
+    gone = sorted(_noted(jobdir).union(_indexed(names)).difference(here, still_open))
     if not here:
         why = ": the crawl has not finished its first" if begun else ""
         if gone and elsewhere(jobdir):
@@ -52,7 +53,7 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
         raise NothingToPack(f"{folder}: no finished archive file{why}")
     stored = elsewhere(jobdir)
     left_out = [f"{FOLDER}/{name}: {_why_gone(stored.get(f'{FOLDER}/{name}'))}: left out" for name in gone]
-    left_out += [f"{FOLDER}/{name}: not finished, because the crawl is running: left out" for name in begun]
+    left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
     return Archives([folder / name for name in here], left_out)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from webcrawl.store.regular import regular
 from webcrawl.verify.members import Torn
 from webcrawl.wacz.pages import REVISIT
 from webcrawl.wacz.records import records
@@ -26,7 +27,7 @@ def first_of(indexes: Iterable[Path]) -> str:
 
 
 def _stamps(index: Path) -> Iterator[bytes]:
-    with index.open("rb") as lines:
+    with regular(index) as lines:
         for line in lines:
             yield line.partition(b" ")[2][:STAMP]
 
@@ -34,7 +35,7 @@ def _stamps(index: Path) -> Iterator[bytes]:
 def _referred(archive: Path, index: Path) -> Iterator[str]:
     """The times of the captures that its revisit records refer to, as stamps."""
     end = archive.stat().st_size
-    with index.open("rb") as lines, archive.open("rb") as file:
+    with regular(index) as lines, regular(archive) as file:
         for line in lines:
             if MARK in line:
                 at = int(json.loads(line.split(b" ", 2)[2])["offset"])

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from isal import isal_zlib
 
 from webcrawl.store.disk import Disk
+from webcrawl.store.regular import regular
 from webcrawl.store.sorting import sort_lines
 from webcrawl.text.surt import surt
 from webcrawl.verify.index import INDEXED
@@ -30,7 +31,7 @@ WAYS = 200  # files merged at once
 def make_index(archive: Path, target: Path) -> None:
     """Writes the sorted index of an archive file that has none."""
     lines = target.with_name(f"{target.name}.lines")
-    with archive.open("rb") as file, lines.open("wb") as out:
+    with regular(archive) as file, lines.open("wb") as out:
         for record in records(file, 0, archive.stat().st_size):
             if record.kind in INDEXED:
                 out.write(_line(record, archive.name))
@@ -44,12 +45,12 @@ def merged(indexes: list[Path], scratch: Path) -> Iterator[bytes]:
         starts = range(0, len(indexes), WAYS)
         indexes = [_joined(indexes[at : at + WAYS], scratch / f"{len(indexes)}-{at}") for at in starts]
     with ExitStack() as opened:
-        yield from merge(*[opened.enter_context(path.open("rb")) for path in indexes])
+        yield from merge(*[opened.enter_context(regular(path)) for path in indexes])
 
 
 def _joined(group: list[Path], target: Path) -> Path:
     with ExitStack() as opened, target.open("wb") as out:
-        out.writelines(merge(*[opened.enter_context(path.open("rb")) for path in group]))
+        out.writelines(merge(*[opened.enter_context(regular(path)) for path in group]))
     return target
 
 

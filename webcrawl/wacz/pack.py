@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from webcrawl.store.jobdirs import crawls_of
+from webcrawl.store.regular import regular
 from webcrawl.text.dates import read_digits
 from webcrawl.text.quantities import count
 from webcrawl.urls.forgotten import Forgotten
@@ -59,7 +60,7 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten:
         with (folder / "package").open("wb+") as file:
             with Package(file, now) as package:
                 for path in archives.paths:
-                    with path.open("rb") as archive:
+                    with regular(path) as archive:
                         package.add(f"archive/{path.name}", archive)
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
@@ -89,7 +90,7 @@ def _remembered(index: Path, folder: Path, forgotten: Forgotten, found: Counter[
     if not forgotten:
         return index
     kept = folder / f"{index.name}.kept"
-    with index.open("rb") as lines, kept.open("wb") as out:
+    with regular(index) as lines, kept.open("wb") as out:
         for line in lines:
             if _is_forgotten(line, forgotten):
                 found["forgotten"] += 1
@@ -154,7 +155,7 @@ def _add_pages(
 
 
 def _pages(archive: Path, index: Path) -> Iterator[PageEntry]:
-    with archive.open("rb") as file, index.open("rb") as lines:
+    with regular(archive) as file, regular(index) as lines:
         try:
             yield from pages(lines, file, archive.stat().st_size)
         except (Torn, ValueError, KeyError) as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from webcrawl.store.regular import regular
 from webcrawl.warc.unpacking import PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
 
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
@@ -70,7 +71,7 @@ class Records:
         self._most, self._on_lost = most, on_lost
         self.ended = False
         self.is_open = path.name.endswith(OPEN)
-        self._file = path.open("rb")
+        self._file = regular(path)
         try:
             self.size = self._file.seek(0, 2)
             form = _form(self._file, path)

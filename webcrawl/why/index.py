@@ -11,6 +11,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 
 from webcrawl.store.output import OPEN
+from webcrawl.store.regular import regular
 from webcrawl.text.surt import surt
 from webcrawl.warc.index import INDEX
 
@@ -76,8 +77,8 @@ class Indexes:
         final = name.removesuffix(OPEN)
         path = self._jobdir / final
         if path.exists():
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
+            with regular(path) as file:
+                descriptor = file.fileno()
                 size = os.fstat(descriptor).st_size
                 if len(keys) * WORTH > size:
                     for line in _lines_with(descriptor, size, set(found)):
@@ -86,11 +87,9 @@ class Indexes:
                 for key, wanted in keys.items():
                     for line in lines_of(descriptor, size, f"{key} ".encode()):
                         self._note(line, wanted, found)
-            finally:
-                os.close(descriptor)
             return
         wanted = set(found)
-        with (self._jobdir / f"{final}{OPEN}").open("rb") as file:
+        with regular(self._jobdir / f"{final}{OPEN}") as file:
             self.cut = self.cut or length > OPEN_MOST
             for line in _lines_with(file.fileno(), min(length, OPEN_MOST), wanted):
                 self._note(line, wanted, found)

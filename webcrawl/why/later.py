@@ -15,6 +15,7 @@ from webcrawl.model import Packed, authority_of
 from webcrawl.store.blocks import BlockReader
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import is_crawl, number_of
+from webcrawl.store.regular import regular
 from webcrawl.verify.snapshot import Snapshot
 from webcrawl.why.log import pieces_from_end
 from webcrawl.why.words import size
@@ -91,18 +92,16 @@ def _url(row: bytes) -> bytes:
 
 def _lines(path: Path, length: int | None, most: int, looked: list[str], name: str) -> Iterator[bytes]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = regular(path)
     except OSError:
         return
-    try:
-        whole = os.fstat(descriptor).st_size
+    with file:
+        whole = os.fstat(file.fileno()).st_size
         whole = whole if length is None else min(whole, length)
         if 0 <= most < whole:
             looked.append(f"{name}: the last {size(most)} of {size(whole)}")
-        for _, piece in pieces_from_end(descriptor, whole, most):
+        for _, piece in pieces_from_end(file.fileno(), whole, most):
             yield from piece.split(b"\n")
-    finally:
-        os.close(descriptor)
 
 
 def _pool(

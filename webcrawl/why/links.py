@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.store.output import OPEN
+from webcrawl.store.regular import regular
 from webcrawl.why.source import LINKS_LOG, Source
 from webcrawl.why.words import size
 
@@ -62,11 +63,11 @@ def _batches(jobdir: Path, name: str, length: int) -> Iterator[Any]:
     if name.endswith(".parquet"):
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
-        with pq.ParquetFile(path) as table:
+        with regular(path) as file, pq.ParquetFile(file) as table:
             yield from table.iter_batches(columns=columns, use_threads=False)
         return
     from webcrawl.tables.stream import read_stream  # noqa: PLC0415 - as above
 
-    with path.open("rb") as file:
+    with regular(path) as file:
         for batch in read_stream(file.read(length)):
             yield batch.select(columns)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from webcrawl.store.regular import regular
 from webcrawl.text.percent import visible
 
 PIECE = 4 << 20
@@ -65,17 +66,15 @@ class LogFile:
         """From the end, `quick` bytes or all."""
         looked = Looked({url: {} for url in urls})
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            file = regular(self._path)
         except OSError:
             return looked
-        try:
-            looked.of = min(self._length, os.fstat(descriptor).st_size)
+        with file:
+            looked.of = min(self._length, os.fstat(file.fileno()).st_size)
             wanted = {self._written(url): url for url in looked.lines}
-            for at, piece in pieces_from_end(descriptor, looked.of, -1 if deep else quick):
+            for at, piece in pieces_from_end(file.fileno(), looked.of, -1 if deep else quick):
                 looked.looked += len(piece)
                 self._note(piece, at, wanted, looked)
-        finally:
-            os.close(descriptor)
         for url, lines in looked.lines.items():
             looked.lines[url] = dict(sorted(lines.items()))
         return looked
@@ -95,10 +94,11 @@ class LogFile:
     def near(self, looked: Looked, url: str, moment: str) -> None:
         """Adds the lines of a URL around a time, as the log has it: lines are nearly in the order of their times."""
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            file = regular(self._path)
         except OSError:
             return
-        try:
+        with file:
+            descriptor = file.fileno()
             size = min(self._length, os.fstat(descriptor).st_size)
             place = _place_of(descriptor, size, moment.encode())
             begin = max(0, place - AROUND)
@@ -108,14 +108,12 @@ class LogFile:
                 begin, data = begin + cut, data[cut:]
             data = data[: data.rfind(b"\n") + 1]
             self._note(data, begin, {self._written(url): url}, looked)
-        finally:
-            os.close(descriptor)
         looked.lines[url] = dict(sorted(looked.lines[url].items()))
 
     def first_lines(self) -> Iterator[LogLine]:
         """The first lines of crawl.log, as many as a few pages have."""
         try:
-            with self._path.open("rb") as file:
+            with regular(self._path) as file:
                 data = file.read(min(self._length, LONGEST))
         except OSError:
             return

@@ -11,6 +11,7 @@ import msgpack
 from webcrawl.frontier.hosts import saved_queues
 from webcrawl.frontier.state import META
 from webcrawl.model import is_link, url_of
+from webcrawl.store.regular import regular
 from webcrawl.verify.snapshot import Snapshot
 from webcrawl.why import meta
 from webcrawl.why.answer import Answer, Crawls
@@ -88,16 +89,14 @@ def _in_log(source: Source, chance: Random) -> Iterator[str]:
     """URLs that ended without an answer, from some places of the log."""
     path, length = source.jobdir / CRAWL_LOG, source.outputs.get(CRAWL_LOG, 0)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = regular(path)
     except OSError:
         return
-    try:
-        size = min(length, os.fstat(descriptor).st_size)
+    with file:
+        size = min(length, os.fstat(file.fileno()).st_size)
         few = size <= PLACES * PIECE
         for place in range(0, size, PIECE) if few else [chance.randrange(size) for _ in range(PLACES)]:
-            for piece in os.pread(descriptor, 2 * PIECE, place).split(b"\n"):
+            for piece in os.pread(file.fileno(), 2 * PIECE, place).split(b"\n"):
                 line = log_line(piece)
                 if line is not None and line.status < 0 and not line.path.endswith("P"):
                     yield line.url
-    finally:
-        os.close(descriptor)

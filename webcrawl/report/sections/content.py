@@ -14,6 +14,7 @@ from webcrawl.report.source import Source
 from webcrawl.report.tables import Cell, Column, table
 from webcrawl.statistics.figures import lowest
 from webcrawl.statistics.kinds import GROUPS
+from webcrawl.store.regular import regular
 
 MOST = 50
 NEAR = "logs/neardup.log"
@@ -116,7 +117,7 @@ def _near(source: Source) -> Html | None:
 
 def _lines(path: Path, length: int) -> Iterator[bytes]:
     """The whole lines among the first so many bytes."""
-    with path.open("rb") as log:
+    with regular(path) as log:
         for line in log:
             length -= len(line)
             if length < 0 or not line.endswith(b"\n"):
