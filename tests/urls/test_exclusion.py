@@ -16,6 +16,7 @@ LIST = """\ufeff# who asked
 example.com
 *.star.example   # a form other tools use
 example.org/private/
+dotted.example./private/
 https://exact.example/a b
 192.0.2.1
 [2001:db8::1]
@@ -41,6 +42,10 @@ class TestRules:
             ("http://star.example/", True),
             ("http://example.org/private/x", True),
             ("https://example.org/private/", True),
+            ("http://example.org./private/x", True),
+            ("https://example.org.:8443/private/", False),
+            ("http://dotted.example/private/", True),
+            ("http://dotted.example./private/", True),
             ("http://example.org/privately", False),
             ("http://www.example.org/private/", False),
             ("https://exact.example/a%20bc", True),
@@ -51,7 +56,10 @@ class TestRules:
         ],
     )
     def test_domains_and_prefixes(self, url, excluded):
-        """A domain excludes its subdomains, a prefix all URLs that start with it; a scheme limits it to that scheme."""
+        """A domain excludes its subdomains, a prefix all URLs that start with it; a scheme limits it to that scheme.
+
+        The dot of DNS behind a name makes no other name of it.
+        """
         assert parse_exclusions(LIST.removeprefix("\ufeff"), "list").excludes(url) == excluded
 
     @pytest.mark.parametrize(
