@@ -130,14 +130,16 @@ class TestExclusionFilter:
 
         assert not caplog.records
 
-    @pytest.mark.parametrize("harm", ["missing", "bad line", "not text"])
+    @pytest.mark.parametrize("harm", ["missing", "bad line", "not text", "a pipe"])
     def test_a_file_that_breaks_keeps_the_old_rules(self, path, caplog, harm):
         """A running crawl keeps its rules, warns once, and reads the file again once it is valid."""
         clock = Time()
         one = ExclusionFilter(path, 30, clock)
-        if harm == "missing":
+        if harm in ("missing", "a pipe"):
             path.unlink()
-        else:
+        if harm == "a pipe":
+            os.mkfifo(path)
+        elif harm != "missing":
             path.write_bytes(b"a b\n" if harm == "bad line" else b"\xff\xfe\x00")
 
         for _ in range(3):
@@ -146,6 +148,7 @@ class TestExclusionFilter:
         assert len(caplog.records) == 1
         assert "exclude.txt" in caplog.text
 
+        path.unlink(missing_ok=True)
         path.write_text("a.example\n")
         os.utime(path, (1, 1))
         clock.now += 30

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -77,8 +79,10 @@ class ExclusionFilter:
             self._complaint = str(error)
 
     def _look(self) -> tuple[int, int]:
-        stat = self._path.stat()
-        return stat.st_mtime_ns, stat.st_size
+        found = self._path.stat()
+        if not stat.S_ISREG(found.st_mode):  # the event loop would wait for whoever writes into a pipe
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return found.st_mtime_ns, found.st_size
 
     def _read(self) -> None:
         text, now = self._path.read_text(encoding="utf-8-sig"), self._clock()
