@@ -1,6 +1,9 @@
 """The list of sites that asked not to be crawled."""
 
+import errno
 import os
+from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -151,6 +154,19 @@ class TestExclusionFilter:
         path.unlink(missing_ok=True)
         path.write_text("a.example\n")
         os.utime(path, (1, 1))
+        clock.now += 30
+        assert one.reject("http://a.example/")
+
+    def test_what_could_not_be_read_is_read_later(self, path, monkeypatch):
+        """A change that comes while this machine has no descriptor left is in force as soon as it has one."""
+        clock = Time()
+        one = ExclusionFilter(path, 30, clock)
+        path.write_text("a.example\n")
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_text", mock.Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+            clock.now += 30
+            assert one.reject("http://example.com/")
+
         clock.now += 30
         assert one.reject("http://a.example/")
 
