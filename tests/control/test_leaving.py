@@ -11,7 +11,7 @@ from webcrawl.control.leaving import dated, wish_of
 from webcrawl.control.optouts import COMMANDED, FileOptOuts, saved_optouts
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.filters.exclusion import ExclusionFilter
-from webcrawl.urls.optout import OptOut
+from webcrawl.urls.optout import OptOut, read_date, said
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
@@ -73,6 +73,8 @@ class TestWords:
         ("words", "why"),
         [
             (["a.b", "--until", "soon"], "--until soon: a date or time"),
+            (["a.b", "--until", "9999-12-31T23:59-12:00"], "a date or time"),
+            (["a.b", "--since", "0001-01-01T00:00+14:00"], "a date or time"),
             (["a.b", "--until", "2020-01-01"], "--until 2020-01-01: over already"),
             (["a.b", "--by"], "--by: what"),
             (["a.b", "--bye", "x"], "--bye: usage"),
@@ -88,6 +90,19 @@ class TestWords:
         with pytest.raises(CommandError, match=why):
             obey(Crawl(in_force), "exclude", *words)
         assert not in_force.excluded.records
+
+    @pytest.mark.parametrize("date", ["0001-01-01T00:00:00Z", "0999-12-31T12:00:00Z", "9999-12-31T23:59:59Z"])
+    def test_what_is_said_can_be_read(self, date):
+        """A date is written as it is read, in whatever year: programs read the list of records."""
+        assert said(read_date(date)) == date
+
+    def test_a_wish_of_the_past(self, run):
+        """One that is said to have been over when it is told is kept, and nobody is told that it is in force."""
+        in_force, _ = run()
+        words = ("a.b", "--since", "2020-01-01", "--until", "2021-01-01", "--forget")
+
+        assert obey(Crawl(in_force), "exclude", *words).startswith("a.b was excluded until 2021-01-02T00:00:00Z; ")
+        assert not in_force.excluded.rules
 
     def test_an_order_to_many_is_dated_once(self):
         """Whoever hears of it later, a drone that joins for instance, dates the record by the order."""

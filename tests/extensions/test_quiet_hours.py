@@ -38,7 +38,14 @@ def test_spans_that_overlap():
     assert quiet_until(at(23), [(23 * 60, 1), NIGHT]) == NIGHT[1]
 
 
-@pytest.mark.parametrize("text", ["22:00", "24:00-06:00", "22:00-22:00", "22-6", "22:00-06:00;", "9:00-10:00", 7])
+def test_spans_that_follow_each_other():
+    """They are one: a night written as what is before midnight and what is after it ends in the morning."""
+    assert quiet_until(at(23), [(22 * 60, 0), (0, 6 * 60)]) == quiet_until(at(23), [(0, 6 * 60), (22 * 60, 0)]) == 360
+
+
+@pytest.mark.parametrize(
+    "text", ["22:00", "24:00-06:00", "22:00-22:00", "22-6", "22:00-06:00;", "9:00-10:00", "00:00-12:00,11:00-00:00", 7]
+)
 def test_what_is_no_span(text):
     """It is refused before the crawl starts."""
     with pytest.raises(ValueError):  # noqa: PT011 - the check names setting and value

@@ -176,6 +176,14 @@ class TestPages:
         assert "<script" not in first + second
         assert 'value="&lt;script&gt;' in first
 
+    def test_names_in_other_letters(self):
+        """A name is UTF-8, percent-encoded as by browsers, or as it was typed, as by curl."""
+        raw = "rule=b\u00fccher.example".encode()
+        head = f"POST / HTTP/1.1\r\nHost: form.test\r\n{POSTED}Content-Length: {len(raw)}\r\n\r\n".encode()
+
+        for answer in answered(post("b\u00fccher.example"), head + raw):
+            assert "xn--bcher-kva.example" in answer
+
 
 class TestChecks:
     def test_the_answer(self):

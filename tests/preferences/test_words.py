@@ -127,6 +127,23 @@ class TestRobotsWords:
         """What stands behind another crawler's name is not ours; `*` is everybody, and a version says nothing."""
         assert ("noindex" in robots_tag.directives([(b"X-Robots-Tag", line.encode())], "webcrawl")) is ours
 
+    @pytest.mark.parametrize(
+        "date",
+        [
+            "Saturday, 25-Jun-10 15:00:00 PST",
+            "25 Jun 2010 15:00:00 PST",
+            "Fri, 25 Jun 2010 15:00:00 GMT",
+            "Friday, June 25 2010 15:00:00 GMT",
+            "Fri Jun 25 2010, 15:00:00 GMT",
+            "2010-06-25T15:00:00+00:00",
+        ],
+    )
+    def test_a_date_names_nobody(self, date):
+        """No part of a date, in whatever form, is taken for another crawler's name: what follows it is ours."""
+        line = f"unavailable_after: {date}, noindex"
+
+        assert "noindex" in robots_tag.directives([(b"X-Robots-Tag", line.encode())], "webcrawl")
+
     @pytest.mark.parametrize("line", ["/1.0: noindex", ": noindex", "webcrawl: noindex"])
     def test_a_name_without_ours(self, line):
         """Where no crawler is named, as in `page.robots`, what stands behind any name is left out."""

@@ -1,6 +1,9 @@
 """The list of sites that asked not to be crawled."""
 
+import errno
 import os
+from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -16,6 +19,7 @@ LIST = """\ufeff# who asked
 example.com
 *.star.example   # a form other tools use
 example.org/private/
+dotted.example./private/
 https://exact.example/a b
 192.0.2.1
 [2001:db8::1]
@@ -41,6 +45,10 @@ class TestRules:
             ("http://star.example/", True),
             ("http://example.org/private/x", True),
             ("https://example.org/private/", True),
+            ("http://example.org./private/x", True),
+            ("https://example.org.:8443/private/", False),
+            ("http://dotted.example/private/", True),
+            ("http://dotted.example./private/", True),
             ("http://example.org/privately", False),
             ("http://www.example.org/private/", False),
             ("https://exact.example/a%20bc", True),
@@ -51,7 +59,10 @@ class TestRules:
         ],
     )
     def test_domains_and_prefixes(self, url, excluded):
-        """A domain excludes its subdomains, a prefix all URLs that start with it; a scheme limits it to that scheme."""
+        """A domain excludes its subdomains, a prefix all URLs that start with it; a scheme limits it to that scheme.
+
+        The dot of DNS behind a name makes no other name of it.
+        """
         assert parse_exclusions(LIST.removeprefix("\ufeff"), "list").excludes(url) == excluded
 
     @pytest.mark.parametrize(
@@ -122,14 +133,16 @@ class TestExclusionFilter:
 
         assert not caplog.records
 
-    @pytest.mark.parametrize("harm", ["missing", "bad line", "not text"])
+    @pytest.mark.parametrize("harm", ["missing", "bad line", "not text", "a pipe"])
     def test_a_file_that_breaks_keeps_the_old_rules(self, path, caplog, harm):
         """A running crawl keeps its rules, warns once, and reads the file again once it is valid."""
         clock = Time()
         one = ExclusionFilter(path, 30, clock)
-        if harm == "missing":
+        if harm in ("missing", "a pipe"):
             path.unlink()
-        else:
+        if harm == "a pipe":
+            os.mkfifo(path)
+        elif harm != "missing":
             path.write_bytes(b"a b\n" if harm == "bad line" else b"\xff\xfe\x00")
 
         for _ in range(3):
@@ -138,8 +151,22 @@ class TestExclusionFilter:
         assert len(caplog.records) == 1
         assert "exclude.txt" in caplog.text
 
+        path.unlink(missing_ok=True)
         path.write_text("a.example\n")
         os.utime(path, (1, 1))
+        clock.now += 30
+        assert one.reject("http://a.example/")
+
+    def test_what_could_not_be_read_is_read_later(self, path, monkeypatch):
+        """A change that comes while this machine has no descriptor left is in force as soon as it has one."""
+        clock = Time()
+        one = ExclusionFilter(path, 30, clock)
+        path.write_text("a.example\n")
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_text", mock.Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+            clock.now += 30
+            assert one.reject("http://example.com/")
+
         clock.now += 30
         assert one.reject("http://a.example/")
 

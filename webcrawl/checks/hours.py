@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+DAY = 24 * 60  # minutes
 _SPAN = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
@@ -20,7 +21,10 @@ class Hours:
     def read(self, value: Any, /) -> list[tuple[int, int]]:
         if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none")):
             return []
-        return [_span(text.strip()) for text in str(value).split(",")]
+        spans = [_span(text.strip()) for text in str(value).split(",")]
+        if len({(begin + minute) % DAY for begin, end in spans for minute in range((end - begin) % DAY)}) == DAY:
+            raise ValueError  # nothing would ever be fetched
+        return spans
 
 
 def _span(text: str) -> tuple[int, int]:

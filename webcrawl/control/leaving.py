@@ -42,12 +42,14 @@ class Leaves(Lists, Protocol):
 
 def exclude(crawl: Leaves, *words: str) -> Answer:
     words, who = _conditional(words)
-    wish = wish_of(words, time.time())
+    now = time.time()
+    wish = wish_of(words, now)
     _check_made_by(crawl, wish.rule, who, wish.since)
     if not crawl.exclude(wish):
         return f"{wish.rule} is excluded already"
     until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
-    return f"{wish.rule} is excluded{until}{'; outputs made later leave it out' if wish.forget else ''}"
+    holds = "is" if wish.holds(now) else "was"
+    return f"{wish.rule} {holds} excluded{until}{'; outputs made later leave it out' if wish.forget else ''}"
 
 
 def check_exclude(*words: str) -> None:

@@ -59,7 +59,8 @@ class QuietHours:
 
 
 def quiet_until(now: float, spans: Sequence[Span]) -> int | None:
-    """The minute of the day at which the span ends that it is in now; None if it is in none."""
-    minute = int(now // 60) % DAY
-    inside = [end for begin, end in spans if (minute - begin) % DAY < (end - begin) % DAY]
-    return max(inside, key=lambda end: (end - minute) % DAY, default=None)
+    """The first minute of the day that is in no span, if it is in one now; else None. The spans leave one free."""
+    minute = end = int(now // 60) % DAY
+    while (last := next((last for begin, last in spans if (end - begin) % DAY < (last - begin) % DAY), end)) != end:
+        end = last
+    return end if end != minute else None

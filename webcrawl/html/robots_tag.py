@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 _WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
-_DATE = re.compile(r"\s*\d{1,2}[ -]\w{3}[ -]\d{2,4}\s+\d{1,2}:")  # what follows the comma behind a day of the week
 
 
 def directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "") -> frozenset[str]:
@@ -22,8 +20,13 @@ def directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "") -> froze
             ours = True
             for word in value.decode("latin-1").lower().split(","):
                 before, colon, after = word.partition(":")
-                if colon and before.strip() not in _WITH_VALUES and not _DATE.match(word):
+                if colon and _is_name(before.strip()):
                     ours, word = before.partition("/")[0].strip() in named, after  # noqa: PLW2901
                 if ours:
                     found.add(word.strip())
     return frozenset(found - {""})
+
+
+def _is_name(text: str) -> bool:
+    """Whether this is no directive with a value, nor the part of a date between a comma and its minutes."""
+    return text not in _WITH_VALUES and not text.isdecimal() and len(text.split()) < 2

@@ -162,7 +162,7 @@ class Asked(listening.Connection):
 
 
 def _fields(query: bytes) -> dict[str, str]:
-    try:
-        return dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=FIELDS))
+    try:  # as UTF-8 also what is not percent-encoded, as browsers do: curl sends names as they were typed
+        return dict(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS))
     except ValueError:
         return {}

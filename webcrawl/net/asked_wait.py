@@ -19,9 +19,10 @@ MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the yea
 # A name is a string by the draft; many servers send a token, without quotes.
 _ITEM = re.compile(
     r'(?:"([^"]{0,64})"|(?<![^\s,])([A-Za-z*][\w.*:/-]{0,63})(?=\s*;))'
-    r'((?:\s*;\s*[a-z]{1,8}=(?:"[^"]{0,64}"|[\d.]{1,15}|:[\w+/=]{0,128}:))*)'
+    r'((?:\s*;\s*[a-z*][a-z0-9_.*-]{0,31}(?:=(?:"[^"]{0,64}"|[^\s;,"]{1,130}))?)*)'
 )
-_PARAMETER = re.compile(r'([a-z]{1,8})=(?:"([^"]*)"|([\d.]{1,15}))')
+_PARAMETER = re.compile(r';\s*([^\s;,="]+)(?:=(?:"([^"]*)"|([^\s;,"]+)))?')  # of an item
+_DIGITS = re.compile(r"[0-9.]{1,15}")
 _OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,15})\b")
 _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")  # alone, or the first of a list; no date
 
@@ -78,6 +79,6 @@ def _spread(left: str | None, until: str | None, policy: dict[str, str]) -> floa
 
 def _number(text: str | None) -> float | None:
     try:
-        return float(text) if text is not None else None
+        return float(text) if text is not None and _DIGITS.fullmatch(text) else None
     except ValueError:
         return None

@@ -95,14 +95,14 @@ def _pairs(comment: str) -> Iterator[tuple[str, str]]:
 def read_date(text: str, *, end: bool = False) -> float:
     """Seconds since 1970 of a date or time of ISO 8601, in UTC unless it says otherwise. ValueError if it is none.
 
-    `end`: a day is meant to its end.
+    `end`: a day is meant to its end. In UTC its year has four figures, too, so that it can be written again.
     """
     whole_day = _DAY.fullmatch(text) is not None
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
     try:
-        return (found + timedelta(days=1) if end and whole_day else found).timestamp()
+        return (found + timedelta(days=1) if end and whole_day else found).astimezone(UTC).timestamp()
     except OverflowError as error:
         raise ValueError(text) from error
 
@@ -113,4 +113,4 @@ def unpacked(rows: Iterable[dict[str, Any]]) -> list[OptOut]:
 
 def said(seconds: float) -> str:
     """A time as 2027-01-31T12:00:00Z."""
-    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None).isoformat()}Z"

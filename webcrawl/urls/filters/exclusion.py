@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -30,11 +32,11 @@ class ExclusionFilter:
         self._clock = clock
         self._looked = clock()
         self._complaint = ""
+        self._stamp = 0, 0
         self._rules = ExclusionRules()
         self.text, self.read_at = "", 0.0
         with readable(path):
-            self._stamp = self._look()
-            self._read()
+            self._read(self._look())
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
@@ -67,8 +69,7 @@ class ExclusionFilter:
                 stamp = self._look()
                 if stamp == self._stamp:
                     return
-                self._stamp = stamp
-                self._read()
+                self._read(stamp)
             self._complaint = ""
             logger.info("%s: read again, now %s", self._path, self._rules)
         except RulesError as error:
@@ -77,11 +78,14 @@ class ExclusionFilter:
             self._complaint = str(error)
 
     def _look(self) -> tuple[int, int]:
-        stat = self._path.stat()
-        return stat.st_mtime_ns, stat.st_size
+        found = self._path.stat()
+        if not stat.S_ISREG(found.st_mode):  # the event loop would wait for whoever writes into a pipe
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return found.st_mtime_ns, found.st_size
 
-    def _read(self) -> None:
+    def _read(self, stamp: tuple[int, int]) -> None:
         text, now = self._path.read_text(encoding="utf-8-sig"), self._clock()
+        self._stamp = stamp  # now that there is a text, good or bad: what a lack of descriptors hid is read next time
         self._rules = parse_exclusions(text, str(self._path), now)
         self.text, self.read_at = text, now
         for line in optouts_in(text, str(self._path))[1]:

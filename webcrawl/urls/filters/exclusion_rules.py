@@ -30,19 +30,18 @@ class ExclusionRules:
         self._domains = frozenset(domains)
         self._prefixes: dict[str, tuple[str, ...]] = {}
         for prefix in prefixes:
-            host = host_of(prefix)
-            self._prefixes[host] = (*self._prefixes.get(host, ()), prefix)
+            name, undotted = _undotted(prefix)
+            self._prefixes[name] = (*self._prefixes.get(name, ()), undotted)
 
     def __str__(self) -> str:
         return f"{len(self._domains)} domains, prefixes at {len(self._prefixes)} hosts"
 
     def excludes(self, url: str) -> bool:
         """Whether this canonical URL is on the list."""
-        host = host_of(url)
-        prefixes = self._prefixes.get(host)
-        if prefixes is not None and url.startswith(prefixes):
+        name, undotted = _undotted(url)
+        prefixes = self._prefixes.get(name)
+        if prefixes is not None and undotted.startswith(prefixes):
             return True
-        name = host.removesuffix(".")
         while name not in self._domains:
             _, dot, name = name.partition(".")
             if not dot:
@@ -100,6 +99,14 @@ def rules_of(records: Iterable[OptOut], now: float = 0.0) -> ExclusionRules:
             kind += names
             ends = min(ends, one.until or inf)
     return ExclusionRules(domains, prefixes, ends)
+
+
+def _undotted(url: str) -> tuple[str, str]:
+    """Its host and itself without the dot that ends a host's name in DNS: the host is the same."""
+    host = host_of(url)
+    if not host.endswith("."):
+        return host, url
+    return host[:-1], url.replace(host, host[:-1], 1)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
