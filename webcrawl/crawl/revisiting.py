@@ -445,7 +445,9 @@ class Revisiting:
 
     def _later(self, record: PageRecord, now: float, least: float) -> None:
         """Tries again when as much time has passed as since the last fetch that went well: at growing intervals."""
-        self.revisits.keep(record, now, now + min(max(now - record.fetched, least), LATE))
+        wait = min(max(now - record.fetched, least), LATE)
+        record.holds = int(now + min(wait, LONGEST))  # by the clock: the queue may come there at once
+        self.revisits.keep(record, now, now + wait)
 
     # -- the checkpoint
 
