@@ -106,3 +106,48 @@ def test_it_rests_like_other_pages(web):
 
     times = web.times("/a")[-3:]
     assert min(after - before for before, after in pairwise(times)) >= 60
+
+
+def counted(web):
+    """Signals that were true, and those that were false."""
+    stats = web.crawl.stats()
+    return stats.get("signals/true", 0), stats.get("signals/false", 0)
+
+
+@pytest.mark.parametrize("first", [told, passed])
+def test_who_announces_what_is_gone_is_wrong(web, first):
+    """That a page has gone is a change; that it still is gone is none, whoever found that it was."""
+    first(web, GONE)
+    true = int(first is told)
+    assert counted(web) == (true, 0)
+
+    told(web, GONE)
+    told(web, GONE)
+    assert counted(web) == (true, 2)
+
+
+def test_who_announces_what_was_never_there_is_wrong(web):
+    """A page without a record that is not there at a signal is as it was."""
+    web.seed("/never")
+    web.run(HOUR)
+    web.crawl.revisiting.tell(web.url("/never"), web.now)
+    web.run(HOUR)
+
+    assert counted(web) == (0, 1)
+
+
+def test_who_announces_what_has_moved_is_wrong(web):
+    """A page that was found elsewhere in its turn, and is elsewhere still, has no news."""
+    moved = Document(status=301, headers={"Location": "/b"})
+    passed(web, moved)
+    told(web, moved)
+
+    assert counted(web) == (0, 1)
+
+
+def test_a_failure_says_nothing_of_a_signal(web):
+    """Where the page's host does not answer, or says that it cannot, nobody knows whether there was a change."""
+    passed(web, GONE)
+    told(web, Document(status=500))
+
+    assert counted(web) == (0, 0)

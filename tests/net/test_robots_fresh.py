@@ -167,7 +167,7 @@ class TestHead:
             (b"private", None),
             (b"s-maxage=9", None),
             (b"max-age=-1", None),
-            (b"max-age=99999999999999", None),
+            (b"max-age=99999999999999", 99999999999999),
             (b"", None),
         ],
     )

@@ -45,9 +45,10 @@ def test_only_a_success_of_its_own_has_a_payload(changes, has):
 
 POST = line().replace(b'"mime"', b'"method": "POST", "mime"')
 UNMODIFIED = line(status="304", mime="warc/revisit", digest="-")
+ALONE = line(status="304")
 
 
-@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED, POST])
+@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED, ALONE, POST])
 def test_what_is_no_capture_over_http_is_left_out(data):
     """Headers of the file, records without a status, answers to a POST, and pages that were unmodified: the capture
     before them stands.

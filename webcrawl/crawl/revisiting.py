@@ -359,6 +359,7 @@ class Revisiting:
     ) -> None:
         """The page's own record is still waiting, and takes over what was found when its turn comes."""
         if exchange is None or found is None or found.change is Change.GONE:
+            self._absent(record, exchange, now, was_there=found is not None and not record.gone)
             if exchange is not None and exchange.status in GONE and not lacks(record):
                 self.revisits.foretold.gone_ahead(record, now)
             else:
@@ -381,6 +382,16 @@ class Revisiting:
             self.signals.brought(link.url)
             if found.change is Change.UNCHANGED:
                 self.signals.unread(link.url)
+
+    def _absent(self, record: PageRecord, exchange: Exchange | None, now: float, *, was_there: bool) -> None:
+        """A signal has had a page fetched that is not there: its going was news, and its absence is none.
+
+        Who announces such pages again and again would be believed for ever otherwise.
+        """
+        if self.signals is None or exchange is None or not (was_there or record.gone):
+            return
+        if exchange.status in GONE or (record.gone and exchange.location):
+            self.signals.followed(record.url, now, changed=was_there)
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
         changed = record.digest != 0 and _is_changed(found)
@@ -434,7 +445,9 @@ class Revisiting:
 
     def _later(self, record: PageRecord, now: float, least: float) -> None:
         """Tries again when as much time has passed as since the last fetch that went well: at growing intervals."""
-        self.revisits.keep(record, now, now + min(max(now - record.fetched, least), LATE))
+        wait = min(max(now - record.fetched, least), LATE)
+        record.holds = int(now + min(wait, LONGEST))  # by the clock: the queue may come there at once
+        self.revisits.keep(record, now, now + wait)
 
     # -- the checkpoint
 

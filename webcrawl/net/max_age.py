@@ -7,8 +7,9 @@ import re
 from webcrawl.model import header
 from webcrawl.text.httpdate import read_http_date
 
-_DIRECTIVE = re.compile(rb'(?:^|[,\s])(no-cache|no-store|max-age)(?:=\s*"?(\d{1,10})"?)?\s*(?=,|$)', re.IGNORECASE)
-_AGE = re.compile(rb"\d{1,10}")
+# A number of any length is a long time (RFC 9111 1.2.2), and no float is too small for it.
+_DIRECTIVE = re.compile(rb'(?:^|[,\s])(no-cache|no-store|max-age)(?:=\s*"?(\d+)"?)?\s*(?=,|$)', re.IGNORECASE)
+_AGE = re.compile(rb"\d+")
 
 
 def max_age(headers: list[tuple[bytes, bytes]]) -> float | None:

@@ -52,8 +52,8 @@ class Line(NamedTuple):
 def read_line(data: bytes) -> Line | None:
     """None for what is no page over HTTP: a header of the file, what a browser made of a page. BadLine.
 
-    Nor is the answer to another request than GET, nor a page that a crawl found unmodified without saying of which
-    payload: the capture before it stands.
+    Nor is the answer to another request than GET, nor a page that was found unmodified where nothing says of which
+    payload, as in a record of the 304 alone: the capture before it stands.
     """
     match = _LINE.fullmatch(data)
     if match is None:
@@ -74,7 +74,7 @@ def read_line(data: bytes) -> Line | None:
     digest = _SHA1.fullmatch(str(values.get("digest", "")))
     label = f"sha1:{digest[1].upper()}" if digest is not None else ""
     is_revisit = values.get("mime") == REVISIT
-    if is_revisit and int(status) == NOT_MODIFIED and not label:
+    if int(status) == NOT_MODIFIED and not (is_revisit and label):
         return None
     return Line(visible(url), match[1].decode(), int(status), label, is_revisit, name, offset)
 
