@@ -38,9 +38,10 @@ class Barrier:
     are *ready* count as downloads: a thousand of them, which a slow machine may have, would hold it up for a second.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, holds_ready: bool = True) -> None:
+        """`holds_ready`: a checkpoint knows pages that are ready as under way; else it waits for them, too."""
         self.ready: Ready = NoneReady()
-        self._holds = False  # those that are ready
+        self._holds_ready, self._holds = holds_ready, False
         self.inside: set[Trip] = set()
         self.out: set[Trip] = set()  # of those inside; while the barrier is shut, none comes back
         self._away: Counter[Trip] = Counter()
@@ -99,7 +100,7 @@ class Barrier:
         `may_be_stuck`, it does not wait any longer, for they may wait for a page that is away.
         """
         self._open.clear()
-        self._holds = True
+        self._holds = self._holds_ready
         while not self._is_empty():
             self._empty.clear()
             try:

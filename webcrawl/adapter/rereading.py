@@ -165,7 +165,7 @@ class RereadingDownloader(FrontierDownloader):
         self.slots: dict[str, Any] = {}
         self.total_concurrency = min(values_of(crawler)["CONCURRENT_REQUESTS"] or AT_ONCE, AT_ONCE)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
-        self.barrier = Barrier()
+        self.barrier = Barrier(holds_ready=False)  # the place in the archives is behind them
         self.inline = Inline(_refused, self.middleware.download_async, self.barrier, self.active, 0)
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
