@@ -32,7 +32,6 @@ from scrapy.crawler import Crawler
 from benchmarks.support.crawling import IMPOLITE, served, webcrawl
 from benchmarks.support.processes import cost, cpu_so_far
 from benchmarks.support.report import report
-from webcrawl import settings as defaults
 from webcrawl.adapter.looping import Loop
 from webcrawl.pipelines import warc
 
@@ -111,7 +110,7 @@ def crawl(how: str, hosts: int, pages: int, size: int, settings: list[str]) -> R
     cores = [str(core) for core in sorted(os.sched_getaffinity(0))]
     ours = cores[: 1 if how == ONE else 2]
     theirs = cores[2:] if len(cores) >= SPARE else cores[1:]
-    extensions = json.dumps({**defaults.EXTENSIONS, "benchmarks.cores.Meter": 0})
+    extensions = json.dumps({"benchmarks.cores.Meter": 0})
     more = [*IMPOLITE, f"EXTENSIONS={extensions}", *settings]
     if how == TWO_AS_ONE:
         more.append("METER_NO_THREAD=1")

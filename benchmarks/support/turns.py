@@ -19,13 +19,12 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl.profiling.loop_time import thread_seconds
-from webcrawl.settings import EXTENSIONS
 
 NAME = "turns"
 TICK = 0.002  # seconds from one turn that is looked at to the next
 LINE = 5.0  # seconds that one line is about
 SHARES = (0.5, 0.99, 0.999)
-ADDED = "EXTENSIONS=" + json.dumps({**EXTENSIONS, f"{__name__}.Turns": 990})  # the setting with it
+ADDED = "EXTENSIONS=" + json.dumps({f"{__name__}.Turns": 990})  # the setting with it
 
 
 class Turns:

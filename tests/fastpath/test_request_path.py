@@ -9,7 +9,7 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
 from tests.support.plain_site import serving
-from webcrawl.settings import DOWNLOADER_MIDDLEWARES, EXTENSIONS
+from webcrawl.settings import DOWNLOADER_MIDDLEWARES
 
 pytestmark = pytest.mark.xdist_group("request path")  # its crawls are shared by all its tests
 
@@ -134,8 +134,6 @@ def _crawled(tmp_path_factory, here, closed_port):
                 (folder / "scrapy.cfg").write_text("[settings]\ndefault = plain\n")
                 (folder / "plain.py").write_text(PLAIN)
                 project = folder
-            else:
-                given["EXTENSIONS"] = {**EXTENSIONS, **given["EXTENSIONS"]}
             words = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in given.items()}
             run = Crawl(folder / "job", {"here": here, **arguments}, words, spider, project)
             status = run.run()
@@ -303,7 +301,7 @@ class TestEnds:
 
     def test_a_cancelled_task_books_nothing(self, tmp_path, here):
         """A request whose task is cancelled delays no end; the next run asks for it again, and for no other."""
-        settings = {**COMMON, "NOTES": tmp_path / "notes", "EXTENSIONS": {**EXTENSIONS, f"{OURS}.Recorder": 500}}
+        settings = {**COMMON, "NOTES": tmp_path / "notes", "EXTENSIONS": {f"{OURS}.Recorder": 500}}
         settings["EXTENSIONS"] = json.dumps(settings["EXTENSIONS"])
         run = Crawl(tmp_path / "job", {"here": here, "how": "cancelled"}, settings, "ending")
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 import pytest
+from scrapy.settings import Settings
+from scrapy.utils.conf import build_component_list
 
 from tests.support.places import ROOT
 from webcrawl import settings
@@ -11,7 +13,7 @@ from webcrawl import settings
 pytestmark = pytest.mark.xdist_group("house")
 
 COMPONENTS = [settings.SCHEDULER, settings.DOWNLOADER, settings.ITEM_PROCESSOR, settings.LOG_FORMATTER]
-COMPONENTS += [*settings.EXTENSIONS_BASE, *settings.EXTENSIONS, *settings.ITEM_PIPELINES_BASE, *settings.URL_FILTERS]
+COMPONENTS += [*settings.EXTENSIONS_BASE, *settings.ITEM_PIPELINES_BASE, *settings.URL_FILTERS]
 COMPONENTS += filter(None, settings.DOWNLOAD_HANDLERS_BASE.values())
 OTHERS = {"aiohttp", "fsspec", "pyarrow", "redis", "requests", "tantivy", "tldextract", "trafilatura", "urllib3"}
 UNUSED = {  # without -a since=, a hive, archives to process, a state to check, images to describe
@@ -30,3 +32,14 @@ def test_a_plain_crawl_loads_what_it_needs():
     loaded = set(run.stdout.split())
     assert "webcrawl.crawl.assembly" in loaded
     assert loaded & (OTHERS | UNUSED) == set()
+
+
+def test_extensions_of_the_users_stand_beside_the_crawls():
+    """`-s EXTENSIONS=…` takes away neither checkpoints nor anything else; None switches one off by its name."""
+    given = Settings()
+    given.setmodule(settings)
+    given.set("EXTENSIONS", {"myproject.Mine": 500, "webcrawl.extensions.progress.Progress": None}, "cmdline")
+
+    found = build_component_list(given.getwithbase("EXTENSIONS"))
+    assert set(settings.EXTENSIONS_BASE) - set(found) == {"webcrawl.extensions.progress.Progress"}
+    assert "myproject.Mine" in found
