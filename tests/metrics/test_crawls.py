@@ -122,7 +122,7 @@ class TestFile:
             tmp_path,
             simweb(2, 20),
             METRICS_FILE=tmp_path / "there/webcrawl.prom",
-            EXTENSIONS_BASE='{"tests.metrics.removing.Removing": 1}',
+            EXTENSIONS='{"tests.metrics.removing.Removing": 1}',
         )
 
         assert crawl.run() == 0
