@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from webcrawl.verify.outputs import ABSENT
 from webcrawl.verify.snapshot import Snapshot
+from webcrawl.verify.stored import IN_STORE
 from webcrawl.verify.whole import verify
 
 # A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that it is sent.
@@ -15,12 +17,21 @@ CRAWL = """
 import sys
 from pathlib import Path
 from tests.support.jobs import Job
+from webcrawl.objectstore.listing import WHERE, Stored
+from webcrawl.store.outputs import STORED
 
 job = Job(Path(sys.argv[1]))
 job.db._log._limit = 0
 for line in sys.stdin:
     if line == "end\\n":
         job.close()
+    elif line == "send\\n":
+        finished = [name for name, _ in job.outputs.finished()]
+        job.db.set(WHERE, b"file:///there")
+        job.db.set_all((STORED + name, Stored("file:///there").pack()) for name in finished)
+        job.checkpoint()
+        for name in finished:
+            (job.root / name).unlink(missing_ok=True)
     else:
         job.work()
         job.checkpoint()
@@ -66,6 +77,45 @@ def test_a_crawl_that_goes_on_during_the_check(tmp_path, monkeypatch, orders):
 
         assert list(verify(tmp_path, found)) == []
         assert found["lines"] > 40
+
+
+def test_an_archive_that_is_finished_and_taken_away_during_the_check(tmp_path, monkeypatch):
+    """It is its owner's from then on: it is named as absent, not as damage."""
+    with crawl(tmp_path) as order:
+        check, taken = Snapshot.check, []
+
+        def beside(snapshot):
+            for _ in range(4):
+                order("work")
+            for (name,) in snapshot.rows("SELECT path FROM output WHERE path GLOB 'warc/*.open'"):
+                (tmp_path / name).with_suffix("").unlink()
+                taken.append(name.removesuffix(".open"))
+            yield from check(snapshot)
+
+        monkeypatch.setattr(Snapshot, "check", beside)
+        found = Counter()
+
+        assert list(verify(tmp_path, found)) == []
+        assert len(taken) == 2
+        assert {name for name in found if name.startswith(ABSENT)} == {f"{ABSENT}{name}" for name in taken}
+
+
+def test_archives_that_go_to_the_store_during_the_check(tmp_path, monkeypatch):
+    """What lies there in the meantime is not missing."""
+    with crawl(tmp_path) as order:
+        order("send")
+        check = Snapshot.check
+
+        def beside(snapshot):
+            for one in ("work", "work", "work", "send"):
+                order(one)
+            yield from check(snapshot)
+
+        monkeypatch.setattr(Snapshot, "check", beside)
+        found = Counter()
+
+        assert list(verify(tmp_path, found)) == []
+        assert found[f"{IN_STORE}file:///there"] > 2
 
 
 @pytest.mark.parametrize("last", ["work", "end"])
