@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from webcrawl.adapter import barrier as module
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.trip import Trip
@@ -51,6 +53,10 @@ class TestSizes:
 class TestBarrier:
     """A checkpoint waits for the pages that were begun with, not for those that only wait for their turn."""
 
+    @pytest.fixture(autouse=True)
+    def _patient(self, monkeypatch):
+        monkeypatch.setattr(module, "PATIENCE", 60)
+
     def run(self, script):
         """Runs a script of the test with a batch that notes its pages; each enters the barrier, and leaves it here."""
 
@@ -87,6 +93,20 @@ class TestBarrier:
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             assert done == pages
+
+        self.run(script)
+
+    def test_a_page_that_becomes_ready_is_waited_for_no_longer(self):
+        """A middleware may keep a page between the barrier and the batch for a while."""
+
+        async def script(barrier, add, done):
+            page = Trip()
+            barrier.enter_open(page)
+            shutting = asyncio.create_task(barrier.shut())
+            await asyncio.sleep(0)
+            add(page)
+            await shutting
+            assert done == []
 
         self.run(script)
 

@@ -64,7 +64,9 @@ class Barrier:
         return self._open.is_set()
 
     def may_begin(self) -> bool:
-        """Whether somebody may begin with a page that is ready."""
+        """Whether somebody may begin with a page that is ready. To be asked when one more is."""
+        if self._holds:
+            self._look()
         return not self._holds
 
     def enter_open(self, page: Trip) -> None:
