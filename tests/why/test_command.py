@@ -71,6 +71,16 @@ class TestOutput:
         assert first.startswith("fetched: answered 200")
         assert all(line.startswith("  ") for line in details)
 
+    def test_a_log_that_is_away(self, copy):
+        """The answer says that it had no log to go by."""
+        url = fetched(copy)[0]
+        (copy / "logs/crawl.log").unlink()
+
+        done = run(copy, url)
+
+        assert done.returncode == 0
+        assert "logs/crawl.log: No such file or directory: what it would say is missing here" in done.stdout
+
     def test_json(self, job):
         """One object with every key; the command in it prints the record."""
         url = fetched(job)[3]

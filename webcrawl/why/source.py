@@ -24,6 +24,7 @@ from webcrawl.hive.partition import partition_of
 from webcrawl.hive.slots import SlotMap
 from webcrawl.loading import load
 from webcrawl.store.errors import StoreError
+from webcrawl.store.regular import regular
 from webcrawl.urls.fingerprint import KEY_BYTES, Fingerprints
 from webcrawl.urls.foldings import Folding
 from webcrawl.urls.host_rules import read_host_rules
@@ -94,6 +95,12 @@ class Source:
         self.key = (snapshot.get("key") or b"").ljust(KEY_BYTES, b"\0")[:KEY_BYTES]
         self.at, self.ahead = meta.value(snapshot, CLOCK, _times, (0.0, 0.0))
         self.outputs = dict(snapshot.rows("SELECT path, length FROM output ORDER BY path"))
+        for name in (CRAWL_LOG, SKIPPED_LOG, LINKS_LOG):
+            try:
+                if self.outputs.get(name):
+                    regular(self.jobdir / name).close()
+            except OSError as error:
+                self.odd.append(f"{name}: {error.strerror}: what it would say is missing here")
 
     @cached_property
     def sheets(self) -> SavedSheets:
