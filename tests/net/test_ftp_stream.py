@@ -27,6 +27,8 @@ class TestStream:
             for _ in range(200):
                 writer.write(b"x" * (total // 200))
                 await writer.drain()
+            writer.close()
+            await writer.wait_closed()  # the last of it is sent, too
 
         async def go():
             async with serving(flood) as port:
