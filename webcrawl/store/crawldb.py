@@ -16,7 +16,7 @@ from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
 from webcrawl.store.lock import Lock
-from webcrawl.store.log import LIMIT, Log, files
+from webcrawl.store.log import LIMIT, Log, check_files, files
 from webcrawl.store.presence import Presence
 from webcrawl.store.schema import LATER, begin, check_header, connect, create, head_of
 from webcrawl.store.worker import Worker
@@ -83,9 +83,7 @@ class CrawlDB:
             check_header(self.path, head_of(self.path))
         else:
             create(self.path, self.disk)
-        for path in files(self.path):
-            if path.exists() and not path.is_file():
-                raise DamagedFile(path, 0, "not a file")
+        check_files(self.path)
         with contextlib.ExitStack() as opened:
             db = opened.enter_context(contextlib.closing(connect(self.path)))
             log = opened.enter_context(contextlib.closing(Log(self.path, self.worker, log_limit)))

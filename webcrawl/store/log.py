@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
+from webcrawl.store.errors import DamagedFile
 from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -20,6 +21,13 @@ LIMIT = 256 << 20  # bytes; beyond it the next transaction waits until all is co
 def files(database: Path) -> tuple[Path, Path]:
     """The log of this database, and the log's index."""
     return Path(f"{database}-wal"), Path(f"{database}-shm")
+
+
+def check_files(database: Path) -> None:
+    """Checks that both are files, if they are there: SQLite would wait for the other end of a pipe."""
+    for path in files(database):
+        if path.exists() and not path.is_file():
+            raise DamagedFile(path, 0, "not a file")
 
 
 class Log:

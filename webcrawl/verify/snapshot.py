@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from webcrawl.store.crawldb import ERRORS, is_damage
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.log import files
+from webcrawl.store.log import check_files
 from webcrawl.store.schema import HEAD, LATER, LAYOUT, TABLES, check_header
 from webcrawl.verify.descriptors import Descriptors
 
@@ -78,7 +78,7 @@ class Snapshot:
         end = time.monotonic() + PATIENCE
         while True:
             check_header(self.path, self._head())
-            self._check_files()
+            check_files(self.path)
             self._copy: TemporaryDirectory[str] | None = None
             self._still: tuple[int, ...] | None = None
             try:
@@ -95,12 +95,6 @@ class Snapshot:
                 raise
             else:
                 return
-
-    def _check_files(self) -> None:
-        """SQLite would wait for the other end of a pipe."""
-        for path in files(self.path):
-            if path.exists() and not path.is_file():
-                raise DamagedFile(path, 0, "not a file")
 
     def _head(self) -> bytes:
         return os.pread(self._file.fileno(), HEAD, 0)
