@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -23,6 +25,16 @@ def _work(db, round_):
     rows = ((round_ * ROUND + i, os.urandom(5000)) for i in range(ROUND))
     db.executemany("INSERT INTO block VALUES (?, ?)", rows)
     db.executemany("DELETE FROM block WHERE id = ?", (((round_ - 3) * ROUND + i,) for i in range(ROUND)))
+
+
+def _work_long(db):
+    """Until the log is longer than its limit."""
+    db.executemany("INSERT INTO block VALUES (?, ?)", ((i, os.urandom(5000)) for i in range(2 * LIMIT // 5000)))
+
+
+def _go_on(slices):
+    for _ in slices:
+        time.sleep(0.001)
 
 
 class TestLog:
@@ -82,6 +94,62 @@ class TestLog:
 
             assert longest > 2 * LIMIT
             assert _size(db) <= WRITTEN
+
+    def test_one_that_is_too_long_is_cut_in_slices(self, tmp_path):
+        """Between a checkpoint and the next change it is copied back and cut; no slice waits for that."""
+        with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
+            _work_long(db)
+            db.checkpoint()
+            before, begun = _size(db), db._db.in_transaction
+            release = threading.Event()
+            db.worker.submit(release.wait)  # whatever else is to be done for the disk
+            slices = db.go_on()
+            try:
+                waited = next(slices, "") is next(slices, "") is None
+            finally:
+                release.set()
+            _go_on(slices)
+
+            assert before > LIMIT
+            assert not begun
+            assert waited
+            assert _size(db) == 0
+            assert db._db.in_transaction  # so no other process writes
+            assert db.query("SELECT count(*) FROM block") == [(2 * LIMIT // 5000,)]
+
+    def test_a_change_may_come_before_that(self, tmp_path):
+        """It waits until the log is cut, and belongs to the next checkpoint."""
+        with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
+            _work_long(db)
+            db.checkpoint()
+            slices = db.go_on()
+            next(slices, None)
+            db.set("x", b"1")
+            after = _size(db)
+            _go_on(slices)
+            db.checkpoint()
+
+            assert after == 0
+        with closing(CrawlDB(tmp_path)) as db:
+            assert db.get("x") == b"1"
+
+    def test_a_reader_does_not_stop_the_crawl(self, tmp_path):
+        """While somebody reads, a log that is too long is not cut; the crawl goes on, and it is cut afterwards."""
+        with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
+            with closing(sqlite3.connect(db.path, isolation_level=None)) as reader:
+                reader.execute("BEGIN")
+                reader.execute("SELECT count(*) FROM block").fetchone()
+                _work_long(db)
+                db.checkpoint()
+                _go_on(db.go_on())
+                begun, longest = db._db.in_transaction, _size(db)
+            db.set("x", b"1")
+            db.checkpoint()
+            _go_on(db.go_on())
+
+            assert begun
+            assert longest > LIMIT
+            assert _size(db) == 0
 
     def test_it_is_synced_before_the_commit(self, tmp_path, monkeypatch):
         """`prepare` syncs the log, so that the COMMIT has little left to sync."""

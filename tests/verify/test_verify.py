@@ -17,6 +17,7 @@ from tests.support.tampering import tampered
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StateVersion
 from webcrawl.store.outputs import Outputs
+from webcrawl.verify import snapshot
 from webcrawl.verify.snapshot import Changed, Snapshot
 from webcrawl.verify.start import check_start
 from webcrawl.verify.whole import NoCrawl, verify
@@ -108,6 +109,20 @@ class TestSound:
 
         assert told(copy) == []
         assert figures(copy) == before
+
+    def test_a_log_that_a_running_crawl_has_just_cut(self, tmp_path, monkeypatch):
+        """For an instant it is only a header: then its first page is waited for."""
+        root = killed(tmp_path / "live", tmp_path / "job")
+        with Snapshot(root / "state") as whole:
+            (before,) = whole.rows("SELECT count(*) FROM waiting")
+        log = root / "state/crawl.db-wal"
+        written = log.read_bytes()
+        log.write_bytes(written[:32])
+        monkeypatch.setattr(snapshot.time, "sleep", lambda _: log.write_bytes(written))
+
+        with Snapshot(root / "state") as reading:
+            assert list(reading.rows("SELECT count(*) FROM waiting")) == [before]
+            assert before > (0,)
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be written to by root")
     def test_read_only(self, tmp_path):

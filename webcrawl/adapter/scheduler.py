@@ -360,6 +360,7 @@ class FrontierScheduler:
                 self._saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 if self.on_checkpoint is not None:
                     self.on_checkpoint()
+                await by_turns(self.crawl.go_on())
             finally:
                 barrier.open()
 

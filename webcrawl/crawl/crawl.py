@@ -558,6 +558,10 @@ class Crawl:
         for follower in self._followers:
             follower.committed()
 
+    def go_on(self) -> Iterator[None]:
+        """What is to be done between a checkpoint and the next change, in slices. If not, that change waits for it."""
+        return self._db.go_on()
+
     def follow(self, follower: Follower) -> None:
         """Has this told of each checkpoint from now on, and closed before the crawl."""
         self._followers.append(follower)

@@ -88,7 +88,7 @@ class CrawlDB:
             db = opened.enter_context(contextlib.closing(connect(self.path)))
             log = opened.enter_context(contextlib.closing(Log(self.path, self.worker, log_limit)))
             try:
-                log.make_room()
+                log.cut()
                 begin(db)
             except sqlite3.Error as error:
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
@@ -109,7 +109,7 @@ class CrawlDB:
         self.presence.add(folder)
 
     def _begin(self) -> None:
-        self._log.make_room()
+        self._log.cut()
         begin(self._db)
 
     # -- reading and writing in the open transaction
@@ -238,9 +238,19 @@ class CrawlDB:
             self._failure = self._failure or error
             raise
         self._remove_discarded()
-        self._log.copy_back()
-        with contextlib.suppress(sqlite3.Error, OSError):  # the next change tries again
-            self._begin()
+        if not self._log.is_long:  # else it is cut first, by `go_on` or with the next change
+            self._log.copy_back()
+            self._begin_again()
+
+    def go_on(self) -> Iterator[None]:
+        """After a checkpoint: cuts a log that is too long, in slices; the next change would wait for that."""
+        yield from self._log.cut_ahead()
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        if not self._db.in_transaction:
+            with contextlib.suppress(sqlite3.Error, OSError):  # the next change tries again
+                self._begin()
 
     def _remove_discarded(self) -> None:
         """Failing here does not affect the checkpoint: a file that no checkpoint names is removed at the next start."""

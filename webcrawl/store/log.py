@@ -15,7 +15,7 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-LIMIT = 256 << 20  # bytes; beyond it the next transaction waits until all is copied back, then restarts the log
+LIMIT = 256 << 20  # bytes; beyond it the log is cut before the next transaction begins
 
 
 def files(database: Path) -> tuple[Path, Path]:
@@ -33,8 +33,8 @@ def check_files(database: Path) -> None:
 class Log:
     """The file `crawl.db-wal`. COMMIT appends to it; syncing and copying back are a worker's jobs.
 
-    SQLite restarts the log when a transaction begins after all of it was copied back. Our transactions, open from
-    checkpoint to checkpoint, always begin too early for that, hence `make_room`.
+    Between two transactions SQLite can cut the log when all of it was copied back. Ours are open from checkpoint to
+    checkpoint, and the next one begins at once, hence `cut_ahead` and `cut`.
     """
 
     def __init__(self, database: Path, worker: Worker, limit: int = LIMIT) -> None:
@@ -45,6 +45,7 @@ class Log:
         self._db = sqlite3.connect(database, isolation_level=None, check_same_thread=False, timeout=60)
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, too
+        self._db.execute("PRAGMA busy_timeout = 0")  # while somebody reads, it is not cut; nobody waits for that
 
     def close(self) -> None:
         """Call when the worker has ended. A second call does nothing."""
@@ -76,20 +77,31 @@ class Log:
         if self._copying is None or self._copying.done():
             self._copying = self._worker.submit(self._copy)
 
-    def make_room(self) -> None:
-        """Call before a transaction begins: copies all of a log that is too long, so that SQLite restarts it."""
-        if len(self) > self._limit:
-            self.wait()
-            self._copy()  # the thread may have started before the last COMMIT; if not, nothing is left to copy
+    @property
+    def is_long(self) -> bool:
+        """Whether it is to be cut before the next transaction begins."""
+        return len(self) > self._limit
+
+    def cut_ahead(self) -> Iterator[None]:
+        """Cuts a log that is too long, in the worker's thread: it does so between two transactions only."""
+        if self.is_long:
+            cutting = self._worker.submit(self._copy, "TRUNCATE")
+            while not self._worker.done(cutting):
+                yield
+
+    def cut(self) -> None:
+        """Call it before a transaction begins. Waits until a log that is too long is cut."""
+        if self.is_long:
+            self._worker.result(self._worker.submit(self._copy, "TRUNCATE"))
 
     def wait(self) -> None:
         """Waits until no copy is running."""
         if self._copying is not None:
             self._worker.result(self._copying)
 
-    def _copy(self) -> None:
+    def _copy(self, how: str = "PASSIVE") -> None:
         """Failure loses nothing: the log stays as it is."""
         try:
-            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._db.execute(f"PRAGMA wal_checkpoint({how})")
         except (sqlite3.Error, MemoryError) as error:
             logger.warning("%s: the log was not copied back: %s", self._database, str(error) or "out of memory")

@@ -106,7 +106,7 @@ class Snapshot:
             for file in (self.path, self._log):
                 shutil.copyfile(file, Path(self._copy.name) / file.name)
             path, how = Path(self._copy.name) / self.path.name, ""
-        elif not (self._log.exists() and (state / "crawl.db-shm").exists()) or self._log.stat().st_size == HEADER:
+        elif not (self._log.exists() and (state / "crawl.db-shm").exists()) or self._has_no_frames():
             self._still, how = self._stamp(), "immutable=1"
         uri = f"file:{quote(str(path.absolute()))}?mode=ro&{how}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None)
@@ -118,6 +118,13 @@ class Snapshot:
             db.close()
             raise
         return db
+
+    def _has_no_frames(self) -> bool:
+        """Whether the log is only a header and stays so: in a running crawl it is that for an instant after a cut."""
+        if self._log.stat().st_size != HEADER:
+            return False
+        time.sleep(PAUSE)
+        return self._log.stat().st_size == HEADER
 
     def _check_layout(self, db: sqlite3.Connection) -> None:
         """Other table definitions would change what is read."""
