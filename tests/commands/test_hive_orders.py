@@ -289,9 +289,20 @@ class TestAdopt:
             assert refused("adopt", url, *words).startswith(line)
         assert members.commands == []
 
+    def test_of_a_folder_that_is_no_jobdir(self, url, tmp_path):
+        """No drone is made in a folder that has none, and the others are told nothing."""
+        with Members(url, 2) as members:
+            line = refused("adopt", url, "--drone", 1, "--jobdir", tmp_path / "mistyped")
+
+        assert line == f"--jobdir {tmp_path / 'mistyped'}: no crawl has begun there"
+        assert members.commands == []
+        assert not (tmp_path / "mistyped").exists()
+
     def test_a_drone_that_cannot_be_started(self, url, tmp_path):
         """The wait ends with the drone that was to give away what it has."""
         (tmp_path / "script-1").write_text("refuse")
+        (tmp_path / "drone" / "state").mkdir(parents=True)
+        (tmp_path / "drone" / "state" / "crawl.db").touch()
         with Members(url, 2, moving=(1,)):
             done = hive("adopt", url, "--drone", 1, "--jobdir", tmp_path / "drone")
 

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
@@ -23,6 +24,7 @@ from webcrawl.commands.saying import say, say_all
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.slots import MOST_DRONES
 from webcrawl.logs.readable import readable
+from webcrawl.store.jobdirs import is_crawl
 from webcrawl.text.credentials import text_without_credentials
 
 INTERRUPTED = 130
@@ -153,6 +155,8 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
         raise CannotStart("which drone? scrapy hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost")
     if opts.lost and opts.jobdir:
         raise CannotStart("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
+    if opts.jobdir and not is_crawl(Path(opts.jobdir)):  # an empty state would give nothing away
+        raise CannotStart(f"--jobdir {opts.jobdir}: no crawl has begun there")
     drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")
     target = Target(settings, hive)
     if opts.lost:
