@@ -163,7 +163,7 @@ def test_a_drone_that_is_away(hive, monkeypatch, killed):
     assert ask(seen, "pause")[0] == "done"
 
     (folder / "server").mkdir()
-    (folder / "server" / "url").write_text("redis://127.0.0.1:1\n")
+    (folder / "server" / "url").write_text(f"unix://{folder}/server/valkey.sock\n")
     with pytest.raises(CommandError, match="done, but drone 1 is away"):
         ask(seen, "pause")
 

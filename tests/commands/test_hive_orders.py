@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -14,7 +15,7 @@ from tests.support.fake_hives import COMMAND
 from tests.support.hive_members import Members
 from tests.support.places import ROOT
 from tests.support.redis_server import emptied
-from webcrawl.hive.embedded import EmbeddedServer
+from webcrawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.hive.folder import Founding, HiveFolder
 from webcrawl.hive.keys import Keys
 from webcrawl.supervisor.servers import URL
@@ -48,8 +49,8 @@ def _folder(tmp_path):
 
 
 def serve(folder, url):
-    """Says that the hive of this folder runs, and where its server is."""
-    folder.server.mkdir()
+    """Has the hive of this folder run, with this server of its own."""
+    folder.server.symlink_to(Path(url.removeprefix(UNIX)).parent)
     (folder.server / URL).write_text(f"{url}\n")
 
 
@@ -160,6 +161,16 @@ class TestCommands:
         line = refused("pause", folder.path)
 
         assert line == f"{folder.path}: the hive is not running, or has a server that -s REDIS_URL=… must name"
+
+    def test_the_copy_of_a_hive_that_runs(self, folder, url):
+        """A command to the copy of a running hive's folder is not for the hive that runs."""
+        folder.server.mkdir()
+        (folder.server / URL).write_text(f"{url}\n")
+        with Members(url, 2) as members:
+            line = refused("stop", folder.path)
+
+        assert line.startswith(f"{folder.path}: the hive is not running")
+        assert members.commands == []
 
     def test_nobody_there(self, url):
         """A command that no drone would hear is refused."""
@@ -289,9 +300,20 @@ class TestAdopt:
             assert refused("adopt", url, *words).startswith(line)
         assert members.commands == []
 
+    def test_of_a_folder_that_is_no_jobdir(self, url, tmp_path):
+        """No drone is made in a folder that has none, and the others are told nothing."""
+        with Members(url, 2) as members:
+            line = refused("adopt", url, "--drone", 1, "--jobdir", tmp_path / "mistyped")
+
+        assert line == f"--jobdir {tmp_path / 'mistyped'}: no crawl has begun there"
+        assert members.commands == []
+        assert not (tmp_path / "mistyped").exists()
+
     def test_a_drone_that_cannot_be_started(self, url, tmp_path):
         """The wait ends with the drone that was to give away what it has."""
         (tmp_path / "script-1").write_text("refuse")
+        (tmp_path / "drone" / "state").mkdir(parents=True)
+        (tmp_path / "drone" / "state" / "crawl.db").touch()
         with Members(url, 2, moving=(1,)):
             done = hive("adopt", url, "--drone", 1, "--jobdir", tmp_path / "drone")
 

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.jobs import stopped
+
+NOTE = "this is as of the last checkpoint\n"
 LINE = "1.0\t0\t30\thttp://a/{}\tlink\t1\t200\n"
 
 
 def said_to(output, words):
-    """The exit status and what is on standard error."""
+    """The exit status and what is on standard error, but for the note that the crawl does not run."""
     done = subprocess.run(
         [sys.executable, "-m", "scrapy", *map(str, words)],
         stdout=output,
@@ -18,11 +21,23 @@ def said_to(output, words):
         text=True,
         check=False,
     )
-    return done.returncode, done.stderr
+    return done.returncode, "".join(line for line in done.stderr.splitlines(True) if not line.endswith(NOTE))
 
 
-@pytest.fixture(name="words", params=["walks", "orderings"])
+OF_A_CRAWL = {  # before and after its folder
+    "verify": (["verify"], []),
+    "ctl": (["ctl"], ["excluded", "--json"]),
+    "report": (["report"], ["-o", "-"]),
+    "account": (["account"], ["site.test", "-o", "-"]),
+    "upgrade": (["upgrade"], []),
+}
+
+
+@pytest.fixture(name="words", params=["walks", "orderings", *OF_A_CRAWL])
 def _words(request, tmp_path):
+    if request.param in OF_A_CRAWL:
+        before, after = OF_A_CRAWL[request.param]
+        return *before, stopped(tmp_path / "job"), *after
     if request.param == "walks":
         (tmp_path / "walk.log").write_text("".join(map(LINE.format, range(9000))))
         return "walks", tmp_path / "walk.log", "--sample", "near-pagerank", "-n", 9000

@@ -1,10 +1,13 @@
 """Searching: queries, their errors, and what is shown of a page."""
 
 import gzip
+import os
+import shutil
 
 import pytest
 
 from tests.support.fulltext import Texts, page
+from webcrawl.fulltext.contents import Contents
 from webcrawl.fulltext.search import DEEPEST, LONGEST, BadQuery, Search
 from webcrawl.store.errors import StoreError
 
@@ -166,3 +169,17 @@ def test_no_index(tmp_path, name):
 
     with pytest.raises(StoreError, match="no index: a crawl makes one if OUTPUTS names it"):
         Search(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written(job, tmp_path, monkeypatch):
+    """An index on a read-only file system is found whole and searched, and nothing is written there."""
+    copy = tmp_path / "job"
+    shutil.copytree(job, copy)
+    for lock in (copy / "index").glob(".*.lock"):
+        lock.unlink()
+    before = sorted((copy / "index").iterdir())
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    assert urls(copy, "lamp") == urls(job, "lamp")
+    assert Contents(copy / "index").count == len(PAGES)
+    assert sorted((copy / "index").iterdir()) == before

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.saying import read_enough, say, say_all
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 
@@ -51,6 +52,8 @@ class Command(ScrapyCommand):
                 self._list(Path(args[0]), args[1])
             else:
                 self._give(Path(args[0]), args[1], opts.output)
+        except BrokenPipeError:
+            read_enough()
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
             self.exitcode = 1
@@ -70,11 +73,11 @@ class Command(ScrapyCommand):
         as_csv = output != "-" and target.suffix.lower() == ".csv"
         text = "".join(sheet(account)) if as_csv else page(account, time.time())
         if output == "-":
-            sys.stdout.buffer.write(text.encode())
+            say_all(text.encode())
             return
         write_page(target, text)
         what = f"{len(account.requests)} requests" if account.requests else "no request to it is known of"
-        sys.stdout.write(f"{readable(str(target))}: {site.name}, {what}\n")
+        say(f"{target}: {site.name}, {what}")
 
     def _list(self, jobdir: Path, rule: str) -> None:
         """Exit status 1, with a line for each, if archives are left out."""

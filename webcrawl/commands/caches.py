@@ -11,6 +11,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from webcrawl.commands.numbers import whole
+from webcrawl.commands.saying import say_all
 from webcrawl.hive.slots import SLOTS
 from webcrawl.laboratory.names import NAMES
 from webcrawl.logs.readable import readable
@@ -68,11 +69,10 @@ class Command(ScrapyCommand):
             rows = [*simulate(trace, sizes or powers(trace.urls), names, training)]
             if opts.plot:
                 Path(opts.plot).write_text(plot(rows), encoding="utf-8")
+            say_all((as_json if opts.json else as_text)(trace, rows))
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(str(error))}\n")
             self.exitcode = 1
-            return
-        sys.stdout.write((as_json if opts.json else as_text)(trace, rows))
 
 
 def _sizes(text: str | None) -> list[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
+from webcrawl.commands.saying import say_all
 from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
@@ -65,11 +66,19 @@ class Command(ScrapyCommand):
             line = readable(" ".join(str(error).split()))
             sys.stderr.write(f"{line}\n")
             if opts.json:
-                sys.stdout.write(f"{json.dumps({'error': line})}\n")
+                with suppress(OSError):  # standard error has it
+                    say_all(f"{json.dumps({'error': line})}\n")
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
         else:
-            sys.stdout.write(_text(args[1], answer, as_json=opts.json))
+            self._say(_text(args[1], answer, as_json=opts.json))
+
+    def _say(self, text: str) -> None:
+        try:
+            say_all(text)
+        except OSError as error:
+            self.exitcode = REFUSED
+            sys.stderr.write(f"{error}\n")
 
     def _asked(self, args: list[str]) -> Any:
         if len(args) < 2:

@@ -24,6 +24,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.saying import say_all
 from webcrawl.commands.signals import OneSignal
 
 PAGES = 100  # per host on average: at one page per second more than anyone waits for
@@ -179,8 +180,7 @@ def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+    say_all(f"{line}\n")
 
 
 def _refuse(line: str) -> None:

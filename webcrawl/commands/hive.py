@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
@@ -19,9 +20,11 @@ from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl import settings as defaults
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.saying import say, say_all
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.slots import MOST_DRONES
 from webcrawl.logs.readable import readable
+from webcrawl.store.jobdirs import is_crawl
 from webcrawl.text.credentials import text_without_credentials
 
 INTERRUPTED = 130
@@ -128,14 +131,13 @@ def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     if not found:
         raise CannotStart(f"{hive}: no drone of a hive named {common['name']} is known there")
     if opts.json:
-        sys.stdout.write(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
+        say_all(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
     else:
-        sys.stdout.write("".join(f"{readable(line)}\n" for line in table(found, common)))
+        say_all("".join(f"{readable(line)}\n" for line in table(found, common)))
     return 0
 
 
 def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.supervisor.adopt import say  # noqa: PLC0415
     from webcrawl.supervisor.orders import resize  # noqa: PLC0415
     from webcrawl.supervisor.target import Target  # noqa: PLC0415
 
@@ -145,7 +147,7 @@ def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 
 def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.supervisor.adopt import adopt, adopt_lost, drone_command, say  # noqa: PLC0415
+    from webcrawl.supervisor.adopt import adopt, adopt_lost, drone_command  # noqa: PLC0415
     from webcrawl.supervisor.orders import give_up  # noqa: PLC0415
     from webcrawl.supervisor.target import Target  # noqa: PLC0415
 
@@ -153,6 +155,8 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
         raise CannotStart("which drone? scrapy hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost")
     if opts.lost and opts.jobdir:
         raise CannotStart("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
+    if opts.jobdir and not is_crawl(Path(opts.jobdir)):  # an empty state would give nothing away
+        raise CannotStart(f"--jobdir {opts.jobdir}: no crawl has begun there")
     drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")
     target = Target(settings, hive)
     if opts.lost:

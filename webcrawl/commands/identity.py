@@ -14,7 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from webcrawl.commands.numbers import whole
-from webcrawl.commands.saying import say
+from webcrawl.commands.saying import say, say_all
 from webcrawl.commands.who import who
 from webcrawl.logs.readable import readable
 
@@ -155,7 +155,7 @@ class Command(ScrapyCommand):
             found, now = who(self.settings or Settings(), opts.why, opts.form), time.time()
             text = page(found, now)
             if not opts.o:
-                sys.stdout.write(text)
+                say_all(text)
                 return
             Path(opts.o).write_text(text, encoding="utf-8")
             say(f"{opts.o}: for the address in USER_AGENT")

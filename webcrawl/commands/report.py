@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.saying import say, say_all
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 
@@ -58,7 +59,7 @@ class Command(ScrapyCommand):
         from webcrawl.report.graph import write_graph  # noqa: PLC0415 - as below
 
         graph = write_graph(jobdir, folder)
-        sys.stdout.write(f"{readable(str(folder))}: hosts {len(graph.hosts)}, edges {graph.size}\n")
+        say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
     def _page(self, jobdir: Path, output: str | None) -> None:
         from webcrawl.report.page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
@@ -66,10 +67,10 @@ class Command(ScrapyCommand):
         target = None if output == "-" else _target(jobdir, output)
         text = report(jobdir, _defaults(), time.time())
         if target is None:
-            sys.stdout.buffer.write(text.encode())
+            say_all(text.encode())
         else:
             write_page(target, text)
-            sys.stdout.write(f"{readable(str(target))}\n")
+            say(str(target))
 
 
 def _defaults() -> Mapping[str, str]:

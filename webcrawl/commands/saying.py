@@ -9,15 +9,25 @@ from webcrawl.logs.readable import readable
 
 
 def say(line: str) -> None:
-    """Prints a line at once, escaped: names of files and of hosts may contain anything."""
-    sys.stdout.write(f"{readable(line)}\n")
-    sys.stdout.flush()
+    """Prints a line at once, as `say_all` does, escaped: names of files and of hosts may contain anything."""
+    say_all(f"{readable(line)}\n")
 
 
-def say_all(text: str) -> None:
-    """Prints a whole answer, or what somebody wants of it who reads through a pipe; OSError if it cannot be written."""
+def say_all(text: str | bytes) -> None:
+    """Prints a whole answer, or what somebody wants of it who reads through a pipe; OSError if it cannot be written.
+
+    A reader who has read enough stops nothing: the command goes on, and its exit status says how it went.
+    """
     try:
-        sys.stdout.write(text)
+        if isinstance(text, bytes):
+            sys.stdout.buffer.write(text)
+        else:
+            sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        read_enough()
+
+
+def read_enough() -> None:
+    """Whoever reads what is printed has closed the pipe: nothing that follows is an error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

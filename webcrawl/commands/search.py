@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +13,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from webcrawl.commands.numbers import whole
+from webcrawl.commands.saying import read_enough
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import crawls_of
@@ -73,8 +73,8 @@ class Command(ScrapyCommand):
             (_as_json if opts.json else _as_text)(total, answers)
             for error in search.unread:
                 self._fail(1, f"{error}; its pages are not among these")
-        except BrokenPipeError:  # whoever reads has read enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:
+            read_enough()
         except BadQuery as error:
             self._fail(2, str(error))
         except (StoreError, OSError) as error:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.numbers import whole
-from webcrawl.commands.saying import say
+from webcrawl.commands.saying import say, say_all
 from webcrawl.logs.readable import readable
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.text.quantities import count
@@ -90,7 +91,8 @@ class Command(ScrapyCommand):
             line = readable(text_without_credentials(" ".join(str(error).split())))
             sys.stderr.write(f"{line}\n")
             if opts.json:
-                sys.stdout.write(f"{json.dumps({'error': line})}\n")
+                with suppress(OSError):  # standard error has it
+                    say_all(f"{json.dumps({'error': line})}\n")
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
 
@@ -126,7 +128,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
         lost = builder.lost - before
     answer = {"segment": str(target), "number": builder.number, **made, "known": figures["seen/keys"], "lost": lost}
     if opts.json:
-        sys.stdout.write(f"{json.dumps(answer)}\n")
+        say_all(f"{json.dumps(answer)}\n")
     elif made:
         say(
             f"{target}: {made['urls']} URLs, {made['hosts']} hosts, {made['domains']} domains, at most "

@@ -50,15 +50,14 @@ def verified(jobdir: str) -> int:
         for damage in verify(path, found) if hive_of(path) is None else verify_hive(path, found):
             damages += 1
             say(str(damage))
+        if not damages:
+            for line in _summary(jobdir, found):
+                say(line)
+            return 0
+        say(f"{jobdir}: damaged places: {damages}")
     except (StoreError, OSError) as error:
         sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
-        return 1
-    if damages:
-        say(f"{jobdir}: damaged places: {damages}")
-        return 1
-    for line in _summary(jobdir, found):
-        say(line)
-    return 0
+    return 1
 
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:

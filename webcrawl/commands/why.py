@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.saying import read_enough
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 
@@ -59,8 +59,8 @@ class Command(ScrapyCommand):
             self._answer(Path(args[0]), args[1:], opts)
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
-        except BrokenPipeError:  # whoever reads has read enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:
+            read_enough()
         except (StoreError, OSError) as error:
             self.exitcode = 1
             line = readable(" ".join(str(error).split()))

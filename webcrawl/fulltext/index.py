@@ -6,9 +6,11 @@ that was fetched again only the last. That one is there even if it is blank, so 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tantivy
@@ -17,6 +19,7 @@ from webcrawl.fulltext.schema import ORDINAL, register, schema
 from webcrawl.store.errors import StoreError
 
 FOLDER = "index"
+LOCK = ".lock"  # the end of tantivy's locks' names
 HEAP = 64_000_000  # bytes that tantivy's one indexing thread may fill before it writes a segment
 
 
@@ -50,9 +53,27 @@ def opened(folder: Path) -> tantivy.Index:
         if not (folder / "meta.json").exists():
             raise BrokenIndex(f"{folder}: no index: a crawl makes one if OUTPUTS names it")
         _refuse_pipes(folder)
-        index = tantivy.Index.open(str(folder))
+        with _lockable(folder) as place:
+            index = tantivy.Index.open(str(place))
         register(index)
         return index
+
+
+@contextmanager
+def _lockable(folder: Path) -> Iterator[Path]:
+    """Where tantivy can open it: that creates a lock, against a writer who removes files meanwhile.
+
+    Who may not write there, on a read-only file system for instance, gets links to the files. An index that is open
+    needs no names any more.
+    """
+    if os.access(folder, os.W_OK):
+        yield folder
+        return
+    with TemporaryDirectory(prefix="webcrawl-index-") as place:
+        for path in folder.iterdir():
+            if path.suffix != LOCK:
+                (Path(place) / path.name).symlink_to(path.absolute())
+        yield Path(place)
 
 
 def pages(searcher: tantivy.Searcher) -> tuple[int, int]:

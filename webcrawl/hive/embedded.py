@@ -23,6 +23,7 @@ from webcrawl.store.regular import appending
 
 SOCKET = "valkey.sock"
 LOG = "valkey.log"
+UNIX = "unix://"  # and the socket's path
 LONGEST = 100  # bytes of a socket's path
 OVERHEAD = 64 << 20  # for the registry, and for what clients are about to get
 PATIENCE = 10.0  # seconds until it answers
@@ -51,7 +52,7 @@ class EmbeddedServer:
     @property
     def url(self) -> str:
         """The value of REDIS_URL for drones on this machine; known after `start`."""
-        return f"unix://{self._path}"
+        return f"{UNIX}{self._path}"
 
     @property
     def pid(self) -> int:

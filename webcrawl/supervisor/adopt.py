@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -133,9 +132,3 @@ async def _one_look(make_operator: MakeOperator) -> Look:
         raise CannotStart(f"the hive's server is {error.state}: {error}") from error
     finally:
         await operator.close()
-
-
-def say(line: str) -> None:
-    """To the operator, at once."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.saying import say_all
 from webcrawl.control.commands import COMMANDS, checked
 from webcrawl.control.errors import CommandError
 from webcrawl.control.leaving import dated
@@ -33,7 +33,7 @@ def is_order(name: str, *words: str) -> bool:
 
 def give(target: Target, name: str, arguments: Sequence[str]) -> int:
     """The same for `scrapy hive`; returns the exit status."""
-    sys.stdout.write(f"{given(target, name, arguments)}\n")
+    say_all(f"{given(target, name, arguments)}\n")
     return 0
 
 

@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.redis_client import client_maker
-from webcrawl.hive.embedded import EmbeddedServer
+from webcrawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.hive.errors import Away, HiveError, refused
 from webcrawl.hive.operator import Operator
 from webcrawl.text.credentials import url_without_credentials
@@ -50,6 +50,20 @@ def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
     finally:
         file.unlink(missing_ok=True)
         server.stop()
+
+
+def url_of(folder: Path) -> str:
+    """Where the server of a hive's own is, by what lies in its folder; empty if there is none.
+
+    The copy of a running hive has the file, too, which leads to the original: a command to one is not for the other.
+    """
+    try:
+        url = (folder / URL).read_text(encoding="utf-8").strip()
+        return url if Path(url.removeprefix(UNIX)).parent.samefile(folder) else ""
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise refused(error, folder) from error
 
 
 async def _reached(operator: Operator, settings: BaseSettings) -> None:

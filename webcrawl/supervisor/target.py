@@ -34,13 +34,11 @@ class Target:
     @property
     def has_own_server(self) -> bool:
         """Whether the folder's hive runs a server of its own, which keeps nothing if it is killed."""
-        return self.folder is not None and (self.folder.server / servers.URL).exists()
+        return self.folder is not None and bool(servers.url_of(self.folder.server))
 
     def url(self) -> str:
         """Of a server that is not in the settings of every command: that of the folder, or what the command named."""
-        if self.folder is not None and self.has_own_server:
-            return (self.folder.server / servers.URL).read_text(encoding="utf-8").strip()
-        return self.text if self.folder is None else ""
+        return self.text if self.folder is None else servers.url_of(self.folder.server)
 
     def server(self) -> MakeOperator | None:
         """None: the folder's hive has no server of its own now, nor do the settings name one."""
