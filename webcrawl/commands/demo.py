@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -24,6 +24,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.saying import say_all
 from webcrawl.commands.signals import OneSignal
 
 PAGES = 100  # per host on average: at one page per second more than anyone waits for
@@ -135,7 +136,8 @@ class _Said(logging.Handler):
     """Prints progress as plain lines where there is no terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        _say(record.getMessage())
+        with suppress(OSError):  # the end says it
+            say_all(f"{record.getMessage()}\n")
 
 
 @contextmanager
@@ -179,8 +181,10 @@ def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+    try:
+        say_all(f"{line}\n")
+    except OSError as error:
+        _refuse(f"demo: cannot print: {error}")
 
 
 def _refuse(line: str) -> None:
