@@ -1,5 +1,6 @@
 """Real crawls name what bounds them."""
 
+import json
 import socket
 import struct
 import threading
@@ -11,6 +12,7 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.crowds import Crowd, served
 from tests.support.named_sites import sites
+from tests.support.slow_pipelines import Awaiting, Blocking
 from webcrawl.profiling.bound_said import in_words
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
@@ -101,6 +103,19 @@ def test_answers(tmp_path):
         assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
 
     assert main_cause(crawl) == "answers"
+
+
+@pytest.mark.parametrize("pipeline", [Blocking, Awaiting])
+def test_pages(tmp_path, pipeline):
+    """Quick hosts and a slow pipeline: the pages, and neither hosts nor slots."""
+    pipelines = json.dumps({f"{pipeline.__module__}.{pipeline.__qualname__}": 300})
+    with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
+        seeds = [f"h{number}.test" for number in range(12)]
+        crawl = web.crawl(tmp_path, seeds, CONCURRENT_REQUESTS=6, ITEM_PIPELINES=pipelines)
+        assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+
+    assert main_cause(crawl) == "pages"
+    assert crawl.stats["bound"].startswith("the spider and the pipelines ")
 
 
 def test_names(tmp_path):

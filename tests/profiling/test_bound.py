@@ -10,7 +10,7 @@ from webcrawl.profiling.bound_said import FIGURES, HELPS, WORDS, in_words, sente
 from webcrawl.profiling.loop_time import thread_seconds
 
 QUEUED = {"seconds": 1.0, "queued": 1000, "slots": 100, "wanted": 100}
-ELSEWHERE = {"TLS", "JOBDIR", "SSD"}  # words in capitals that are no settings
+ELSEWHERE = {"TLS", "JOBDIR", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # words in capitals that are no settings of ours
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,8 @@ ELSEWHERE = {"TLS", "JOBDIR", "SSD"}  # words in capitals that are no settings
         ({"stalled": 0.5, "ran": 0.4, "waiting": 50}, Cause.DISK),
         ({"stalled": 0.5, "ran": 0.9, "waiting": 50}, Cause.PROCESSOR),
         ({"stalled": 0.2, "ran": 0.1, "waiting": 50}, Cause.POLITENESS),
+        ({"late": 0.6, "ran": 0.1, "asked": 9, "waiting": 3}, Cause.PAGES),
+        ({"late": 0.6, "ran": 0.4, "asked": 9, "waiting": 3}, Cause.ANSWERS),
         # nothing to do
         ({"queued": 0}, Cause.WORK),
         ({"queued": 9, "aside": 9}, Cause.ASIDE),
@@ -42,6 +44,10 @@ ELSEWHERE = {"TLS", "JOBDIR", "SSD"}  # words in capitals that are no settings
         ({"asked": 8, "waiting": 20, "naming": 8}, Cause.POLITENESS),
         ({"asked": 100, "ready": 9, "securing": 70, "naming": 20}, Cause.TLS),
         ({"asked": 100, "ready": 9, "receiving": 80}, Cause.TRANSFER),
+        ({"asked": 100, "ready": 9, "rendering": 96}, Cause.BROWSER),
+        ({"asked": 100, "ready": 9, "processing": 91}, Cause.PAGES),
+        ({"asked": 8, "waiting": 2, "processing": 8}, Cause.PAGES),
+        ({"asked": 8, "waiting": 20, "processing": 8}, Cause.POLITENESS),
         ({"asked": 40, "waiting": 3}, Cause.ANSWERS),
         # politeness
         ({"asked": 1, "waiting": 1}, Cause.POLITENESS),

@@ -19,6 +19,8 @@ WORDS = {
     Cause.NAMES: "name servers",
     Cause.TLS: "TLS handshakes",
     Cause.TRANSFER: "bodies on their way",
+    Cause.BROWSER: "the browser",
+    Cause.PAGES: "the spider and the pipelines",
     Cause.SLOTS: "CONCURRENT_REQUESTS",
     Cause.ANSWERS: "hosts that take long to answer",
     Cause.POLITENESS: "politeness",
@@ -41,6 +43,11 @@ HELPS = {
     Cause.TRANSFER: (
         "a faster line if this one is full, or else a higher CONCURRENT_REQUESTS; a smaller DOWNLOAD_TRUNCATE"
     ),
+    Cause.BROWSER: "a higher PLAYWRIGHT_MAX_CONTEXTS, if there are memory and cores for it",
+    Cause.PAGES: (
+        "callbacks and pipelines that take less time: one that blocks holds up the whole crawl, one that awaits its "
+        "own host"
+    ),
     Cause.SLOTS: "a higher CONCURRENT_REQUESTS",
     Cause.ANSWERS: "more hosts: more seeds, a wider URL_SCOPE. Where the owners agree: HOST_CONNECTIONS",
     Cause.POLITENESS: (
@@ -51,7 +58,7 @@ HELPS = {
     Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET",
     Cause.WORK: "more seeds, a wider URL_SCOPE",
 }
-TIMES = ("ran", "crowded", "stalled")  # are shares of the time
+TIMES = ("ran", "crowded", "stalled", "late")  # are shares of the time
 FEW_FILES = "a higher ulimit -n: only {slots:.0f} of CONCURRENT_REQUESTS = {wanted:.0f} fit"
 CROWDED = "fewer other programs on this machine: they had the core {crowded} of the time"
 HOSTS = "hosts: {asked:.0f} asked {ready:.0f} ready {waiting:.0f} waiting"  # as in the progress line
@@ -62,6 +69,11 @@ FIGURES = {
     Cause.NAMES: "{naming:.0f} of {asked:.0f} downloads wait for an address",
     Cause.TLS: "{securing:.0f} of {asked:.0f} downloads are in a handshake",
     Cause.TRANSFER: "{receiving:.0f} of {asked:.0f} downloads receive a body, {bytes} per second in all",
+    Cause.BROWSER: "{rendering:.0f} of {asked:.0f} pages under way are in the browser, or wait for it",
+    Cause.PAGES: (
+        "{processing:.0f} of {asked:.0f} pages under way are there; the event loop worked {ran} of the time, and was "
+        "held up {late}"
+    ),
     Cause.SLOTS: "{asked:.0f} downloads under way, {ready:.0f} more hosts could be asked",
     Cause.ANSWERS: HOSTS,
     Cause.POLITENESS: HOSTS,
