@@ -111,7 +111,9 @@ def _downloads(look: Look) -> Cause:
     step = max(steps, key=steps.__getitem__)
     if steps[step] >= MOST * look.asked:
         return step
-    return Cause.SLOTS if full else Cause.ANSWERS
+    if not full:
+        return Cause.ANSWERS
+    return Cause.FILES if look.slots < look.wanted else Cause.SLOTS
 
 
 USED = ("ran", "crowded", "stalled", "late", "pages", "bytes")  # since the look before

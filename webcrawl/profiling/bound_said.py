@@ -29,12 +29,16 @@ WORDS = {
     Cause.WORK: "nothing to fetch",
 }
 HELPS = {
-    Cause.PAUSE: "it ends by itself, or by scrapy ctl JOBDIR resume",
+    Cause.PAUSE: (
+        "scrapy ctl JOBDIR resume, if it was paused by command; else it goes on by itself, once there are a network, "
+        "name servers and room on the disk, and QUIET_HOURS are over"
+    ),
     Cause.FILES: "a higher ulimit -n, or fewer CONCURRENT_REQUESTS",
     Cause.BANDWIDTH: "a higher BANDWIDTH_MAX",
     Cause.DISK: "a local SSD for JOBDIR; fewer OUTPUTS; a longer CHECKPOINT_INTERVAL",
     Cause.PROCESSOR: (
-        "scrapy hive, with a process per core; fewer OUTPUTS; scrapy ctl JOBDIR profile 10 says what it does"
+        "where cores are idle, scrapy hive with a process for each; fewer OUTPUTS; scrapy ctl JOBDIR profile 10 says "
+        "what it does"
     ),
     Cause.NAMES: (
         "a name server nearby (DNS_NAMESERVERS); a higher CONCURRENT_REQUESTS, so that more names are asked for at once"
@@ -54,9 +58,21 @@ HELPS = {
         "more hosts: more seeds, a wider URL_SCOPE. Only where the hosts are your own: POLITENESS_FACTOR, "
         "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
     ),
-    Cause.ASIDE: "nothing but time: hosts that failed are tried again now and then",
+    Cause.ASIDE: (
+        "nothing but time, as hosts that failed are tried again now and then; scrapy ctl JOBDIR host NAME resume, "
+        "for one that was paused by command"
+    ),
     Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET",
-    Cause.WORK: "more seeds, a wider URL_SCOPE",
+    Cause.WORK: (
+        "more seeds, a wider URL_SCOPE; where pages are fetched again, a smaller REVISIT_AGE or a higher REVISIT_RATE"
+    ),
+}
+PAUSES = {  # by what the crawl says of itself
+    "paused": "scrapy ctl JOBDIR resume",
+    "no network": "a network: then it goes on by itself",
+    "no name server": "a name server that answers (DNS_NAMESERVERS): then it goes on by itself",
+    "quiet hours": "nothing but time: QUIET_HOURS say when",
+    "disk nearly full": "room on the disk of JOBDIR, MIN_FREE_DISK at least: then it goes on by itself",
 }
 TIMES = ("ran", "crowded", "stalled", "late")  # are shares of the time
 FEW_FILES = "a higher ulimit -n: only {slots:.0f} of CONCURRENT_REQUESTS = {wanted:.0f} fit"
@@ -91,8 +107,8 @@ def sentence(tally: Tally) -> str:
     means = tally.means(cause)
     figures = {**means, "bytes": _size(means["bytes"]), **{name: _percent(means[name]) for name in TIMES}}
     why = tally.last[cause].trouble if cause is Cause.PAUSE else FIGURES.get(cause, "").format_map(figures)
-    helps = HELPS[cause]
-    if cause is Cause.SLOTS and means["slots"] < means["wanted"]:
+    helps = PAUSES.get(why, HELPS[cause]) if cause is Cause.PAUSE else HELPS[cause]
+    if cause is Cause.FILES and 0 < means["slots"] < means["wanted"]:
         helps = FEW_FILES.format_map(figures)
     if cause is Cause.PROCESSOR and means["crowded"] > means["ran"]:
         helps = CROWDED.format_map(figures)
