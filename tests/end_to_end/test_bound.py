@@ -1,6 +1,7 @@
 """Real crawls name what bounds them."""
 
 import json
+import re
 import socket
 import struct
 import threading
@@ -12,6 +13,7 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.crowds import Crowd, served
 from tests.support.named_sites import sites
+from tests.support.prepared import descriptors, start
 from tests.support.slow_pipelines import Awaiting, Blocking
 from webcrawl.profiling.bound_said import in_words
 
@@ -94,6 +96,18 @@ def test_slots(tmp_path):
 
     assert main_cause(crawl) == "slots"
     assert crawl.stats["bound"].endswith("what helps: a higher CONCURRENT_REQUESTS")
+
+
+def test_few_descriptors(tmp_path):
+    """The same with few slots because open files are few: these, and how many downloads fit."""
+    with sites(slowly) as web:
+        seeds = [f"h{number}.test" for number in range(60)]
+        crawl = web.crawl(tmp_path, seeds, **FAST, CONCURRENT_REQUESTS=1000, FRONTIER_QUEUES=1000)
+        assert start(crawl, descriptors(100), CLOSESPIDER_TIMEOUT=LONG).wait() == 0
+
+    assert main_cause(crawl) == "files"
+    (fit,) = re.findall(r"CONCURRENT_REQUESTS = 1000: only (\d+) fit", crawl.output.read_text())
+    assert crawl.stats["bound"].endswith(f"a higher ulimit -n: only {fit} of CONCURRENT_REQUESTS = 1000 fit")
 
 
 def test_answers(tmp_path):

@@ -11,7 +11,7 @@ from webcrawl.profiling.bound_said import FIGURES, HELPS, PAUSES, WORDS, in_word
 from webcrawl.profiling.loop_time import thread_seconds
 
 QUEUED = {"seconds": 1.0, "queued": 1000, "slots": 100, "wanted": 100}
-ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # words in capitals that are no settings of ours
+ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in capitals, and no settings of ours
 
 
 @pytest.mark.parametrize(

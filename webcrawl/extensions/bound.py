@@ -95,7 +95,7 @@ class Bound:
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
             slots=downloader.total_concurrency,
-            wanted=crawl.in_force.values["CONCURRENT_REQUESTS"],
+            wanted=downloader.wanted,
             asked=asked,
             naming=doing["dns"],
             securing=doing["tls"],
