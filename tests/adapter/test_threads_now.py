@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
-from webcrawl.adapter.threads_now import downloads
+from webcrawl.adapter.threads_now import downloads, phases
 from webcrawl.adapter.trip import Trip, give_trip
 from webcrawl.model import Link, Outcome, Timings
 
@@ -51,6 +51,20 @@ def test_phases(url, about, phase):
 
     (row,) = downloads(downloader)
     assert (row["phase"], row["host"], row["url"]) == (phase, "a", url)
+
+
+@pytest.mark.parametrize(
+    ("timings", "phase"), [(None, "connect"), (Timings(), "connect"), (Timings(connect=0.1), "tls")]
+)
+def test_phases_behind_a_proxy(timings, phase):
+    """A proxy looks up the names: whoever waits for it does not wait for a name server."""
+    downloader = Downloader()
+    downloader.add("https://a/", timings=timings)
+    (request,) = downloader.active
+    request.meta["proxy"] = "http://proxy:3128"
+
+    assert downloads(downloader)[0]["phase"] == phase
+    assert phases(downloader) == {phase: 1}
 
 
 def test_the_longest_first():

@@ -7,6 +7,7 @@ from array import array
 import pytest
 from scrapy.settings import Settings
 
+from webcrawl.control import shown
 from webcrawl.control.errors import CommandError, NotRunning
 from webcrawl.hive.operator import Look
 from webcrawl.hive.report import Report, State
@@ -31,6 +32,16 @@ def look(folder, hosts=(HERE, HERE), states=(State.RUNNING, State.RUNNING), aliv
         reports={drone: report(drone, folder, states[drone]) for drone in drones},
         leases=dict.fromkeys(alive, 1.0),
     )
+
+
+def test_what_bounds_a_hive(tmp_path, monkeypatch):
+    """The status of a hive says what bounds it: the seconds of all drones together."""
+    monkeypatch.setitem(FIGURES, "bound/politeness", 30)
+    monkeypatch.setitem(FIGURES, "bound/slots", 10)
+    found = status(look(tmp_path))
+
+    assert (found["bound/politeness"], found["bound/slots"]) == (60, 20)
+    assert "bound by politeness 75 %, CONCURRENT_REQUESTS 25 %" in [*shown.status(found)]
 
 
 @pytest.fixture(name="hive")

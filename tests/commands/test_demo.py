@@ -87,6 +87,30 @@ def test_profile(tmp_path):
     assert known[1] in shares if known else verdict.startswith("too short for a verdict")  # on a fast machine
 
 
+def test_a_reader_may_have_read_enough(tmp_path):
+    """A pipe that is closed after the first line is no error: the crawl goes on to its end."""
+    with demo("--hosts", 5, "--seconds", 2, "--profile", "-s", f"JOBDIR={tmp_path / 'job'}") as process:
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+
+        assert (process.wait(60), errors) == (0, "")
+    assert '"closespider_timeout"' in (tmp_path / "job/stats.json").read_text()
+
+
+def test_a_full_disk_is_no_traceback(tmp_path):
+    """If nothing can be printed, a line says so, and the status is not 0."""
+    with Path("/dev/full").open("w") as full:
+        options = ["--hosts", "5", "--seconds", "1", "-s", f"JOBDIR={tmp_path / 'job'}"]
+        done = subprocess.run(
+            [*DEMO, *options], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+        )
+
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[0] == "demo: cannot print: [Errno 28] No space left on device"
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_ctrl_c(tmp_path, monkeypatch):
     """Ctrl-C ends it early, with a summary; the synthetic web ends too, and JOBDIR is a temporary folder."""

@@ -1,5 +1,7 @@
 """Real crawls name what bounds them."""
 
+import json
+import re
 import socket
 import struct
 import threading
@@ -11,6 +13,8 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.crowds import Crowd, served
 from tests.support.named_sites import sites
+from tests.support.prepared import descriptors, start
+from tests.support.slow_pipelines import Awaiting, Blocking
 from webcrawl.profiling.bound_said import in_words
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
@@ -94,6 +98,18 @@ def test_slots(tmp_path):
     assert crawl.stats["bound"].endswith("what helps: a higher CONCURRENT_REQUESTS")
 
 
+def test_few_descriptors(tmp_path):
+    """The same with few slots because open files are few: these, and how many downloads fit."""
+    with sites(slowly) as web:
+        seeds = [f"h{number}.test" for number in range(60)]
+        crawl = web.crawl(tmp_path, seeds, **FAST, CONCURRENT_REQUESTS=1000, FRONTIER_QUEUES=1000)
+        assert start(crawl, descriptors(100), CLOSESPIDER_TIMEOUT=LONG).wait() == 0
+
+    assert main_cause(crawl) == "files"
+    (fit,) = re.findall(r"CONCURRENT_REQUESTS = 1000: only (\d+) fit", crawl.output.read_text())
+    assert crawl.stats["bound"].endswith(f"a higher ulimit -n: only {fit} of CONCURRENT_REQUESTS = 1000 fit")
+
+
 def test_answers(tmp_path):
     """The same hosts with a slot each: their own time to answer."""
     with sites(slowly) as web:
@@ -101,6 +117,19 @@ def test_answers(tmp_path):
         assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
 
     assert main_cause(crawl) == "answers"
+
+
+@pytest.mark.parametrize("pipeline", [Blocking, Awaiting])
+def test_pages(tmp_path, pipeline):
+    """Quick hosts and a slow pipeline: the pages, and neither hosts nor slots."""
+    pipelines = json.dumps({f"{pipeline.__module__}.{pipeline.__qualname__}": 300})
+    with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
+        seeds = [f"h{number}.test" for number in range(12)]
+        crawl = web.crawl(tmp_path, seeds, CONCURRENT_REQUESTS=6, ITEM_PIPELINES=pipelines)
+        assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+
+    assert main_cause(crawl) == "pages"
+    assert crawl.stats["bound"].startswith("the spider and the pipelines ")
 
 
 def test_names(tmp_path):

@@ -5,12 +5,13 @@ import re
 import pytest
 
 from webcrawl import settings
+from webcrawl.metrics.families import TROUBLES
 from webcrawl.profiling.bound import Cause, Look, Tally, judge
-from webcrawl.profiling.bound_said import FIGURES, HELPS, WORDS, in_words, sentence, shares
+from webcrawl.profiling.bound_said import FIGURES, HELPS, PAUSES, WORDS, in_words, sentence, shares
 from webcrawl.profiling.loop_time import thread_seconds
 
 QUEUED = {"seconds": 1.0, "queued": 1000, "slots": 100, "wanted": 100}
-ELSEWHERE = {"TLS", "JOBDIR", "SSD"}  # words in capitals that are no settings
+ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in capitals, and no settings of ours
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,8 @@ ELSEWHERE = {"TLS", "JOBDIR", "SSD"}  # words in capitals that are no settings
         ({"stalled": 0.5, "ran": 0.4, "waiting": 50}, Cause.DISK),
         ({"stalled": 0.5, "ran": 0.9, "waiting": 50}, Cause.PROCESSOR),
         ({"stalled": 0.2, "ran": 0.1, "waiting": 50}, Cause.POLITENESS),
+        ({"late": 0.6, "ran": 0.1, "asked": 9, "waiting": 3}, Cause.PAGES),
+        ({"late": 0.6, "ran": 0.4, "asked": 9, "waiting": 3}, Cause.ANSWERS),
         # nothing to do
         ({"queued": 0}, Cause.WORK),
         ({"queued": 9, "aside": 9}, Cause.ASIDE),
@@ -34,6 +37,7 @@ ELSEWHERE = {"TLS", "JOBDIR", "SSD"}  # words in capitals that are no settings
         # downloads
         ({"asked": 100, "ready": 1}, Cause.SLOTS),
         ({"asked": 60, "ready": 1, "waiting": 5000}, Cause.SLOTS),
+        ({"asked": 20, "ready": 9, "slots": 20, "wanted": 100}, Cause.FILES),
         ({"asked": 59, "ready": 1, "waiting": 5000}, Cause.POLITENESS),
         ({"asked": 100, "ready": 0, "waiting": 5000}, Cause.POLITENESS),
         ({"asked": 100, "ready": 9, "waiting": 5000, "slots": 0}, Cause.POLITENESS),
@@ -42,6 +46,10 @@ ELSEWHERE = {"TLS", "JOBDIR", "SSD"}  # words in capitals that are no settings
         ({"asked": 8, "waiting": 20, "naming": 8}, Cause.POLITENESS),
         ({"asked": 100, "ready": 9, "securing": 70, "naming": 20}, Cause.TLS),
         ({"asked": 100, "ready": 9, "receiving": 80}, Cause.TRANSFER),
+        ({"asked": 100, "ready": 9, "rendering": 96}, Cause.BROWSER),
+        ({"asked": 100, "ready": 9, "processing": 91}, Cause.PAGES),
+        ({"asked": 8, "waiting": 2, "processing": 8}, Cause.PAGES),
+        ({"asked": 8, "waiting": 20, "processing": 8}, Cause.POLITENESS),
         ({"asked": 40, "waiting": 3}, Cause.ANSWERS),
         # politeness
         ({"asked": 1, "waiting": 1}, Cause.POLITENESS),
@@ -102,12 +110,22 @@ class TestWords:
         """A crawl that is told to rest says by what."""
         assert self.said(Cause.PAUSE, trouble="quiet hours").startswith("a pause 75 % of the time (quiet hours);")
 
+    @pytest.mark.parametrize("trouble", TROUBLES)
+    def test_what_ends_a_pause(self, trouble):
+        """What helps is said of each kind of pause alone: `resume` ends only one that was commanded."""
+        helps = self.said(Cause.PAUSE, trouble=trouble).partition("what helps: ")[2]
+        assert helps == PAUSES[trouble]
+        assert ("scrapy ctl JOBDIR resume" in helps) == (trouble == "paused")
+
+    def test_a_pause_of_another_kind(self):
+        """An extension of the user's may have reasons of its own: all that may help is said."""
+        assert self.said(Cause.PAUSE, trouble="too hot").endswith(f"what helps: {HELPS[Cause.PAUSE]}")
+
     def test_slots_that_files_take(self):
         """Where fewer downloads fit than are wanted, the limit of open files is named."""
-        assert "more" not in self.said(Cause.SLOTS, slots=20, wanted=100).partition("helps: ")[2]
-        assert "a higher ulimit -n: only 20 of CONCURRENT_REQUESTS = 100 fit" in self.said(
-            Cause.SLOTS, slots=20, wanted=100
-        )
+        said = self.said(Cause.FILES, slots=20, wanted=100)
+        assert said.endswith("a higher ulimit -n: only 20 of CONCURRENT_REQUESTS = 100 fit")
+        assert self.said(Cause.FILES, slots=100, wanted=100).endswith(HELPS[Cause.FILES])
         assert self.said(Cause.SLOTS, slots=100, wanted=100).endswith("a higher CONCURRENT_REQUESTS")
 
     def test_a_crowded_machine(self):
@@ -125,7 +143,7 @@ class TestWords:
         for cause in Cause:
             assert self.said(cause, asked=3).startswith(WORDS[cause])
 
-    @pytest.mark.parametrize("text", [*HELPS.values(), *WORDS.values(), *FIGURES.values()])
+    @pytest.mark.parametrize("text", [*HELPS.values(), *WORDS.values(), *FIGURES.values(), *PAUSES.values()])
     def test_settings_exist(self, text):
         """What is named in capitals is a setting that there is."""
         names = set(re.findall(r"\b[A-Z][A-Z_]+\b", text)) - ELSEWHERE

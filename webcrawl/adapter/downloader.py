@@ -89,6 +89,7 @@ class FrontierDownloader:
         self._used = in_use()
         fits = _room(values, self._used)
         self.total_concurrency = fits.fetches
+        self.wanted: int = values["CONCURRENT_REQUESTS"]
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self._most: int = values["DOWNLOAD_TRUNCATE"]  # bytes of a decoded body
         self.handlers = Handlers(crawler, values, self.network.shortage)
@@ -113,7 +114,7 @@ class FrontierDownloader:
     def resize(self, values: Mapping[str, Any]) -> None:
         """Other slots from now on, as far as descriptors allow; downloads under way are finished."""
         fits = _room(values, self._used)
-        self.total_concurrency = fits.fetches
+        self.total_concurrency, self.wanted = fits.fetches, values["CONCURRENT_REQUESTS"]
         self.network.http.keep(fits.kept)
 
     # -- Scrapy's side

@@ -21,33 +21,37 @@ SECURE = "https:"
 def downloads(downloader: FrontierDownloader) -> list[dict[str, Any]]:
     """A row for each request under way and each page that is being processed, the longest first."""
     now, running = time.monotonic(), set(downloader.under_way_now())
-    rows = [_row(trip, url, _phase(trip, url, running), now) for trip, url in _trips(downloader)]
+    rows = [_row(trip, url, _phase(trip, url, running, way), now) for trip, url, way in _trips(downloader)]
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
 def phases(downloader: FrontierDownloader) -> Counter[str]:
     """How many of these are at each step."""
     running = set(downloader.under_way_now())
-    return Counter(_phase(trip, url, running) for trip, url in _trips(downloader))
+    return Counter(_phase(trip, url, running, way) for trip, url, way in _trips(downloader))
 
 
-def _trips(downloader: FrontierDownloader) -> Iterator[tuple[Trip, str]]:
+def _trips(downloader: FrontierDownloader) -> Iterator[tuple[Trip, str, str | None]]:
+    """With each its URL and the proxy, if there is one."""
     known: set[Trip] = set()
     for request in downloader.active:
         trip = _of(request)
         known.add(trip)
-        yield trip, request.url
+        yield trip, request.url, request.meta.get("proxy")
     for trip in downloader.barrier.inside:
         if trip not in known and trip.link is not None:
-            yield trip, trip.link.url
+            yield trip, trip.link.url, None
 
 
 def _of(request: Request) -> Trip:
     return trip_of(request) or Trip(inline=True)
 
 
-def _phase(trip: Trip, url: str, running: set[Trip]) -> str:
-    """What it is doing: an answer is read or rendered, or its page is in the spider and the pipelines."""
+def _phase(trip: Trip, url: str, running: set[Trip], way: str | None) -> str:
+    """What it is doing: an answer is read or rendered, or its page is in the spider and the pipelines.
+
+    `way` is the proxy, which looks up names by itself.
+    """
     if trip.outcome is not None or trip.refusal is not None:
         return "pipelines"
     if trip not in running or trip.fetched is not None:
@@ -55,9 +59,9 @@ def _phase(trip: Trip, url: str, running: set[Trip]) -> str:
     if trip.source is not None:
         return "body" if trip.source.received else "head"
     timings = trip.timings
-    if timings is None or not timings.dns:
+    if not way and (timings is None or not timings.dns):
         return "dns"
-    return "tls" if timings.connect and url.startswith(SECURE) else "connect"
+    return "tls" if timings is not None and timings.connect and url.startswith(SECURE) else "connect"
 
 
 def _row(trip: Trip, url: str, phase: str, now: float) -> dict[str, Any]:

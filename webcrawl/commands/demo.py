@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -136,7 +136,8 @@ class _Said(logging.Handler):
     """Prints progress as plain lines where there is no terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        _say(record.getMessage())
+        with suppress(OSError):  # the end says it
+            say_all(f"{record.getMessage()}\n")
 
 
 @contextmanager
@@ -180,7 +181,10 @@ def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
 
 
 def _say(line: str) -> None:
-    say_all(f"{line}\n")
+    try:
+        say_all(f"{line}\n")
+    except OSError as error:
+        _refuse(f"demo: cannot print: {error}")
 
 
 def _refuse(line: str) -> None:

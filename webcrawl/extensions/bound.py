@@ -17,9 +17,10 @@ from webcrawl.profiling.bound_said import PREFIX, sentence
 from webcrawl.profiling.loop_time import thread_seconds
 
 INTERVAL = 1.0  # seconds between two looks
+BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
 CHEAP = 500.0  # the time until the next look is at least so many times what this one took: 3 ms with 30,000 hosts
 HALF = 30.0  # seconds: `status` says what bounded the last one or two times as much
-Used = tuple[float, float, float, float, int, int]
+Used = tuple[float, float, float, float, float, int, int]
 
 
 class Bound:
@@ -31,6 +32,8 @@ class Bound:
         self._run, self._now, self._before = Tally(), Tally(), Tally()
         self._rest = dict.fromkeys(Cause, 0.0)  # parts of seconds that are not counted yet
         self._turned = self._due = 0.0
+        self._beats = Loop(self._beat)
+        self._late = self._beaten = 0.0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -44,13 +47,20 @@ class Bound:
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._crawl.bound = lambda: sentence(self._now.plus(self._before))
         self._used = self._use()
-        self._turned = self._used[0]
+        self._turned = self._beaten = self._used[0]
         self._loop.start(INTERVAL, now=False)
+        self._beats.start(BEAT, now=False)
 
     def closed(self) -> None:
         self._loop.stop()
+        self._beats.stop()
         said = sentence(self._run)
         self._crawl.bound = lambda: said
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        self._late += max(now - self._beaten - BEAT, 0.0)
+        self._beaten = now
 
     def look(self) -> None:
         """Charges the time since the look before to one cause."""
@@ -69,27 +79,29 @@ class Bound:
 
     def _use(self) -> Used:
         crawl = self._crawl
-        return (time.monotonic(), *thread_seconds(), crawl.waited_for_files, crawl.pages, crawl.received)
+        return (time.monotonic(), *thread_seconds(), crawl.waited_for_files, self._late, crawl.pages, crawl.received)
 
     def _look(self) -> Look:
         crawl, downloader = self._crawl, self._downloader
         before, self._used = self._used, self._use()
-        seconds, ran, crowded, stalled, pages, received = (
+        seconds, ran, crowded, stalled, late, pages, received = (
             now - then for now, then in zip(self._used, before, strict=True)
         )
         doing, state, ready = phases(downloader), crawl.waiting(), crawl.ready_hosts()
-        asked = sum(doing.values())
+        asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
         return Look(
             seconds=seconds,
             trouble=crawl.trouble,
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
             slots=downloader.total_concurrency,
-            wanted=crawl.in_force.values["CONCURRENT_REQUESTS"],
+            wanted=downloader.wanted,
             asked=asked,
             naming=doing["dns"],
             securing=doing["tls"],
             receiving=doing["body"],
+            rendering=doing["rendered"],
+            processing=doing["pipelines"],
             ready=ready,
             waiting=max(int(state.get("hosts", 0)) - int(state.get("in_flight", 0)) - ready, 0),
             queued=int(state.get("queued", 0)),
@@ -98,6 +110,7 @@ class Bound:
             ran=ran,
             crowded=crowded,
             stalled=stalled,
+            late=late,
             pages=int(pages),
             bytes=int(received),
         )

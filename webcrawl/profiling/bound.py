@@ -27,6 +27,8 @@ class Cause(StrEnum):
     NAMES = "names"
     TLS = "tls"
     TRANSFER = "transfer"
+    BROWSER = "browser"
+    PAGES = "pages"
     SLOTS = "slots"
     ANSWERS = "answers"
     POLITENESS = "politeness"
@@ -45,10 +47,12 @@ class Look:
     throttled: bool = False  # BANDWIDTH_MAX holds requests back
     slots: int = 0  # downloads that fit at once; 0: no limit
     wanted: int = 0  # CONCURRENT_REQUESTS
-    asked: int = 0  # downloads under way
+    asked: int = 0  # downloads and pages under way
     naming: int = 0  # of these: those that wait for a name's address,
     securing: int = 0  # for the TLS handshake,
-    receiving: int = 0  # for the rest of a body
+    receiving: int = 0  # for the rest of a body,
+    rendering: int = 0  # for a browser,
+    processing: int = 0  # for the spider and the pipelines
     ready: int = 0  # hosts that may be asked and are not
     waiting: int = 0  # hosts with URLs that are left alone for politeness
     queued: int = 0  # URLs
@@ -56,7 +60,8 @@ class Look:
     over_budget: int = 0  # URLs beyond their domains' budgets
     ran: float = 0.0  # seconds that the event loop's thread has run,
     crowded: float = 0.0  # waited for a core that others used,
-    stalled: float = 0.0  # waited for files
+    stalled: float = 0.0  # waited for files,
+    late: float = 0.0  # was late for what was due, whatever the reason
     pages: int = 0  # since the look before
     bytes: int = 0
 
@@ -77,7 +82,10 @@ def _loop(look: Look) -> Cause | None:
     used = look.ran + look.crowded
     if look.seconds and look.stalled >= max(STALLED * look.seconds, used):
         return Cause.DISK
-    return Cause.PROCESSOR if look.seconds and used >= BUSY * look.seconds else None
+    if look.seconds and used >= BUSY * look.seconds:
+        return Cause.PROCESSOR
+    blocked = look.late - used - look.stalled  # by what sleeps or waits in a callback or a pipeline
+    return Cause.PAGES if look.seconds and blocked >= STALLED * look.seconds else None
 
 
 def _nothing_to_do(look: Look) -> Cause | None:
@@ -93,14 +101,22 @@ def _downloads(look: Look) -> Cause:
     full = bool(look.ready) and 0 < FULL * look.slots <= look.asked
     if not full and look.waiting >= look.asked:
         return Cause.POLITENESS
-    steps = {Cause.NAMES: look.naming, Cause.TLS: look.securing, Cause.TRANSFER: look.receiving}
+    steps = {
+        Cause.NAMES: look.naming,
+        Cause.TLS: look.securing,
+        Cause.TRANSFER: look.receiving,
+        Cause.BROWSER: look.rendering,
+        Cause.PAGES: look.processing,
+    }
     step = max(steps, key=steps.__getitem__)
     if steps[step] >= MOST * look.asked:
         return step
-    return Cause.SLOTS if full else Cause.ANSWERS
+    if not full:
+        return Cause.ANSWERS
+    return Cause.FILES if look.slots < look.wanted else Cause.SLOTS
 
 
-USED = ("ran", "crowded", "stalled", "pages", "bytes")  # since the look before
+USED = ("ran", "crowded", "stalled", "late", "pages", "bytes")  # since the look before
 STATES = tuple(one.name for one in fields(Look) if one.name not in {"seconds", "trouble", "short", "throttled", *USED})
 
 

@@ -25,6 +25,7 @@ from webcrawl.hive.merging import revisits
 from webcrawl.hive.operator import Look
 from webcrawl.hive.partition import partition_of
 from webcrawl.hive.report import State
+from webcrawl.profiling.bound_said import PREFIX
 from webcrawl.supervisor.orders import given, is_order
 from webcrawl.supervisor.target import Target
 from webcrawl.urls.hosts import RegisteredDomains
@@ -151,12 +152,15 @@ def status(look: Look) -> Mapping[str, Any]:
     """The drones' figures, and their sums, as of their last heartbeats; of drones that are away as of their last."""
     rows = [_row(look, drone) for drone in look.drones]
     there = [State(row["state"]) for row in rows if row["drone"] in look.leases]
+    reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
+    bound = {name for figures in reports for name in figures if name.startswith(PREFIX)}
     alike = there[0] if there and len(set(there)) == 1 else State.RUNNING
     return {
         "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
         "seconds": max((row["seconds"] for row in rows), default=0.0),
         **{name: sum(row[name] for row in rows) for name in SUMMED},
-        **revisits(look.reports[drone].figures for drone in look.drones if drone in look.reports),
+        **{name: sum(figures.get(name, 0) for figures in reports) for name in sorted(bound)},
+        **revisits(reports),
         "drones": rows,
     }
 
