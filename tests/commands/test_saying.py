@@ -61,3 +61,11 @@ def test_a_reader_may_have_read_enough(words):
         reader.wait()
 
         assert said_to(reader.stdin, words) == (0, "")
+
+
+def test_nobody_may_want_to_read(words):
+    """A standard output that is closed from the start (`>&-`) is no error."""
+    command = " ".join(f"'{word}'" for word in (sys.executable, "-m", "scrapy", *words))
+    done = subprocess.run(["/bin/sh", "-c", f"{command} >&-"], stderr=subprocess.PIPE, text=True, check=False)
+
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)

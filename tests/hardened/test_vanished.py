@@ -67,3 +67,4 @@ def test_what_is_taken_away_ends_the_crawl(tmp_path, simweb, take_away, name):
     assert (status, re.findall(r"Spider closed \((\w+)\)", said)) == (1, ["store_failed"])
     assert len(re.findall(rf"CRITICAL: .*{re.escape(str(crawl.jobdir / name))}", said)) == 1
     assert "Traceback" not in said
+    assert "everything is in" not in said

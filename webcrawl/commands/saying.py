@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 from webcrawl.logs.readable import readable
 
@@ -16,14 +17,18 @@ def say(line: str) -> None:
 def say_all(text: str | bytes) -> None:
     """Prints a whole answer, or what somebody wants of it who reads through a pipe; OSError if it cannot be written.
 
-    A reader who has read enough stops nothing: the command goes on, and its exit status says how it went.
+    A reader who has read enough stops nothing: the command goes on, and its exit status says how it went. Nor does it
+    matter if nobody wants to read anything (`>&-`).
     """
+    output: TextIO | None = sys.stdout
+    if output is None:
+        return
     try:
         if isinstance(text, bytes):
-            sys.stdout.buffer.write(text)
+            output.buffer.write(text)
         else:
-            sys.stdout.write(text)
-        sys.stdout.flush()
+            output.write(text)
+        output.flush()
     except BrokenPipeError:
         read_enough()
 

@@ -51,6 +51,8 @@ class Summary:
 
     def closed(self) -> None:
         lines = self.end(time.monotonic() - self._begun)
+        if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
+            lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
         for line in lines:
             logger.info("%s", line)
         if self._aloud:
