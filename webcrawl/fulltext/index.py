@@ -10,7 +10,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 import tantivy
@@ -69,11 +70,15 @@ def _lockable(folder: Path) -> Iterator[Path]:
     if os.access(folder, os.W_OK):
         yield folder
         return
-    with TemporaryDirectory(prefix="webcrawl-index-") as place:
+    place = Path(mkdtemp(prefix="webcrawl-index-"))
+    try:
         for path in folder.iterdir():
             if path.suffix != LOCK:
-                (Path(place) / path.name).symlink_to(path.absolute())
-        yield Path(place)
+                (place / path.name).symlink_to(path.absolute())
+        yield place
+    finally:
+        for _ in range(2):  # its thread may see that a name is gone, and lock the rest once more
+            rmtree(place, ignore_errors=True)
 
 
 def pages(searcher: tantivy.Searcher) -> tuple[int, int]:
