@@ -71,6 +71,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[Request] = deque()
         self._hit: Hit | None = None
+        self._latest = 0.0  # when something was about to be sent, or a pause was over
         self._task: asyncio.Task[None] | None = None
         self._drained = asyncio.Event()
         self._drained.set()
@@ -179,13 +180,13 @@ class Connection(asyncio.Protocol):
         # The loop's own clock may be late by a turn, and its timers early by that.
         while (rest := hit.started + later - time.monotonic()) > 0:  # noqa: ASYNC110 -- there is no event but the time
             await asyncio.sleep(rest)
+        self._latest = time.monotonic()
         if answer.script is not None:
             await self._play(hit, answer)
         elif not hit.bytes:
             self._write(hit, self._whole(request, answer), last=True)
-        written = time.monotonic()
         await self._drained.wait()
-        hit.ended = hit.ended or max(written, self._desk.pulse.since())
+        hit.ended = hit.ended or max(self._latest, self._desk.pulse.since())
         self._sent(request, answer)
         self._answer_next()
 
@@ -193,6 +194,7 @@ class Connection(asyncio.Protocol):
         for step in answer.script or ():
             if isinstance(step, float):
                 await asyncio.sleep(step)
+                self._latest = time.monotonic()
                 continue
             if not hit.bytes and step.startswith(b"HTTP/1."):
                 hit.status = int(step[9:12])
@@ -205,8 +207,9 @@ class Connection(asyncio.Protocol):
     def _write(self, hit: Hit, data: bytes, *, last: bool = False) -> None:
         """Sends data. An answer that fits into the kernel's buffer ends before it: the client may have it at once."""
         hit.bytes += len(data)
+        self._latest = time.monotonic()  # before: this process may lose its core while the client has the last bytes
         if last and len(data) <= AT_ONCE:
-            hit.ended = time.monotonic()
+            hit.ended = self._latest
         self._transport.write(data)
 
     def _whole(self, request: Request, answer: Answer) -> bytes:
