@@ -70,3 +70,38 @@ def test_merges_are_not_more_frequent_for_it(crawl, seen):
 
     assert crawl.take(10.5).url == "http://new1/"
     assert seen.waiting != []
+
+
+class Seeding:
+    """A list of seeds, a slice with each look; of those that are None all were seen before."""
+
+    first = False
+
+    def __init__(self, seen, slices):
+        self._seen, self._slices = seen, slices
+
+    @property
+    def ended(self):
+        return not self._slices
+
+    def read(self, _):
+        url = self._slices.pop(0)
+        if url is not None:
+            self._seen.waiting.append(Link(url).pack())
+        return True
+
+
+def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
+    """When nothing else is to be done, the next seeds are read at once, however many were known before."""
+    db = CrawlDB(tmp_path)
+    parts = dict.fromkeys(field.name for field in fields(Parts))
+    parts |= {"db": db, "seen": seen, "frontier": make(db), "seeding": Seeding(seen, [None, None, "http://new/"])}
+    parts |= {"uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    parts |= {"portions": Portions(db, str), "refusals": SimpleNamespace(waiting=0)}
+    crawl = Crawl(Parts(**parts))
+
+    for _ in range(2):
+        assert crawl.take(1) is None
+        assert crawl.next_ready() == 0
+    assert crawl.take(1).url == "http://new/"
+    db.close()

@@ -167,21 +167,21 @@ class Crawl:
         self._pipeline.filtered[reason] += 1
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
-        """Moves links known to be new to the frontier; True if there were any.
+        """Moves links known to be new to the frontier; True if there were any, or nothing but seeds known before.
 
         When there are none it reads seeds, then has the waiting links merged early, so that a frontier that runs dry
         never waits for T to fill.
         """
         seen, queued = self._seen, self._frontier.queued - self._frontier.over_budget
-        records = seen.take(SLICE)
+        records, known = seen.take(SLICE), False
         if not records and seeds and not self._seeding.ended:
-            self._seeding.read(SLICE)
+            known = self._seeding.read(SLICE) and not seen.pending  # the next ones may be new
         if not records and seen.pending and (not queued or now - self._merged_at >= PATIENCE):
             self._merged_at = now
             seen.merge()
             records = seen.take(SLICE)
         self._frontier.add(filter(None, records))
-        return bool(records)
+        return bool(records) or known
 
     def mailbox(self, robots: RobotsHeard) -> Mailbox:
         """Where letters of other drones go; `robots` takes what came of a robots.txt."""
