@@ -18,9 +18,9 @@ from warcio.archiveiterator import ArchiveIterator
 
 from benchmarks.support.report import report, timed
 from benchmarks.warc import _page, ours
-from webcrawl.archives.archives import Archives
-from webcrawl.archives.originals import Originals
-from webcrawl.warc.reader import Lost, Records
+from webcrawl.record.archives.archives import Archives
+from webcrawl.record.archives.originals import Originals
+from webcrawl.record.warc.reader import Lost, Records
 
 MOST = 4 << 20  # bytes of a block that are kept
 

@@ -22,17 +22,16 @@ from httptools import HttpResponseParser
 from isal import isal_zlib
 from selectolax.lexbor import LexborHTMLParser
 
-from webcrawl.html.guard import heavy
-from webcrawl.model import Exchange, Link, Timings
+from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.content.html.tree_guard import heavy
+from webcrawl.lab.simweb import World
+from webcrawl.lab.simweb.random_content import path
 from webcrawl.net.tls import tls_context
-from webcrawl.simweb import World
-from webcrawl.simweb.paths import path
+from webcrawl.record.warc.capture import Captures, Originals
+from webcrawl.record.warc.warc_record import GZIP, LEVEL
+from webcrawl.record.warc.warc_writer import identifiers
 from webcrawl.urls.canonical import canonical_links
-from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests
-from webcrawl.warc.capture import Captures
-from webcrawl.warc.originals import Originals
-from webcrawl.warc.record import GZIP, LEVEL
-from webcrawl.warc.writer import identifiers
+from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests
 
 AT_ONCE = 256
 REQUEST = (

@@ -15,17 +15,17 @@ from random import Random
 
 from benchmarks.support import zoo
 from benchmarks.support.report import report, timed
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome
 from webcrawl.frontier.allowances.reputed import ByReputation
+from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
-from webcrawl.model import Link, Outcome
-from webcrawl.simweb import ZOO, World
+from webcrawl.lab.simweb import ZOO, World
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
 
 LINKS = 5  # new domains that a page links to
 CRAWLED = 10  # of so many known domains one is crawled

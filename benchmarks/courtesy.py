@@ -18,18 +18,18 @@ from scrapy.cmdline import execute
 
 from benchmarks.support.crawling import IMPOLITE, measured, served, webcrawl
 from benchmarks.support.report import report
-from webcrawl.identity.keys import SigningKey
-from webcrawl.profiling.sampler import Sampler
+from webcrawl.crawl.profiling.profile import Sampler
+from webcrawl.net.identity.signing_key import SigningKey
 
 INSIDE = "--inside"
 PER_HOST = 4
 INTERVAL = 0.001  # seconds of CPU time between two samples, as far as the system's clock goes
 PARTS = {  # a file of the package, and the functions of it that count if not all do
-    "identity/signing.py": ("signatures", ()),
+    "net/identity/request_signing.py": ("signatures", ()),
     "net/http_request.py": ("signatures", ("with_fields",)),
-    "pipelines/requests.py": ("requests.log", ()),
-    "net/asked_wait.py": ("rate limits", ()),
-    "frontier/strain.py": ("strain", ()),
+    "adapter/pipelines/requests.py": ("requests.log", ()),
+    "net/retry_after.py": ("rate limits", ()),
+    "frontier/booking.py": ("strain", ()),
     "crawl/withholding.py": ("preferences", ()),
     "items.py": ("preferences", ("_preferences", "said", "said_so_far")),
     "model.py": ("rate limits", ("names",)),  # of headers: found for them, and then known to preferences

@@ -17,8 +17,8 @@ from pathlib import Path
 from benchmarks.support.crawling import CRAWLER, PORT, SERVER, measured, webcrawl
 from benchmarks.support.processes import beside
 from benchmarks.support.report import report
-from webcrawl.simweb import World, running
-from webcrawl.simweb.log import Log
+from webcrawl.lab.simweb import World, running
+from webcrawl.lab.simweb.request_log import Log
 
 LATENCY = 0.03
 TIMES = {

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.support.report import report
-from webcrawl.model import Link
-from webcrawl.simweb import World, running, wait_until_idle
-from webcrawl.simweb.freshness import fetches, freshness
-from webcrawl.simweb.optimum import optimum, proportional, uniform
+from webcrawl.base.model import Link
+from webcrawl.lab.simweb import World, running, wait_until_idle
+from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, proportional, uniform
 
 HEAD = "policy              fetches/s    304   fresh  optimum  of it   all alike  by rate    age (days)"
 DAY = 86_400.0

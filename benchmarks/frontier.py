@@ -18,13 +18,13 @@ from typing import Protocol
 import numpy as np
 
 from benchmarks.support.report import report, timed
+from webcrawl.base.model import Link, Outcome
+from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
-from webcrawl.model import Link, Outcome
 from webcrawl.store.crawldb import CrawlDB
 
 BATCH = 2000

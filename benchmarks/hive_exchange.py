@@ -24,11 +24,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from benchmarks.support.report import report, timed
-from webcrawl.hive.inbox import Inbox
-from webcrawl.hive.message import Kind, Message
-from webcrawl.hive.outbox import Outbox
-from webcrawl.hive.wire import pack, unpack
-from webcrawl.model import Link, Packed, pack_found
+from webcrawl.base.model import Link, Packed, pack_found
+from webcrawl.crawl.hive.inbox import Inbox
+from webcrawl.crawl.hive.message import Kind, Message, pack, unpack
+from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.store.crawldb import CrawlDB
 
 HIVE = b"sixteen bytes 16"

@@ -19,17 +19,17 @@ from pathlib import Path
 import zstandard
 
 from benchmarks.support.report import report
-from webcrawl.hive.partition import partition_of
-from webcrawl.hive.slots import SlotMap
-from webcrawl.html.links import LinkReader
-from webcrawl.loading import load
-from webcrawl.settings import HIVE_URL_CACHE, HIVE_URL_CACHE_SIZE
-from webcrawl.simweb import World, pages
-from webcrawl.simweb.paths import path
-from webcrawl.simweb.truth import FOLLOWED, registered
+from webcrawl.base.hosts import host_of
+from webcrawl.base.loading import load
+from webcrawl.content.html.link_reader import LinkReader
+from webcrawl.crawl.hive.partition import partition_of
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.lab.simweb import World, tree_pages
+from webcrawl.lab.simweb.random_content import path
+from webcrawl.lab.simweb.truth import FOLLOWED, registered
+from webcrawl.settings import HIVE_URL_CACHE, URL_CACHE_SIZE
 from webcrawl.urls.canonical import canonical_links
-from webcrawl.urls.fingerprint import Fingerprints
-from webcrawl.urls.hosts import host_of
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 Page = tuple[str, list[str]]
 FINGERPRINTS = Fingerprints(bytes(range(16)))
@@ -41,7 +41,7 @@ def synthetic(hosts: int, most: int) -> Iterator[Page]:
     queue, met = deque([(0, 0)]), {(0, 0)}
     while queue:
         host, page = queue.popleft()
-        found = [link.url for link in pages.anchors(world, host, page) if link.source in FOLLOWED]
+        found = [link.url for link in tree_pages.anchors(world, host, page) if link.source in FOLLOWED]
         yield world.origin(host) + path(page), found
         for url in found:
             number, target = world.locate(url) or (0, "")
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=1000, help="of the synthetic web")
     parser.add_argument("--pages", type=int, default=20_000, help="of the synthetic web")
     parser.add_argument("--drones", type=int, nargs="+", default=[2, 4])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1024, HIVE_URL_CACHE_SIZE], help="entries of a cache")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1024, URL_CACHE_SIZE], help="entries of a cache")
     args = parser.parse_args()
     cases = os.environ.get("WEBCRAWL_CASES")
     for drones in args.drones:

@@ -2,7 +2,7 @@
 
 python -m benchmarks.hive_model --machines 100 --pages 10e9
 
-Prints one JSON line per group of figures, and at the end what breaks first. docs/scale.md explains each; the constants
+Prints one JSON line per group of figures, and at the end what breaks first. docs/hive.md explains each; the constants
 are measured figures of docs/performance.md and docs/seen.md.
 """
 
@@ -13,8 +13,8 @@ from collections import Counter
 from dataclasses import dataclass, fields
 
 from benchmarks.support.report import report
-from webcrawl.hive.collecting import AGE, SIZE
-from webcrawl.hive.slots import SlotMap
+from webcrawl.crawl.hive.outgoing_letters import AGE, SIZE
+from webcrawl.crawl.hive.slot_map import SlotMap
 
 GB, MIB = 1e9, 1 << 20
 

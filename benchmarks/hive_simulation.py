@@ -24,16 +24,16 @@ from typing import Any
 import msgpack
 
 from benchmarks.support.report import report, timed
-from webcrawl.hive.inbox import Inbox
-from webcrawl.hive.message import Kind, Message
-from webcrawl.hive.outbox import Outbox
-from webcrawl.hive.partition import Partition
-from webcrawl.hive.queen import Queen
-from webcrawl.hive.report import Report
-from webcrawl.hive.slots import SlotMap
-from webcrawl.hive.splitter import Splitter
-from webcrawl.model import Link, unpack
-from webcrawl.seen.caches.clock import ClockCache
+from webcrawl.base.model import Link, unpack
+from webcrawl.crawl.hive.drone_report import Report
+from webcrawl.crawl.hive.inbox import Inbox
+from webcrawl.crawl.hive.message import Kind, Message
+from webcrawl.crawl.hive.outbox import Outbox
+from webcrawl.crawl.hive.partition import Partition
+from webcrawl.crawl.hive.queen import Queen
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.splitter import Splitter
+from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.store.crawldb import CrawlDB
 
 HIVE = bytes(16)

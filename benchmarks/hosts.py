@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.support.crawling import IMPOLITE, PORT, SERVER, TLS_PORT, measured, webcrawl
 from benchmarks.support.processes import beside
 from benchmarks.support.report import report
-from webcrawl.simweb import Log, World, running
+from webcrawl.lab.simweb import Log, World, running
 
 ROBOTS = {"robots_missing": 1 / 3, "robots_disallow": 1 / 3}
 PAGES, FEWER = (1, 2, 4), 4

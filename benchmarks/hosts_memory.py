@@ -17,13 +17,13 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.support.report import report
+from webcrawl.base.model import Link, Outcome
+from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
-from webcrawl.model import Link, Outcome
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.dns_answer import Answer
 from webcrawl.net.robots_book import RobotsBook

@@ -20,9 +20,9 @@ from scrapy.linkextractors import LinkExtractor
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.support.report import report, timed
-from webcrawl.html import guard, kinds
-from webcrawl.html.encoding import encoding_of
-from webcrawl.html.links import LinkReader
+from webcrawl.content.html import link_kinds, tree_guard
+from webcrawl.content.html.encoding_sniffing import encoding_of
+from webcrawl.content.html.link_reader import LinkReader
 
 URL = "http://site.test/dir/page.html"
 UTF_8 = "text/html; charset=utf-8"
@@ -67,11 +67,11 @@ def lexbor(body: bytes) -> list[str | None]:
 def ways(body: bytes) -> dict[str, Callable[[], object]]:
     """The ways of reading, by name."""
     reader, texts = LinkReader(), LinkReader(anchor_text=True)
-    every, extractor = LinkReader(kinds.KINDS), LinkExtractor()
+    every, extractor = LinkReader(link_kinds.KINDS), LinkExtractor()
     text = body.decode()
     return {
         "lexbor alone": lambda: lexbor(body),
-        "guard": lambda: guard.heavy(body),
+        "guard": lambda: tree_guard.heavy(body),
         "encoding, declared in the page": lambda: encoding_of(body),
         "links": lambda: reader.links(body, UTF_8, URL),
         "links, encoding not in the header": lambda: reader.links(body, "text/html", URL),
@@ -116,7 +116,7 @@ def main() -> None:
         bodies, reader = real(), LinkReader()
         plain = measure(lambda: [lexbor(one) for one in bodies], 1) / len(bodies)
         ours = measure(lambda: [reader.links(one, UTF_8, URL) for one in bodies], 1) / len(bodies)
-        heavy = sum(map(guard.heavy, bodies))
+        heavy = sum(map(tree_guard.heavy, bodies))
         report("html", way="217 real pages", lexbor_alone_us=plain, cpu_us=ours, ratio=ours / plain, heavy=heavy)
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.support.report import report, timed
-from webcrawl.identity.keys import SigningKey
-from webcrawl.identity.signing import RequestSigning
-from webcrawl.net.http_request import RequestWriter, with_fields
-from webcrawl.net.http_target import Target, parse_target
+from webcrawl.net.http_request import RequestWriter, Target, parse_target, with_fields
+from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.identity.signing_key import SigningKey
 
 AGENT = "https://bot.example.org"
 

@@ -21,15 +21,15 @@ from scrapy.settings import Settings
 from benchmarks.support.report import percent, report, timed
 from benchmarks.support.seen_streams import Strided
 from webcrawl.adapter.values import plain_values
+from webcrawl.base.model import Link
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import SLICE, Crawl
 from webcrawl.crawl.parts import Parts
-from webcrawl.model import Link
-from webcrawl.profiling.profile import profiled
-from webcrawl.profiling.stages import OTHER, START
+from webcrawl.crawl.profiling.profile import profiled
+from webcrawl.crawl.profiling.stages import OTHER, START
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.runwriter import RunWriter
-from webcrawl.urls.fingerprint import Fingerprints
+from webcrawl.store.runs import RunWriter
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 LINKS, NAVIGATION = 40, 8
 MILLION = 1_000_000

@@ -20,7 +20,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from selectolax.lexbor import LexborHTMLParser
 
-from webcrawl.simweb import World
+from webcrawl.lab.simweb import World
 
 SETTINGS = {
     "ASYNCIO_EVENT_LOOP": "uvloop.Loop",

@@ -21,18 +21,18 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.support.report import report
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome
+from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.connections import Connections
-from webcrawl.frontier.parts import Hooks, Rules, Shape
+from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.politeness.weak import Weak
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
-from webcrawl.model import Link, Outcome
-from webcrawl.simweb.world import World
+from webcrawl.lab.simweb.world import World
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
 
 MEDIAN, SPREAD = 0.2, 0.7  # seconds of an answer; the logarithm's deviation between hosts
 MINUTE = 60.0

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.support.crawling import measured, served, webcrawl
 from benchmarks.support.report import report
-from webcrawl.urls.hosts import host_of
+from webcrawl.base.hosts import host_of
 
 FACTOR = 10
 

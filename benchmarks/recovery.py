@@ -18,15 +18,15 @@ import numpy as np
 
 from benchmarks.frontier import checkpoint, fill
 from benchmarks.support.report import report, timed
+from webcrawl.base.model import Outcome
+from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.seen.caches.clock import ClockCache
+from webcrawl.frontier.seen.disk import DiskSeen
 from webcrawl.frontier.state import open_frontier
-from webcrawl.model import Outcome
-from webcrawl.seen.caches.clock import ClockCache
-from webcrawl.seen.disk import DiskSeen
 from webcrawl.store.crawldb import CrawlDB
 
 BATCH = 1 << 16

@@ -26,23 +26,22 @@ from random import Random
 from types import SimpleNamespace
 
 from benchmarks.support.report import report
+from webcrawl.base.dates import http_date
+from webcrawl.base.model import Exchange, Link, Outcome, Packed, Timings, unpack
+from webcrawl.content.page import Page
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.revisit_figures import RevisitCounts
+from webcrawl.crawl.page_states import States
+from webcrawl.crawl.revisit.importance import Weighed, by_depth
+from webcrawl.crawl.revisit.policies.optimal import Optimal
+from webcrawl.crawl.revisit.policy import PolicyOptions
+from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.revisits import Revisits
+from webcrawl.crawl.revisit.signals import Signals
+from webcrawl.crawl.revisit_budget import Split
+from webcrawl.crawl.revisit_figures import RevisitCounts, Watched
 from webcrawl.crawl.revisiting import Revisiting
-from webcrawl.crawl.split import Split
-from webcrawl.crawl.states import States
-from webcrawl.items import Page
-from webcrawl.model import Exchange, Link, Outcome, Packed, Timings, unpack
-from webcrawl.revisit.importance import Weighed, by_depth
-from webcrawl.revisit.policies.optimal import Optimal
-from webcrawl.revisit.policy import PolicyOptions
-from webcrawl.revisit.record import PageRecord
-from webcrawl.revisit.revisits import Revisits
-from webcrawl.revisit.signals import Signals
-from webcrawl.revisit.watched import Watched
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.text.httpdate import http_date
-from webcrawl.urls.fingerprint import Fingerprints
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 START = 1.8e9
 RATE, SECONDS = 40.0, 5.0  # revisits per second of a clock that is only counted, and between two looks at what is due

@@ -21,8 +21,8 @@ from random import Random
 from typing import Protocol
 
 from benchmarks.support.report import report, timed
-from webcrawl.revisit.record import PageRecord, pack, unpack
-from webcrawl.revisit.revisits import Revisits
+from webcrawl.crawl.revisit.record import PageRecord, pack, unpack
+from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.store.crawldb import CrawlDB
 
 CASES = {"hundred thousand": 100_000, "two million": 2_000_000, "baseline, hundred thousand": 100_000}

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.support.report import report, timed
-from webcrawl.seeds import Seeds
+from webcrawl.urls.seeds import Seeds
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -20,14 +20,14 @@ from benchmarks.support.filled import fill_files
 from benchmarks.support.report import report
 from benchmarks.support.seen_baselines import PlainSet, Rocks
 from benchmarks.support.seen_streams import Stream, Strided, pages, spread
-from webcrawl.seen.bloom import BloomSeen
-from webcrawl.seen.caches.clock import ClockCache
-from webcrawl.seen.caches.protocol import UrlCache
-from webcrawl.seen.caches.static import StaticCache
-from webcrawl.seen.content import ContentSeen
-from webcrawl.seen.disk import DiskSeen
-from webcrawl.seen.layout import shares
-from webcrawl.seen.protocol import SeenStore, SeenStoreFactory
+from webcrawl.frontier.seen.bloom import BloomSeen
+from webcrawl.frontier.seen.caches.clock import ClockCache
+from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.content import ContentSeen
+from webcrawl.frontier.seen.disk import DiskSeen
+from webcrawl.frontier.seen.layout import shares
+from webcrawl.frontier.seen.protocol import SeenStore, SeenStoreFactory
 from webcrawl.store.crawldb import CrawlDB
 
 BATCH = 1 << 16  # fingerprints submitted at a time: RocksDB takes 1.6 times as long with 4096

@@ -17,13 +17,12 @@ import numpy as np
 
 from benchmarks.support.report import report
 from benchmarks.support.seen_graphs import STREAMS
-from webcrawl.laboratory.compiled import vector
-from webcrawl.laboratory.policies import clairvoyant
-from webcrawl.seen.caches.chance import RandomCache
-from webcrawl.seen.caches.clock import ClockCache
-from webcrawl.seen.caches.lru import LruCache
-from webcrawl.seen.caches.protocol import UrlCache
-from webcrawl.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.caches.chance import RandomCache
+from webcrawl.frontier.seen.caches.clock import ClockCache
+from webcrawl.frontier.seen.caches.lru import LruCache
+from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.lab.studies.cache_policies import clairvoyant, vector
 
 SIZES = [1 << bits for bits in range(5, 14)]
 POLICIES: dict[str, Callable[[int], UrlCache]] = {"clock": ClockCache, "lru": LruCache, "random": RandomCache}

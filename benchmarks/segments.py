@@ -17,8 +17,8 @@ from scrapy.settings import Settings
 
 from benchmarks.support.report import report, timed
 from webcrawl.adapter.values import plain_values
-from webcrawl.commands.segments import STORES
-from webcrawl.segments.builder import Builder
+from webcrawl.tools.commands.segments import STORES
+from webcrawl.tools.segments.builder import Builder
 
 BATCH = 40_000  # links at once, of a thousand pages
 HOSTS = 200_000

@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection as Pipe
 
 from benchmarks.support.report import report
 from benchmarks.support.simweb_client import fetch_all
-from webcrawl.simweb import Log, Server, World
-from webcrawl.simweb.loop import new_event_loop
-from webcrawl.simweb.paths import path
+from webcrawl.lab.simweb import Log, Server, World
+from webcrawl.lab.simweb.random_content import path
+from webcrawl.lab.simweb.web_server import new_event_loop
 
 SIZE = (20_000, 40_000)
 ADDRESS = "127.0.0.1"

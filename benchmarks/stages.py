@@ -16,7 +16,7 @@ from scrapy.cmdline import execute
 from benchmarks.support.crawling import IMPOLITE, measured, served, webcrawl
 from benchmarks.support.rates import Web
 from benchmarks.support.report import percent, report
-from webcrawl.profiling.profile import profiled
+from webcrawl.crawl.profiling.profile import profiled
 
 INSIDE = "--inside"
 

@@ -16,16 +16,16 @@ from pathlib import Path
 
 from benchmarks.support.report import report, timed
 from benchmarks.warc import HEADERS, _exchange, _page
+from webcrawl.base.model import Link, Outcome
+from webcrawl.content.formats.document_kinds import LOGGED
+from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.html.link_kinds import FOLLOWED
+from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.formats.documents import DocumentReader
-from webcrawl.formats.kinds import LOGGED
-from webcrawl.html.kinds import FOLLOWED
-from webcrawl.items import Page
-from webcrawl.model import Link, Outcome
+from webcrawl.record.tables.table_files import Tables
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.outputs import Outputs
-from webcrawl.tables.progress import LOG
-from webcrawl.tables.writer import Tables
 
 KIND = "text/html; charset=utf-8"
 ENDED = Outcome(200, 0.1, at=1.7e9, ended=1.0)
@@ -48,7 +48,15 @@ def written(pages: list[Page], folder: Path) -> dict[str, float]:
     """CPU seconds for the rows and for the files; bytes of the files."""
     with closing(CrawlDB(folder / "state")) as db, closing(Outputs(db, folder)) as outputs:
         CrawlLog(outputs.open(LOG))
-        tables = Tables(db, outputs, folder, follows_redirect=lambda _: True, max_length=2000, clock=lambda: 1.7e9)
+        tables = Tables(
+            db,
+            outputs,
+            folder,
+            follows_redirect=lambda _: True,
+            max_length=2000,
+            clock=lambda: 1.7e9,
+            host_failures=lambda: 5,
+        )
         with timed() as rows:
             for page in pages:
                 if page.link is not None:

@@ -22,12 +22,12 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from benchmarks.support.report import Clock, report, timed
-from webcrawl.model import Exchange, Link, Timings
-from webcrawl.simweb.words import LENGTH, filler
+from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.lab.simweb.random_content import LENGTH, filler
+from webcrawl.record.warc import warc_record
+from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.warc import record
-from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 REQUEST = [
     ("Host", "www.example.org"),
@@ -120,7 +120,7 @@ def main() -> None:
             report("warc", writer=name, pages=args.n, page=size, us=1e6 * clock.cpu / args.n, bytes=written / args.n)
         report("warc", writer="warcio / webcrawl", times=costs["warcio"] / costs["webcrawl"])
         (folder := Path(scratch) / "without").mkdir()
-        with mock.patch.object(record.isal_zlib, "compress", lambda data, *_: data):
+        with mock.patch.object(warc_record.isal_zlib, "compress", lambda data, *_: data):
             clock, _ = ours(pages, folder)
         report("warc", writer="webcrawl without compression", us=1e6 * clock.cpu / args.n)
     for level in range(4):

@@ -10,6 +10,7 @@ from hypothesis import settings
 from tests.support import bytecode
 from tests.support.examples import LONG, SHORT
 from tests.support.groups import ByGroup
+from tests.support.places import ROOT
 
 # The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
 # No deadline: a busy machine is no fault of the code.
@@ -18,6 +19,11 @@ settings.register_profile("here", deadline=None, max_examples=SHORT)
 settings.register_profile("long", deadline=None, max_examples=LONG)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
+# Whose tests kill, starve and outlast crawls: `pytest -m campaign`, and CI after the default run.
+CAMPAIGN = tuple(
+    str(ROOT / "tests" / start)
+    for start in ("torture/", "crash/", "hardened/", "end_to_end/test_hive", "tools/why/test_hive")
+)
 CRAWLING = {"torture", "crash", "hardened", "end_to_end", "fastpath", "adapter", "commands", "hostile", "simweb"}
 
 
@@ -32,6 +38,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_configure(config):
+    if config.args_source is config.ArgsSource.TESTPATHS and not config.option.markexpr:
+        config.option.markexpr = "not campaign"  # who names a folder or a file means all that is in it
     if not hasattr(config, "workerinput"):  # set by pytest-xdist, in the processes that it starts
         stack = ExitStack()
         stack.enter_context(bytecode.kept())
@@ -50,15 +58,19 @@ def pytest_collection(session):
         gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)  # before those with another marker are left out
 def pytest_collection_modifyitems(items):
     """Tests of whole crawls come first, so that short ones are left when a process has nothing else to do."""
+    for item in items:
+        if str(item.path).startswith(CAMPAIGN):
+            item.add_marker("campaign")
     items.sort(key=lambda item: CRAWLING.isdisjoint(item.path.parts))
 
 
 @pytest.fixture(name="simweb")
 def _simweb():
     """Starts synthetic webs on free ports; they end with the test. The answer is the server."""
-    from webcrawl.simweb import World, running  # here, for most tests do without it
+    from webcrawl.lab.simweb import World, running
 
     with ExitStack() as stack:
 

@@ -20,7 +20,7 @@ from tests.crash.test_faults import Faulty, every_fault, killed_in_the_middle, s
 from tests.support.crashes import HOSTILE, assert_as_untouched, crash, crawl_of, warm
 from tests.support.crawling import Crawl, Running
 from tests.support.restarts import drawn
-from webcrawl.simweb import World, running
+from webcrawl.lab.simweb import World, running
 
 IN_FLIGHT = 60
 MIX = {kind: share for kind, share in HOSTILE.items() if kind != "trickle"}  # over TLS it hangs, even without kills

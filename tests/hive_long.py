@@ -13,7 +13,7 @@ from tests.crash_long import MIX, Command
 from tests.support.crashes import warm
 from tests.support.hive_campaign import STROKES, assert_survived, campaign
 from tests.support.hives import shared
-from webcrawl.simweb import World, running
+from webcrawl.lab.simweb import World, running
 
 SETTINGS = {
     "CONCURRENT_REQUESTS": 60,

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from webcrawl import __version__
+
+GROUPS = {
+    "Crawl": ("crawl", "hive", "segments", "demo"),
+    "Look at a crawl": ("ctl", "why", "report", "search", "verify"),
+    "Take out what it found": ("export", "process"),
+    "Face the sites' owners": ("identity", "optout"),
+    "Study": ("lab",),
+}
 
 
 def main() -> None:
@@ -14,11 +24,23 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"webcrawl {__version__}\n")
         return
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
+        sys.stdout.writelines(f"{line}\n" for line in _help())
+        return
     os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"  # before a scrapy.cfg, which may be another project's
     sys.path.append(str(Path.cwd()))  # where a user keeps pipelines
     from scrapy.cmdline import execute  # noqa: PLC0415 - half a second that --version need not wait
 
     execute()
+
+
+def _help() -> Iterator[str]:
+    yield f"webcrawl {__version__}, a web crawler. Usage: webcrawl COMMAND [options]"
+    for title, names in GROUPS.items():
+        yield f"\n{title}:"
+        for name in names:
+            yield f"  {name:<10}{import_module(f'webcrawl.commands.{name}').Command().short_desc()}"
+    yield "\n`webcrawl COMMAND -h` explains one. Scrapy's own commands work too, such as fetch and shell."
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from benchmarks.peers import bubing, colly, crawlees, heritrix, ours, spider, wg
 from benchmarks.peers.peer import Missing, Peer, Web
 from benchmarks.peers.truth import fetched
 from benchmarks.support.crawling import PORT, measured, served
-from webcrawl.simweb import World
+from webcrawl.lab.simweb import World
 
 PEERS = (*ours.PEERS, *wgets.PEERS, *colly.PEERS, *crawlees.PEERS, *spider.PEERS, *heritrix.PEERS, *bubing.PEERS)
 ALL: dict[str, Peer] = {peer.name: peer for peer in PEERS}

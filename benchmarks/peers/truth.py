@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from webcrawl.simweb import World
-from webcrawl.simweb.log import Hit, read
+from webcrawl.lab.simweb import World
+from webcrawl.lab.simweb.request_log import Hit, read
 
 
 def fetched(log: Path, world: World) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.support.changing import World
 from benchmarks.support.revisiting import Store
-from webcrawl.revisit.trust import Trust
+from webcrawl.crawl.revisit.announcers import Trust
 
 HOST = 100  # pages
 KINDS = ("honest", "always", "random", "never")

@@ -18,7 +18,7 @@ IMPOLITE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
 @contextmanager
 def served(hosts: int, pages: int, *options: str, cores: str = SERVER) -> Iterator[int]:
     """Serves the synthetic web in a separate process; yields its process id."""
-    command = ["taskset", "-c", cores, sys.executable, "-m", "webcrawl.simweb"]
+    command = ["taskset", "-c", cores, sys.executable, "-m", "webcrawl.lab.simweb"]
     command += [
         "--hosts",
         str(hosts),

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.support.changing import World
 from benchmarks.support.report import timed
 from benchmarks.support.revisiting import Store
-from webcrawl.revisit.record import PageRecord
-from webcrawl.revisit.revisits import Revisits
+from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.store.crawldb import CrawlDB
 
 SECONDS = 4.0  # between two looks at what may be fetched; unused budget is saved for hardly longer

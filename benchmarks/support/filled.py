@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.support.seen_streams import Strided, as_array
-from webcrawl.seen.caches.static import StaticCache
-from webcrawl.seen.disk import DiskSeen
-from webcrawl.seen.layout import layout
+from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.disk import DiskSeen
+from webcrawl.frontier.seen.layout import layout
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.runwriter import RunWriter
+from webcrawl.store.runs import RunWriter
 
 PIECE = 1_000_000  # keys made at a time
 BATCH = 1 << 16

@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.support.simulation import DAY, START, Asked, Simulation
 from benchmarks.support.weather import HOUR, MINUTE, Site, Web, sites
-from webcrawl.model import Status
-from webcrawl.urls.hosts import host_of
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Status
 
 PATIENCE = 3 * DAY  # HOST_PATIENCE
 OF_THE_URL = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))  # as long as no other URL of the host fails

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 
 from benchmarks.support.changing import World
-from webcrawl.loading import load
-from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
-from webcrawl.revisit.record import PageRecord
+from webcrawl.base.loading import load
+from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
+from webcrawl.crawl.revisit.record import PageRecord
 
 PARTS = 400  # steps in which a round of all pages is simulated; the order of pages is that before a step
 SOON = 16  # steps for which pages are looked for at once

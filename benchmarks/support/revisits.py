@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.support.revisits_report import Report, early, measure, places, repeats
 from benchmarks.support.revisits_web import MINUTE, Scale, Weeks
 from benchmarks.support.simulation import DAY, START
-from webcrawl.simweb.living.living import GONE
-from webcrawl.simweb.robots import is_robots
+from webcrawl.lab.simweb.changing_pages import GONE
+from webcrawl.lab.simweb.robots_kinds import is_robots
 
 ROUNDS = 6  # of all pages, with `fixed`
 

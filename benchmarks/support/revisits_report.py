@@ -12,13 +12,12 @@ import numpy as np
 from benchmarks.support.listings import told
 from benchmarks.support.revisits_web import Weeks, weight
 from benchmarks.support.simulation import DAY, START
-from webcrawl.simweb import Hit, World
-from webcrawl.simweb.freshness import fetches, freshness
-from webcrawl.simweb.living.listings import is_listing
-from webcrawl.simweb.optimum import optimum, uniform
-from webcrawl.simweb.paths import path
-from webcrawl.simweb.robots import is_robots
-from webcrawl.urls.hosts import host_of
+from webcrawl.base.hosts import host_of
+from webcrawl.lab.simweb import Hit, World
+from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, uniform
+from webcrawl.lab.simweb.random_content import path
+from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.lab.simweb.site_listings import is_listing
 
 WARM = 0.5  # of the time: what is measured comes after it
 LATE, TWICE = 1.25, 0.5  # of the age with `fixed`: later than this is lost, sooner than this is fetched twice

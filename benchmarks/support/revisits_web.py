@@ -15,11 +15,11 @@ from zlib import crc32
 
 from benchmarks.support.simulation import DAY, START, Answer, Asked, Simulation
 from benchmarks.support.weather import refused
-from webcrawl.model import Exchange, Link, Timings
-from webcrawl.simweb import Hit, World
-from webcrawl.simweb.answers import Ask, head
-from webcrawl.simweb.living.living import original
-from webcrawl.urls.hosts import host_of
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.lab.simweb import Hit, World
+from webcrawl.lab.simweb.changing_pages import original
+from webcrawl.lab.simweb.web_answers import Ask, head
 
 MINUTE = 60.0
 SECONDS = 0.3  # that an answer takes

@@ -19,13 +19,12 @@ from unittest import mock
 from scrapy.settings import Settings
 
 from webcrawl.adapter.values import plain_values
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl
-from webcrawl.model import Link, Outcome, Status
-from webcrawl.net.errors import FetchError
-from webcrawl.net.sign import DOUBTFUL
-from webcrawl.urls.hosts import host_of
+from webcrawl.net.errors import DOUBTFUL, FetchError
 
 START = 1_700_000_000.0
 DAY = 86_400.0
@@ -35,7 +34,7 @@ NEVER = float("inf")
 PAUSE = 0.0005  # seconds of real time
 BLINK = 0.001  # seconds until the next look if something is due at once
 SETTINGS = {
-    "SEEN_STORE": "webcrawl.seen.memory.MemorySeen",  # decides at once, without a thread
+    "SEEN_STORE": "webcrawl.frontier.seen.memory.MemorySeen",  # decides at once, without a thread
     "URL_FILTERS": {},
     "CONCURRENT_REQUESTS": 100,
     "OUTAGE_END_WAIT": 10**9,  # the simulation ends it

@@ -12,9 +12,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.support.processes import beside
-from webcrawl.simweb import World, names, sockets
-from webcrawl.simweb.dns import NameServer, Tcp, Udp
-from webcrawl.simweb.names import A, Question, Record, Reply
+from webcrawl.lab.simweb import World, dns_answers, sockets
+from webcrawl.lab.simweb.dns_answers import A, Question, Record, Reply
+from webcrawl.lab.simweb.name_server import NameServer, Tcp, Udp
 
 ADDRESS, DNS_ADDRESS = "127.0.3.1", "127.0.3.2"
 SEEDS = {"drip": 60, "flood": 5, "links": 4, "farm": 20}  # hosts to begin with, of each kind
@@ -98,7 +98,7 @@ def _head(status: str, *lines: str) -> bytes:
 
 
 def _serve(ready: Connection, world: dict[str, Any]) -> None:
-    attackers, loop = Attackers(partial(names.reply, World(**world))), asyncio.new_event_loop()
+    attackers, loop = Attackers(partial(dns_answers.reply, World(**world))), asyncio.new_event_loop()
     loop.run_until_complete(attackers.listen())
     ready.send(f"{attackers.nameserver} {attackers.port}")
     loop.run_until_complete(loop.run_in_executor(None, ready.recv))

@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks.support.processes import beside
 from benchmarks.support.soak_attackers import attacking
-from webcrawl.simweb import World, running
-from webcrawl.simweb.log import Log, read
+from webcrawl.lab.simweb import World, running
+from webcrawl.lab.simweb.request_log import Log, read
 
 HOSTS = 100
 DELAY = 0.5  # seconds between two pages of a host: politeness, not the processor, is to bound the good hosts

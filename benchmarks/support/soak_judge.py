@@ -16,18 +16,19 @@ import msgpack
 import numpy as np
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
+from webcrawl.base.model import Link, Status, unpack
+from webcrawl.frontier.seen.keys import marked
+from webcrawl.frontier.seen.state import NAME as SEEN
+from webcrawl.frontier.seen.verdicts import COUNT
+from webcrawl.frontier.seen.verdicts import NAME as NEW
 from webcrawl.frontier.state import META
-from webcrawl.model import Link, Status, unpack
-from webcrawl.seen.keys import marked
-from webcrawl.seen.state import NAME as SEEN
-from webcrawl.seen.verdicts import COUNT
-from webcrawl.seen.verdicts import NAME as NEW
-from webcrawl.simweb import overlaps, robots_first
-from webcrawl.simweb.log import read
-from webcrawl.simweb.robots import is_robots
-from webcrawl.verify.frontier import QUEUE
-from webcrawl.verify.queues import Queues
-from webcrawl.verify.snapshot import Snapshot
+from webcrawl.lab.simweb import overlaps, robots_first
+from webcrawl.lab.simweb.request_log import read
+from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.store.jobdir.host_row import host_rows
+from webcrawl.store.jobdir.host_row import read as read_host
+from webcrawl.store.jobdir.queue_row import SavedQueues
+from webcrawl.store.jobdir.snapshot import Snapshot
 
 GROWTH = 1.05  # of the last third against the second
 Figure = Callable[[Iterable[float]], float]
@@ -101,13 +102,11 @@ def _is_rules(url: str) -> bool:
 
 def _queued(snapshot: Snapshot) -> Iterator[Link]:
     """The links in all queues at the last checkpoint, the hosts' and the front-end's."""
-    queues = Queues(snapshot)
-    for (data,) in snapshot.rows("SELECT data FROM host"):
-        values = msgpack.unpackb(data)
-        yield from (unpack(record) for _, record in values[QUEUE - 1])
-        for queue in values[QUEUE:]:
-            if queue is not None:
-                yield from map(unpack, queues.records(queue, "host"))
+    queues = SavedQueues(snapshot)
+    for host in map(read_host, host_rows(snapshot)):
+        yield from (unpack(record) for _, record in host.later)
+        for queue in host.queues:
+            yield from map(unpack, queues.records(queue, "host"))
     state = msgpack.unpackb(snapshot.get(META) or b"")
     for saved in (*state["front"], *state["lines"].values()):
         yield from (unpack(record) for record in queues.records(saved, META) if b" " in record)

@@ -16,8 +16,8 @@ from typing import Any
 
 from benchmarks.support.processes import beside
 from benchmarks.support.soak_attackers import attacking
-from webcrawl.simweb import World, hostile, running
-from webcrawl.simweb.log import Log
+from webcrawl.lab.simweb import World, hostile, running
+from webcrawl.lab.simweb.request_log import Log
 
 HTTPS = 0.2  # of the hosts
 SLOW = 0.05  # seconds: the unit of everything that takes time

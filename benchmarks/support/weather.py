@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.support.simulation import DAY, START, Answer
-from webcrawl.net.errors import ConnectFailed, ConnectionLost, ConnectTimeout, DnsFailed, TimedOut
-from webcrawl.urls.hosts import host_of
+from webcrawl.base.hosts import host_of
+from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectionLost, ConnectTimeout, DnsFailed, Sign, TimedOut
 
 MINUTE, HOUR = 60.0, 3600.0
 FOREVER = 1e12
@@ -41,6 +41,12 @@ def no_dns() -> Answer:
 
 def nxdomain() -> Answer:
     return Answer(seconds=0.05, error=DnsFailed("no such name", permanent=True))
+
+
+def inside() -> Answer:
+    error = AddressRefused("10.0.0.1 port 80: private")
+    error.sign = Sign.NO_NAME
+    return Answer(seconds=0.05, error=error)
 
 
 def says(status: int, wait: float = 0.0) -> Callable[[], Answer]:

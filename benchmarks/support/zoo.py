@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from urllib.parse import urljoin
 
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome
+from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.html.links import LinkReader
-from webcrawl.model import Link, Outcome
-from webcrawl.simweb.answers import Ask
-from webcrawl.simweb.world import World
-from webcrawl.urls.hosts import host_of
+from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.world import World
 
 Page = tuple[str, list[str]]  # body, links
 Site = Callable[[str, str], Page]

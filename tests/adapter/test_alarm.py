@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.adapter.alarm import Alarm
+from webcrawl.adapter.exhaustion_watch import Alarm
 
 DEAF = """
 import signal, sys, threading
-from webcrawl.adapter.alarm import Alarm
+from webcrawl.adapter.exhaustion_watch import Alarm
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 alarm = Alarm()
 alarm.arm(0.05)

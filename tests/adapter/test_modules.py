@@ -7,8 +7,8 @@ import pytest
 from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.modules import is_module, module
-from webcrawl.items import Page
-from webcrawl.model import Exchange, Link, Timings
+from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.content.page import Page
 
 
 def page(content_type="text/html"):

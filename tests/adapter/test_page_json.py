@@ -7,8 +7,8 @@ from scrapy.exporters import JsonLinesItemExporter
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from webcrawl.adapter.page_json import to_json
-from webcrawl.items import Page
-from webcrawl.model import Exchange, Link, Timings
+from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.content.page import Page
 
 HEADERS = [(b"Content-Type", b"text/html"), (b"Set-Cookie", b"a=\xff")]
 BODY = b"<title>T</title><a href=/b>b</a>"

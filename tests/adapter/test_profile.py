@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from webcrawl.adapter.profile import profile
-from webcrawl.control.errors import CommandError
+from webcrawl.adapter.commanding import profile
+from webcrawl.crawl.control.command import CommandError
 
 
 async def work(seconds):

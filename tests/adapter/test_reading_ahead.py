@@ -10,7 +10,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.reading_ahead import LARGE, ReadingAhead
 from webcrawl.adapter.trip import Trip
-from webcrawl.model import Link, Outcome
+from webcrawl.base.model import Link, Outcome
 
 
 class Visitor:

@@ -10,9 +10,9 @@ from scrapy import Request
 from tests.support.crawling import Crawl
 from tests.support.plain_site import Site, serving
 from tests.support.refusal_spiders import Asking
-from webcrawl.adapter.requests import has_errback, to_link
+from webcrawl.adapter.request_links import has_errback, to_link
+from webcrawl.base.model import Link, Status
 from webcrawl.crawl.refusals import Refusals
-from webcrawl.model import Link, Status
 from webcrawl.store.crawldb import CrawlDB
 
 

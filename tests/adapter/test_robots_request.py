@@ -4,12 +4,12 @@ import pytest
 
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
-from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.model import Link, Outcome, Status
+from webcrawl.net.http_freshness import Validators
 from webcrawl.net.robots_book import RobotsBook
-from webcrawl.net.robots_fresh import Head
-from webcrawl.net.validators import Validators
+from webcrawl.net.robots_entry import Head
 from webcrawl.store.crawldb import CrawlDB
 
 A = "http://a.test"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
-from webcrawl.adapter.sending import Sending
+from webcrawl.adapter.handlers import Sending
 from webcrawl.adapter.trip import Trip
 
 

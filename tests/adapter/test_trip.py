@@ -4,9 +4,9 @@ import pytest
 from scrapy import Request
 
 from tests.support.refusal_spiders import Asking
-from webcrawl.adapter.requests import to_link, to_request
+from webcrawl.adapter.request_links import to_link, to_request
 from webcrawl.adapter.trip import KEY, Trip, trip_of
-from webcrawl.model import Link
+from webcrawl.base.model import Link
 
 
 @pytest.fixture(name="spider")

@@ -5,9 +5,9 @@ from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
 from webcrawl.adapter import values
-from webcrawl.adapter.jobdir import default_jobdir
+from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.values import values_of
-from webcrawl.checks import SettingError
+from webcrawl.crawl.checks import SettingError
 
 
 class Own(Spider):

@@ -7,7 +7,7 @@ from scrapy.http import Response
 
 from webcrawl.adapter.trip import Trip, give_trip
 from webcrawl.adapter.withheld import FLAG, Reader, withheld_given
-from webcrawl.model import Link
+from webcrawl.base.model import Link
 
 URL = "http://a.test/"
 

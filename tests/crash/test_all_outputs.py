@@ -12,10 +12,10 @@ from tests.support.all_outputs import KINDS, OUTPUTS, PAGES, Everything, archive
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.plain_site import serving
-from webcrawl.html.tags import start_tags
-from webcrawl.neardup.fingerprint import fingerprint
-from webcrawl.pagefiles import name_of
-from webcrawl.verify.whole import verify
+from webcrawl.content.html.tag_counts import start_tags
+from webcrawl.content.neardup.text_fingerprint import fingerprint
+from webcrawl.record.pagefiles import name_of
+from webcrawl.tools.verify.whole import verify
 
 pytestmark = pytest.mark.xdist_group("all outputs")  # one killed crawl for all tests
 

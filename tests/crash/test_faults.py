@@ -10,7 +10,7 @@ from tests.support.broken import DIES, FAILS, Fault, copied, operations, run
 from tests.support.crashes import sound
 from tests.support.crawling import Crawl
 from tests.support.cuts import cut
-from webcrawl.simweb import truth
+from webcrawl.lab.simweb import truth
 
 HOSTS, PAGES = 2, 16
 MIX = {"duplicate": 0.1, "redirect_301": 0.1, "status_404": 0.1}
@@ -22,7 +22,9 @@ TOLERATED = (
     *(f"{what} webcrawl.cdxj" for what in ("create", "write", "late write", "sync", "truncate")),  # sorted at a start
     *("create content", "write content", "sync content"),  # the end overtakes a merge: the digests are saved without it
 )  # the next checkpoint or the next start does what remains
-OPENING = "[webcrawl.commands.crawl] CRITICAL"  # fails after the check before the crawl: then Scrapy adds tracebacks
+OPENING = (
+    "[webcrawl.tools.commands.crawl] CRITICAL"  # fails after the check before the crawl: then Scrapy adds tracebacks
+)
 LEFT_OVER = ("keeps its .open", "not removed")
 SAMPLE = 5  # faults per test; `python -m tests.crash_long --faults` tries all
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.hive_campaign import assert_survived, campaign
 from tests.support.hives import shared
-from webcrawl.simweb import even
+from webcrawl.lab.simweb import even
 
 MIX = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "source_frame", "https"], 0.5)
 GONE = "is no part of the hive any more"

@@ -13,7 +13,7 @@ import pytest
 from tests.support.broken import roomy
 from tests.support.crashes import complaints, crash, hurried, sound
 from tests.support.crawling import Crawl, copy_of, wait_until
-from webcrawl.simweb import overlaps, truth, wait_until_idle
+from webcrawl.lab.simweb import overlaps, truth, wait_until_idle
 
 MIX = {"duplicate": 0.1, "redirect_301": 0.1, "status_404": 0.1, "source_frame": 0.1}
 SETTINGS = {"CHECKPOINT_INTERVAL": 0.1, "POLITENESS_FACTOR": 0, "CONCURRENT_REQUESTS": 8}
@@ -159,7 +159,7 @@ def test_changed_settings_are_told(server, crawl):
 
 def test_with_other_settings(server, crawl):
     """Memory, levels, queues and cache may change with every run: the same pages are fetched."""
-    caches, orders = "webcrawl.seen.caches", "webcrawl.frontier.prioritizers"
+    caches, orders = "webcrawl.frontier.seen.caches", "webcrawl.frontier.prioritizers"
     settings = [
         {},
         {"CONCURRENT_REQUESTS": 2, "FRONTIER_LEVELS": 3, "FRONTIER_PRIORITIZER": f"{orders}.opic.ByOpic"},
@@ -206,7 +206,7 @@ class TestRefused:
         kill()
         before = sound(crawl.jobdir)
 
-        line = refused(crawl, SEEN_STORE="webcrawl.seen.memory.MemorySeen")
+        line = refused(crawl, SEEN_STORE="webcrawl.frontier.seen.memory.MemorySeen")
 
         assert "was started with the seen store 'disk', not 'memory'" in line
         assert sound(crawl.jobdir) == before

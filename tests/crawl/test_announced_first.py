@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.changing_site import Document
 from tests.support.revisiting import HOST, Web
-from webcrawl.model import Link
+from webcrawl.base.model import Link
 
 HOUR = 3600
 LISTING = b"<urlset><url><loc>http://a.test/other</loc><lastmod>2024-01-01</lastmod></url></urlset>"

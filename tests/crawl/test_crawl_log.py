@@ -1,7 +1,7 @@
 """Who is told that a URL has ended, beside the log."""
 
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 

@@ -7,9 +7,9 @@ from scrapy.settings import Settings
 
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.values import plain_values
+from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.assembly import assemble
-from webcrawl.model import Link, unpack
-from webcrawl.seen.portions import PACE, PORTION
+from webcrawl.frontier.seen.portions import PACE, PORTION
 
 
 @pytest.fixture(name="parts")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.changing_site import Document
 from tests.support.revisiting import HOST, START, Web
-from webcrawl.text.httpdate import http_date
+from webcrawl.base.dates import http_date
 
 HOUR, DAY = 3600, 86_400
 PAGES, ROUND = 20, 300

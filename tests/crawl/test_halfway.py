@@ -2,7 +2,7 @@
 
 from contextlib import closing
 
-from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.inline import Halfway
 from webcrawl.store.crawldb import CrawlDB
 
 PAGE, OTHER = "http://a.test/", "http://b.test/"

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from webcrawl.base.model import Link
 from webcrawl.crawl.inline import LOOK, InlineDownloads
 from webcrawl.crawl.uplink import LONGEST, Uplink
-from webcrawl.model import Link
 
 NOW = 100.0
 LINK = Link("http://a.test/")

@@ -5,7 +5,21 @@ from collections import Counter
 import pytest
 
 from benchmarks.support.simulation import DAY, START, Simulation
-from benchmarks.support.weather import HOUR, MINUTE, ROBOTS, Site, Spell, Web, dropped, lost, says, servfail, silent
+from benchmarks.support.weather import (
+    HOUR,
+    MINUTE,
+    ROBOTS,
+    Site,
+    Spell,
+    Web,
+    dropped,
+    inside,
+    lost,
+    nxdomain,
+    says,
+    servfail,
+    silent,
+)
 
 FROM_THE_START = [(START, START + 5 * MINUTE, False)]
 
@@ -40,7 +54,7 @@ def test_robots_txt_that_is_away_for_the_first_minutes(crawled, answer):
     assert crawled(one(Spell(START, START + 5 * MINUTE, answer, robots=True)), 200) == {200: 200}
 
 
-@pytest.mark.parametrize("answer", [says(503), says(429), says(500), dropped, servfail, silent, lost])
+@pytest.mark.parametrize("answer", [says(503), says(429), says(500), dropped, servfail, silent, lost, nxdomain, inside])
 def test_robots_txt_that_is_away_a_day_later(crawled, answer):
     """If robots.txt cannot be fetched when its rules have expired, they stay in force, and pages go on."""
     away = Spell(START + DAY, START + DAY + 8 * HOUR, answer, robots=True)
@@ -60,10 +74,23 @@ def test_an_hour_of_429_with_retry_after(crawled):
 
 
 @pytest.mark.parametrize("away", [2 * MINUTE, HOUR, DAY, 2.9 * DAY])
-@pytest.mark.parametrize("answer", [says(503), says(503, 600), says(429), dropped, servfail, silent, lost])
+@pytest.mark.parametrize(
+    "answer", [says(503), says(503, 600), says(429), dropped, servfail, silent, lost, nxdomain, inside]
+)
 def test_a_host_that_is_away(crawled, away, answer):
     """No URL is lost of a host that is back within HOST_PATIENCE."""
     assert crawled(one(Spell(START + MINUTE, START + MINUTE + away, answer)), 100) == {200: 100}
+
+
+@pytest.mark.parametrize("hosts", [5, 60])
+@pytest.mark.parametrize("answer", [nxdomain, inside])
+def test_all_names_lead_nowhere(crawled, answer, hosts):
+    """No URL is lost by 20 minutes in which the name servers lie about all hosts, however few these are."""
+    sites = many()[:hosts]
+    for site in sites:
+        site.spells = [Spell(START + MINUTE, START + 21 * MINUTE, answer)]
+
+    assert crawled(sites, 100) == {200: 100 * hosts}
 
 
 def test_our_uplink_is_down_at_the_start(crawled):

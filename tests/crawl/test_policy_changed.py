@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.changing_site import Document
 from tests.support.revisiting import Web
-from webcrawl.revisit.policy import POLICIES
+from webcrawl.crawl.revisit.policy import POLICIES
 
 DAY = 86_400
 PAGES, ROUND = 6, 4 * 3600

@@ -8,10 +8,12 @@ from scrapy.settings import Settings
 
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.values import plain_values
+from webcrawl.base.model import Link
 from webcrawl.crawl.assembly import assemble
-from webcrawl.model import Link
-from webcrawl.seen.portions import PACE, PORTION
-from webcrawl.verify.whole import verify
+from webcrawl.crawl.visitor import ROOM
+from webcrawl.frontier.seen.portions import PACE, PORTION
+from webcrawl.net.gopher_menu import MENU
+from webcrawl.tools.verify.whole import verify
 
 BIG = Link("http://big.test/", "L")
 
@@ -194,3 +196,51 @@ class TestMost:
         stats, _, _ = self.visit(tmp_path, 25, "gopher://big.test/1", "text/x-gopher-menu", PAGE_MAX_LINKS=10)
 
         assert stats["links/new"] == 25
+
+    def bomb(self, tmp_path, url, body, kind="text/html", **settings):
+        """The statistics after one page that names far more than it is long, and what its links say in all."""
+        answer = exchange(url, body, headers=[(b"Content-Type", kind.encode())])
+        with crawling(tmp_path, **settings) as (crawl, visitor):
+            link = Link(url, "L", "", "http://seed.test/")
+            page = visitor.visit(link, answer)
+            visitor.follow(page)
+            queued = crawl.stats()["links"] - crawl.stats().get("links/cut", 0)
+            assert answer.links_cut == crawl.stats().get("links/cut", 0)
+            return crawl.stats(), queued * 2 * len(url)
+
+    def test_a_long_url_with_many_links(self, tmp_path):
+        """Links that would fill logs and queues with their page's URL are followed as far as there is room for them."""
+        url = f"http://big.test/{'x' * 1900}/"
+        body = "".join(f"<a href={number}>" for number in range(100_000)).encode()
+
+        stats, said = self.bomb(tmp_path, url, body)
+
+        assert stats["links/cut"] > 90_000
+        assert 0.9 * ROOM < said <= ROOM
+
+    def test_a_long_menu(self, tmp_path):
+        """Of FTP listings and Gopher menus, too, no more is followed than there is room for."""
+        url = f"gopher://big.test/1/{'x' * 1900}/"
+        body = "".join(f"0f\t/{number}\tb.test\t70\r\n" for number in range(50_000)).encode()
+
+        stats, _ = self.bomb(tmp_path, url, body, MENU, PAGE_MAX_LINKS=0)
+
+        assert stats["links/cut"] > 40_000
+
+    def test_many_links_of_an_ordinary_page(self, tmp_path):
+        """A page with fifty thousand links of usual length is whole."""
+        body = "".join(f'<a href="/articles/{number}.html">' for number in range(50_000)).encode()
+
+        stats, _ = self.bomb(tmp_path, "http://big.test/section/overview/index.html", body)
+
+        assert stats.get("links/cut", 0) == 0
+
+    def test_sitemaps_of_a_robots_txt(self, tmp_path):
+        """What a robots.txt names is followed as far as there is room for it."""
+        page = Link(f"http://big.test/{'x' * 1900}", "P", "", "", history="http://big.test")
+        body = b"".join(b"Sitemap: /%d\n" % number for number in range(30_000))
+        with crawling(tmp_path, SITEMAPS=True) as (crawl, visitor):
+            visitor.follow_robots(visitor.visit(page, exchange("http://big.test/robots.txt", body)))
+
+            assert crawl.stats()["links/cut"] > 15_000
+            assert crawl.stats()["links"] == 30_000

@@ -6,8 +6,8 @@ import pytest
 
 from tests.crawl.test_portions import crawling
 from tests.support.warc_crawl import exchange
+from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.redirect_chain import cookie_header
-from webcrawl.model import Link, unpack
 from webcrawl.settings import REDIRECT_MAX_HOPS
 
 A, B, CHECK, OTHER = "http://a.test/", "http://a.test/b", "http://a.test/check", "http://other.test/"

@@ -3,8 +3,8 @@
 import asyncio
 
 from webcrawl.frontier.slots import RESERVE, SHARE, Slots
+from webcrawl.net.connection import Deadlines
 from webcrawl.net.connection_pool import ConnectionPool
-from webcrawl.net.deadlines import Deadlines
 from webcrawl.net.protocols import Bounds
 
 

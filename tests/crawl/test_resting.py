@@ -6,11 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.frontiers import add, make
-from webcrawl.crawl.crawl import Crawl, Parts
+from webcrawl.base.model import Outcome, Status
+from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.refusals import Refusals
-from webcrawl.model import Outcome, Status
-from webcrawl.seen.portions import Portions
+from webcrawl.frontier.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 
 WAIT = 50.0

@@ -6,14 +6,13 @@ from collections import Counter
 import pytest
 
 from tests.support.warc_crawl import NOW, exchange
-from webcrawl.crawl.counters import SavedCounters
-from webcrawl.crawl.revisit_figures import LASTS, SPAN, RevisitCounts
-from webcrawl.model import Link, Outcome, Status
-from webcrawl.revisit.change import By, Change, Judged
-from webcrawl.revisit.figures import DAY, META, RevisitFigures
-from webcrawl.revisit.record import PageRecord
-from webcrawl.revisit.watched import Watched
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit_figures import LASTS, SPAN, RevisitCounts, Watched
+from webcrawl.crawl.saved_state import SavedCounters
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.revisit_figures import DAY, META, RevisitFigures
 
 URL = "http://a.test/"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.changing_site import Document
 from tests.support.revisiting import HOST, START, Web
-from webcrawl.model import Link, Outcome, Status
+from webcrawl.base.model import Link, Outcome, Status
 
 HOUR, DAY = 3600, 86_400
 
@@ -487,7 +487,7 @@ class TestNothingIsLostOrDoubled:
         """A page that was excluded meanwhile is forgotten, and never asked for."""
         rules = tmp_path / "excluded"
         rules.write_text("")
-        one = web({"/": Document(b"<p>1")}, URL_EXCLUDE_FILE=str(rules), URL_EXCLUDE_FILE_INTERVAL=0.1)
+        one = web({"/": Document(b"<p>1")}, URL_EXCLUDE_FILE=str(rules))
         one.run(10)
         one.checkpoint()
         rules.write_text("a.test\n")

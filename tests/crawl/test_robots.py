@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.frontiers import OK, add, make
-from webcrawl.crawl import robots
+from webcrawl.base.model import Link, Outcome, Status, unpack
+from webcrawl.crawl import admission
+from webcrawl.crawl.admission import CHASE, RobotsAdmission
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.parts import Parts
-from webcrawl.crawl.robots import CHASE, RobotsAdmission
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
 
@@ -224,7 +224,7 @@ class TestElsewhere:
 
     def test_too_many_redirects_at_once_allow_nothing(self, db, monkeypatch):
         """A redirect that cannot be followed for lack of room is tried again later."""
-        monkeypatch.setattr(robots, "CHASES", 2)
+        monkeypatch.setattr(admission, "CHASES", 2)
         web = Web(db, lambda url, now: OPEN)
         links = [Link(f"http://{name}/1") for name in "abcd"]
         for now, link in zip((0, 0, 1, CHASE), links, strict=True):

@@ -4,11 +4,11 @@ from contextlib import closing
 
 import pytest
 
+from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.model import Link, unpack
-from webcrawl.seeds.errors import SeedError
-from webcrawl.seeds.reader import Seeds
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.seeds.seed_rows import SeedError
 
 
 class Everything:
@@ -139,13 +139,16 @@ class TestMoreSeeds:
         assert (names(found.urls), seeding.taken, seeding.ended) == ("aaacccbbb", 9, True)
 
     def test_a_bad_source(self, begin, lists):
-        """A source that cannot be opened is refused, and nothing has changed."""
-        seeding, _, _ = begin()
+        """With a source that cannot be opened all are refused, and nothing has changed."""
+        seeding, found, _ = begin()
 
         with pytest.raises(SeedError):
-            seeding.add(str(lists[0].with_name("none")))
+            seeding.add(str(lists[0]), str(lists[0].with_name("none")))
 
         assert seeding.ended
+        seeding.add(str(lists[1]))
+        read(seeding)
+        assert names(found.urls) == "bbb"
 
 
 class TestSegments:

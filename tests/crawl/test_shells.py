@@ -4,11 +4,11 @@ import pytest
 
 from tests.crawl.test_portions import crawling
 from tests.support.warc_crawl import exchange
-from webcrawl.model import Link
-from webcrawl.seen.shells import SIZE
+from webcrawl.base.model import Link
+from webcrawl.frontier.seen.content import SHELL_SIZE
 
 SHELL = b'<a href="/enter">Enter here'
-LARGE = SHELL + b"x" * SIZE
+LARGE = SHELL + b"x" * SHELL_SIZE
 
 
 def visit(visitor, url, body=SHELL, path=""):
@@ -33,7 +33,7 @@ class TestShells:
             assert submitted(crawl) == 3
 
     def test_a_large_body_is_skipped(self, tmp_path):
-        """A body of more than SIZE bytes that was seen elsewhere is not read again."""
+        """A body of more than SHELL_SIZE bytes that was seen elsewhere is not read again."""
         with crawling(tmp_path) as (crawl, visitor):
             pages = [visit(visitor, f"http://site{number}.test/", LARGE) for number in range(3)]
 

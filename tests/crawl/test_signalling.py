@@ -9,17 +9,18 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from tests.support.cases import cases
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Timings
+from webcrawl.content.formats import plain_listings, sniffing, xml_listings
+from webcrawl.content.formats.listing_entry import Entry
+from webcrawl.content.formats.sniffing import is_packed
+from webcrawl.content.html.found_links import Found
+from webcrawl.content.page import Page
+from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.signalling import Signalling, dated
-from webcrawl.formats import listing, packed, textlist
-from webcrawl.formats.entry import Entry
-from webcrawl.formats.sniffing import is_packed
-from webcrawl.html.found import Found
-from webcrawl.items import Page
-from webcrawl.model import Link, Timings
-from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.fingerprint import Fingerprints
-from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 NOW = 1_800_000_000.0
 DOMAINS = RegisteredDomains()
@@ -146,8 +147,8 @@ def test_real_listings(name, db, told):
     folder, count = cases(name), Counter()
     for case in json.loads((folder / "index.json").read_text()):
         body, reference = (folder / case["file"]).read_bytes(), case["reference"]
-        body = packed.unpacked(body) if is_packed("", body) else body
-        read = textlist.read(body) if reference["kind"] == "text" else listing.read(body)
+        body = sniffing.unpacked(body) if is_packed("", body) else body
+        read = plain_listings.read_list(body) if reference["kind"] == "text" else xml_listings.read(body)
         hosts = Counter(urlsplit(one.url).hostname for one in read.entries if one.role in ("item", "sitemap"))
         host = next((host for host, _ in hosts.most_common() if host), "a.test")
         url = f"http://{host}/{case['file'].replace(' ', '')}"

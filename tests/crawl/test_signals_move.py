@@ -8,15 +8,14 @@ import pytest
 
 from tests.support.moving_hives import Drone, World, slot_map
 from tests.support.revisits import Told
+from webcrawl.base.model import Outcome
+from webcrawl.crawl.hive.message import Kind
 from webcrawl.crawl.mailbox import Mailbox
-from webcrawl.crawl.revisit_figures import RevisitCounts
+from webcrawl.crawl.revisit.record import PageRecord, is_ahead
+from webcrawl.crawl.revisit.revisits import Revisits
+from webcrawl.crawl.revisit_budget import Split
+from webcrawl.crawl.revisit_figures import RevisitCounts, Watched
 from webcrawl.crawl.revisiting import Revisiting
-from webcrawl.crawl.split import Split
-from webcrawl.hive.message import Kind
-from webcrawl.model import Outcome
-from webcrawl.revisit.record import PageRecord, is_ahead
-from webcrawl.revisit.revisits import Revisits
-from webcrawl.revisit.watched import Watched
 
 AGE = 86_400.0
 LEAVE = [f"http://{host}d0.test/{page}" for host in ("", "a.") for page in range(3)]

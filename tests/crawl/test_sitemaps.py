@@ -1,10 +1,10 @@
 """The sitemaps that a robots.txt names."""
 
 from tests.support.warc_crawl import exchange
+from webcrawl.base.model import Link
+from webcrawl.content.html.found_links import Found
+from webcrawl.content.page import Page
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.html.found import Found
-from webcrawl.items import Page
-from webcrawl.model import Link
 
 
 class Crawl:

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.frontiers import OK, add, make
+from webcrawl.base.model import Link
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.booking import Limits
-from webcrawl.model import Link
-from webcrawl.seen.portions import Portions
+from webcrawl.frontier.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 
 

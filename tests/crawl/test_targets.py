@@ -9,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.warc_crawl import exchange
+from webcrawl.base.model import Link
+from webcrawl.content.html.found_links import Found
+from webcrawl.content.page import Page
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.html.found import Found
-from webcrawl.items import Page
-from webcrawl.model import Link
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
-from webcrawl.urls.filters.chain import Chain
-from webcrawl.urls.fingerprint import Fingerprints
-from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 URL, BASE = "http://a.test/b/", "http://base.test/c/"
 KINDS = st.sampled_from(["a", "img", "refresh", "script"])
@@ -35,7 +35,7 @@ def followed(found, max_length=MAX_LENGTH, more=(), **rules):
     def discover(link, addresses, hop, *, base, needed, targets):
         pipeline.process(link.url, 1, addresses, base, targets=targets)
 
-    visitor._crawl = SimpleNamespace(discover=discover, cut=lambda links: None)
+    visitor._crawl = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
     page = Page.of(Link(URL), exchange(URL))
     page.found, page.base = found, found.base
     visitor.follow(page)

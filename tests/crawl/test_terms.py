@@ -8,8 +8,9 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.adapter.values import plain_values
-from webcrawl.crawl.terms import META, OtherTerms, changes, keep_terms, refuse, terms_of
+from webcrawl.crawl.terms import OtherTerms, changes, keep_terms, refuse, terms_of
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.meta_row import TERMS as META
 
 FOLDINGS = "webcrawl.urls.foldings"
 JOB = Path("crawls/web")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from webcrawl.crawl.split import Split
-from webcrawl.crawl.unused import EVERY, HOUR, Unused
+from webcrawl.crawl.revisit_budget import EVERY, HOUR, Split, Unused
 
 
 class Told:

@@ -2,15 +2,16 @@
 
 import logging
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from tests.support.frontiers import OK, add, make
+from webcrawl.base.model import Outcome, Status
 from webcrawl.crawl.uplink import FIRST, LONGEST, PROBES, REMIND, Uplink
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.model import Outcome, Status
-from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, TlsFailed
+from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, DnsFailed, Sign, TlsFailed
 from webcrawl.net.outage import Detector
 from webcrawl.net.robots_book import RobotsBook, Verdict
 from webcrawl.store.crawldb import CrawlDB
@@ -45,7 +46,7 @@ class World:
             add(self.frontier, *(f"http://site{number}/{page}" for page in range(5)))
         for _ in range(HOSTS):
             link = self.frontier.take(900)
-            self.frontier.done(link, OK, 900)
+            self.frontier.done(link, replace(OK, ip=f"site of {link.url}"), 900)
             self.uplink.answered(link.url, 900)
 
     def ask(self, link, error=None):
@@ -170,9 +171,9 @@ def test_a_failure_that_was_heard_and_is_not_booked_yet(world):
     assert (late.status, late.wait, other.status) == (Status.UNTRIED, LONGEST, 503)
 
 
-@pytest.mark.parametrize("error", [DnsFailed("no such name", permanent=True), TlsFailed("bad")])
-def test_what_is_certainly_the_hosts_own(world, error):
-    """A name that does not exist and a TLS error say nothing against our network, and are charged during an outage."""
+def test_what_is_certainly_the_hosts_own(world):
+    """A TLS error says nothing against our network, and is charged during an outage."""
+    error = TlsFailed("bad")
     for number in range(HOSTS):
         assert world.uplink.failed(f"http://site{number}/", error, 1000.0, 1000.0) is None
     assert not world.uplink.out
@@ -180,6 +181,40 @@ def test_what_is_certainly_the_hosts_own(world, error):
     world.break_down()
 
     assert world.uplink.failed("http://site1/", error, 1000.0, 1000.0) is None
+
+
+def _inside():
+    """What becomes of a name that leads to a forbidden address."""
+    error = AddressRefused("10.0.0.1 port 80: private")
+    error.sign = Sign.NO_NAME
+    return error
+
+
+@pytest.mark.parametrize("error", [DnsFailed("no such name", permanent=True), _inside()])
+class TestNames:
+    def test_hosts_that_have_answered(self, world, error):
+        """If their names lead nowhere our own network is out, and none of them is charged."""
+        while not world.uplink.out:
+            world.ask(world.frontier.take(world.clock.now), error)
+
+        assert all(world.frontier.look.record(f"site{number}")[0] == 0 for number in range(HOSTS))
+        assert len(world.frontier) == 4 * HOSTS
+
+    def test_hosts_that_were_never_reached(self, world, error):
+        """However many of their names lead nowhere, that says nothing; but in an outage none of them is charged."""
+        for number in range(1000):
+            assert world.uplink.failed(f"http://new{number}/", error, 1000.0, 1000.0) is None
+        assert not world.uplink.out
+
+        world.break_down()
+
+        assert world.uplink.failed("http://new/", error, 1000.0, 1000.0) == LONGEST
+
+    def test_robots_txt(self, world, error):
+        """One that was about to be booked when the outage was recognised is not."""
+        world.break_down()
+
+        assert not world.uplink.robots_fails("http://site0", error.status, 1000.0)
 
 
 def test_hosts_of_one_address(world):

@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
+from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.content.html.link_reader import LinkReader
+from webcrawl.content.page import Page
+from webcrawl.content.preferences.crawl_purpose import Purpose
 from webcrawl.crawl.withholding import Owners, forget_links, withhold
-from webcrawl.html.links import LinkReader
-from webcrawl.items import Page
-from webcrawl.model import Exchange, Link, Timings
 from webcrawl.net.robots_book import RobotsBook
-from webcrawl.preferences.purpose import Purpose
 
 URL = "http://a.test/x"
 HTML = b"<title>T</title><a href=/y>words</a>"

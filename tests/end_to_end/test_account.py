@@ -8,11 +8,9 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
-from webcrawl.account.account import account_of, unknown
-from webcrawl.account.page import page
-from webcrawl.account.site import site_of
-from webcrawl.account.words import RULES
-from webcrawl.simweb import World, running, wait_until_idle
+from webcrawl.lab.simweb import World, running, wait_until_idle
+from webcrawl.tools.account.account import account_of, site_of, unknown
+from webcrawl.tools.account.page import RULES, page
 
 KINDS = ("robots_disallow", "robots_delay", "robots_missing", "robots_nothing", "robots_recovers")
 

@@ -11,8 +11,8 @@ from tests.support.crawling import POLITE, Crawl, scrapy
 from tests.support.cuts import cut
 from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import read
-from webcrawl.simweb import even, gaps, mercator, overlaps, robots_first, wait_until_idle
-from webcrawl.verify.whole import verify
+from webcrawl.lab.simweb import even, gaps, mercator, overlaps, robots_first, wait_until_idle
+from webcrawl.tools.verify.whole import verify
 
 CONFIG = "[settings]\ndefault = shop.settings\n"
 SETTINGS = """
@@ -256,7 +256,7 @@ class TestOtherCommands:
     )
     def test_a_pipeline_that_writes_to_the_crawl_has_none_to_write_to(self, project, words):
         """One of webcrawl's own pipelines in the project keeps no command from looking at a page."""
-        pipelines = json.dumps({"webcrawl.pipelines.link_log.LinkLogPipeline": 300})
+        pipelines = json.dumps({"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300})
         with serving(Linked) as site:
             words = [*words, f"{site}/0", "-s", f"ITEM_PIPELINES={pipelines}"]
             assert scrapy(words, project, project / "out") == 0

@@ -6,10 +6,10 @@ import pytest
 
 from tests.support.changing import DAY, crawl_of, run_until
 from tests.support.warc_reader import read
-from webcrawl.simweb import even
-from webcrawl.simweb.living import ODD
-from webcrawl.simweb.living.living import GONE, moved
-from webcrawl.verify.whole import verify
+from webcrawl.lab.simweb import even
+from webcrawl.lab.simweb.changing_pages import GONE, moved
+from webcrawl.lab.simweb.mix import ODD
+from webcrawl.tools.verify.whole import verify
 
 SIZE = (2000, 2500)
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"

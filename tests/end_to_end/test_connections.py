@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.crashes import crash
 from tests.support.crawling import POLITE, Crawl, wait_until
-from webcrawl.control.client import Client
-from webcrawl.control.errors import NotRunning
-from webcrawl.simweb import gaps, mercator, overlaps, robots_first, truth, wait_until_idle
+from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.control.command import NotRunning
+from webcrawl.lab.simweb import gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 
 LARGE = "site0.test"
 FOUR = {LARGE: 4}

@@ -7,9 +7,9 @@ import pytest
 from tests.support.crashes import sound
 from tests.support.crawling import wait_until
 from tests.support.named_sites import sites
-from webcrawl.control.client import Client
-from webcrawl.control.errors import NotRunning
-from webcrawl.urls.hosts import host_of
+from webcrawl.base.hosts import host_of
+from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.control.command import NotRunning
 
 HOSTS = PAUSED, DROPPED, SLOW = ("a.test", "b.test", "c.test")
 PAGES = 600

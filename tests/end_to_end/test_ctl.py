@@ -10,9 +10,9 @@ from tests.support.commanding import Console
 from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings
-from webcrawl.control.changeable import CHANGEABLE, OF_LIMITS
-from webcrawl.control.wire import NAME
-from webcrawl.simweb import World, running
+from webcrawl.crawl.control.changeable import CHANGEABLE, OF_LIMITS
+from webcrawl.crawl.control.wire import NAME
+from webcrawl.lab.simweb import World, running
 
 pytestmark = pytest.mark.xdist_group("ctl")
 
@@ -182,6 +182,16 @@ def test_set_refused(ctl, name, value, why):
 
     assert (status, why.replace("\\", "") in text) == (1, True), text
     assert ctl.ask("get") == before
+
+
+def test_set_to_a_file_of_something_else(ctl, tmp_path):
+    """A file that is no list of exclusions is refused with the number of a line; nothing says what stands in it."""
+    (tmp_path / "shadow").write_text("root:$6$salt$secret:19000:0:99999:7:::\n")
+
+    status, text = ctl("set", "URL_EXCLUDE_FILE", str(tmp_path / "shadow"))
+
+    assert (status, text) == (1, f"{tmp_path}/shadow, line 1: neither a domain nor a URL prefix (syntax)\n")
+    assert "$6$" not in ctl.crawl.output.read_text()
 
 
 def test_seeds_by_name(ctl, tmp_path, monkeypatch):

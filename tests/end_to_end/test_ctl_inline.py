@@ -15,7 +15,7 @@ CODE = """
 import asyncio
 from scrapy import Request
 from scrapy.http import Response
-from webcrawl.spiders.web import WebSpider
+from webcrawl.adapter.spiders.web import WebSpider
 
 
 class Web(WebSpider):
@@ -95,7 +95,7 @@ def test_what_is_excluded_during_a_pause_is_not_asked_for_after_it(tmp_path):
 WAITING = """
 import asyncio
 from scrapy import Request
-from webcrawl.spiders.web import WebSpider
+from webcrawl.adapter.spiders.web import WebSpider
 
 
 class Web(WebSpider):

@@ -17,7 +17,7 @@ import pytest
 from tests.support.commands import _run
 from tests.support.crawling import PATIENCE, Crawl, _forked, wait_until
 from tests.support.places import ROOT
-from webcrawl.simweb import World, running, wait_until_idle
+from webcrawl.lab.simweb import World, running, wait_until_idle
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (

@@ -9,7 +9,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.fulltext import indexed, written
-from webcrawl.fulltext.files import name_of
+from webcrawl.record.fulltext.text_files import name_of
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "CHECKPOINT_INTERVAL": 0.2}
 

@@ -5,14 +5,16 @@ from collections import Counter
 
 import pytest
 
-from tests.support.crawling import wait_until
+from tests.support.commands import command
+from tests.support.crawling import SETTINGS, wait_until
 from tests.support.hive_server import stream_server
-from tests.support.hives import Hive, assert_whole, captured, drone_of, name_of, owners, shared
+from tests.support.hives import NAME, Hive, assert_whole, captured, drone_of, name_of, owners, shared
 from tests.support.named_sites import Typed, sites
-from webcrawl.simweb import World, even, hostile, trap_hits
-from webcrawl.simweb.answers import Ask
-from webcrawl.simweb.mix import GROUPS
-from webcrawl.verify.whole import verify
+from webcrawl.crawl.hive.keys import Keys
+from webcrawl.lab.simweb import World, even, hostile, trap_hits
+from webcrawl.lab.simweb.mix import GROUPS
+from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.tools.verify.whole import verify
 
 SIZE, SLOW = (2000, 3000), 0.02
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing"}  # only depth and page budgets bound them, or they are long
@@ -63,6 +65,28 @@ class TestTruth:
         assert len({drone_of(hit) for hit in hits}) == 3
         assert_whole(hive, hits)
         assert max(trap_hits(hits).values(), default=0) <= 30
+
+    def test_a_drone_that_is_adopted(self, simweb, redis, tmp_path):
+        """A drone that nobody starts any more is run once more, beside the others, until these have all it had."""
+        web = simweb(20, 400)
+        slowly = {"POLITENESS_MIN_DELAY": 0.4, "POLITENESS_MAX_DELAY": 0.5}
+        hive = Hive(tmp_path / "hive", web, redis.url, settings=slowly).start_all()
+        wait_until(lambda: web.log.count > 100)
+        hive.kill(2)
+        wait_until(lambda: not redis.client().exists(f"{Keys(NAME).leases}2"))
+        words = ["adopt", redis.url, "--drone", 2, "--jobdir", hive.jobdirs[2], "-a", f"seeds={hive.folder}/seeds.txt"]
+        given = {**SETTINGS, **slowly, "DNS_NAMESERVERS": web.nameserver, "HIVE_NAME": NAME, "HIVE_LEASE": 2}
+        options = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
+
+        adopted = command("scrapy", "hive", *words, *options, "-s", "USER_AGENT=webcrawl/1 (drone 2, life 2)")
+
+        assert adopted.returncode == 0, adopted.stderr
+        assert adopted.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
+        hive.wait()
+        assert hive.reasons == ["finished"] * 3
+        assert hive.crawls[2].stats["hive/slots"] == 0
+        hive.left = True
+        assert_whole(hive, hive.hits(), killed={(2, 1)})
 
     @pytest.mark.parametrize("way", ["host", "tld", "regions"])
     def test_every_other_partition(self, simweb, redis, tmp_path, way):

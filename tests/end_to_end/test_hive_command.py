@@ -14,14 +14,15 @@ import pytest
 from redis import Redis
 from scrapy.settings import Settings
 
-from tests.support.commands import heeded
-from tests.support.crawling import PATIENCE, SETTINGS, wait_until
+from tests.support.commands import command, heeded
+from tests.support.crawling import PATIENCE, SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
-from webcrawl.commands.cannot_start import CannotStart
-from webcrawl.hive.folder import HiveFolder
-from webcrawl.supervisor.orders import give_up, resize
-from webcrawl.supervisor.target import Target
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.crawl.hive.hive_folder import HiveFolder
+from webcrawl.tools.supervisor.orders import give_up, resize
+from webcrawl.tools.supervisor.target import Target
 
+CLOSED = {"CLOSESPIDER_PAGECOUNT": 3}
 SLOWLY = {"POLITENESS_MIN_DELAY": 2, "POLITENESS_MAX_DELAY": 4}
 
 
@@ -141,13 +142,67 @@ def test_its_server_killed_while_it_grows(grows, tmp_path):
     grown(tmp_path / "job", *ended(grows))
 
 
+def hive(*words):
+    """A command to a hive: its exit status, what it answers, and what it refuses."""
+    done = command("scrapy", "hive", *words)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_killed_while_it_shrinks(start, server, tmp_path):
+    """When what watches the drones is killed in a shrink, `resize` says so and ends; the next start goes on with it."""
+    job = tmp_path / "job"
+    first = start("-n", 3, CHECKPOINT_INTERVAL=1, **SLOWLY)
+    wait_until(lambda: server.log.count > 20)
+    words = [sys.executable, "-m", "scrapy", "hive", "resize", str(job), "-n", "1"]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as resizing:
+        assert resizing.stdout.readline().startswith("waiting for ")
+        first.kill()
+        _, said = resizing.communicate(timeout=30)
+    ended(first)
+    change = "the change to 1 drone has not ended"
+    assert said == f"{job}: the hive is not running, and {change}: start it again, and it goes on with that\n"
+    assert resizing.returncode == 1
+    assert f"web: stopped: {change}, and goes on at the next start; " in hive("status", job)[1]
+
+    status, said = ended(start(**SLOWLY))
+
+    found = crawled(job)
+    assert status == 0, said
+    assert (len(found), max(found.values())) == (64, 1)
+    assert (HiveFolder(job).known().drones, HiveFolder(job).known().wanted) == ((0,), ())
+    assert "web: finished, 1 drone; " in hive("status", job)[1]
+    assert hive("resize", job, "-n", 2)[2] == f"{job}: the hive has finished: start it first\n"
+    assert hive("verify", job)[0] == 0
+
+
+def test_the_folder_of_another_crawl(start, server, tmp_path):
+    """`adopt` with the JOBDIR of a single crawl is refused before any drone is told, and the hive keeps all drones."""
+    single = Crawl(tmp_path / "single", {"seeds": tmp_path / "seeds.txt", "limit": 1}, CLOSED)
+    single.settings["DNS_NAMESERVERS"] = server.nameserver
+    assert single.run() == 0
+    process = start("-n", 2, **SLOWLY)
+    wait_until(lambda: server.log.count > 20)
+
+    status, _, said = hive("adopt", tmp_path / "job", "--drone", 0, "--jobdir", single.jobdir)
+
+    why = "holds a crawl of its own, and is not drone 0 of the hive web"
+    assert (status, said) == (1, f"--jobdir {single.jobdir}: {why}\n")
+    assert ended(process)[0] == 0
+    assert (len(crawled(tmp_path / "job")), HiveFolder(tmp_path / "job").known().drones) == (64, (0, 1))
+    assert [json.loads((tmp_path / f"job/drone-{one}/stats.json").read_text())["hive/slots"] for one in (0, 1)] == [
+        512
+    ] * 2
+
+
 def test_a_hive_that_cannot_change(start, server, tmp_path):
     """With a Bloom filter, which has no fingerprints to give, the number of drones stays, and the crawl goes on."""
     job = tmp_path / "job"
-    hive = start("-n", 2, SEEN_STORE="webcrawl.seen.bloom.BloomSeen", POLITENESS_MIN_DELAY=0.5)
+    hive = start("-n", 2, SEEN_STORE="webcrawl.frontier.seen.bloom.BloomSeen", POLITENESS_MIN_DELAY=0.5)
     wait_until(lambda: server.log.count > 20)
     for change in (partial(resize, wanted=3), partial(give_up, drone=1)):
-        with pytest.raises(CannotStart, match=r"cannot be resized: a webcrawl\.seen\.bloom\.BloomSeen cannot give"):
+        with pytest.raises(
+            CannotStart, match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot give"
+        ):
             change(Target(Settings(), str(job)), say=interrupt)
 
     status, said = ended(hive)

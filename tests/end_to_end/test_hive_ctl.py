@@ -10,8 +10,8 @@ import pytest
 from tests.support.crawling import scrapy, wait_until
 from tests.support.ordered_hive import two_drones
 from tests.support.places import ROOT
-from webcrawl.control.client import Client
-from webcrawl.simweb import World, running
+from webcrawl.crawl.control.client import Client
+from webcrawl.lab.simweb import World, running
 
 pytestmark = pytest.mark.xdist_group("hive_ctl")
 

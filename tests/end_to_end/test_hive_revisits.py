@@ -9,15 +9,15 @@ from tests.support.cuts import Cut, _read_frontier, opened
 from tests.support.hive_server import stream_server
 from tests.support.hives import AGENT, NAME, Hive
 from tests.support.named_sites import sites
-from webcrawl.hive import scripts
-from webcrawl.hive.board import MOST_COMMANDS
-from webcrawl.hive.command import RESIZE
-from webcrawl.hive.keys import Keys
-from webcrawl.hive.merging import merged
-from webcrawl.verify.hive import verify_hive
-from webcrawl.verify.queues import Queues
-from webcrawl.verify.revisits import places
-from webcrawl.verify.snapshot import Snapshot
+from webcrawl.crawl.hive import scripts
+from webcrawl.crawl.hive.board import MOST_COMMANDS
+from webcrawl.crawl.hive.command import RESIZE
+from webcrawl.crawl.hive.keys import Keys
+from webcrawl.store.jobdir.queue_row import SavedQueues
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.jobdir.sums import merged
+from webcrawl.tools.verify.hive import verify_hive
+from webcrawl.tools.verify.revisits import places
 
 HOSTS = [f"d{number}.test" for number in range(12)]
 PAGES = {(host, path) for host in HOSTS for path in ("/", "/a")}
@@ -57,7 +57,7 @@ def records(jobdir, settings):
     """URLs of the pages whose records this drone has, among those that wait or on their way in its frontier."""
     found = Cut()
     with Snapshot(jobdir / "state") as snapshot:
-        entries = [entry for _, some in places(snapshot, Queues(snapshot, "revisit")) for entry in some]
+        entries = [entry for _, some in places(snapshot, SavedQueues(snapshot, "revisit")) for entry in some]
     with opened(jobdir, settings) as (parts, _):
         _read_frontier(parts, found)
     return Counter(entry[entry.rfind(b" ") + 1 :].decode() for entry in entries) + found.queued

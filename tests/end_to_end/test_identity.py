@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.named_sites import Typed, sites
 from tests.support.warc_reader import read
-from webcrawl.identity.checking import Unreadable, check_request
-from webcrawl.identity.keys import SigningKey
+from webcrawl.net.identity.signature_check import Unreadable, check_request
+from webcrawl.net.identity.signing_key import SigningKey
 
 AGENT = "https://bot.example.org"
 PAGES = {
@@ -101,14 +101,14 @@ def test_without_the_key_none_comes(tmp_path, key):
 
 
 def test_with_another_key_none_comes(tmp_path, key):
-    """A key that is not in the directory opens nothing; without WARC_SIGNATURES the archive has no signature."""
+    """A key that is not in the directory opens nothing; the archive has the signatures as they were sent."""
     SigningKey.new(tmp_path / "other.pem")
     gate = Gate(key)
     with sites(gate, all_headers=True) as served:
-        crawl = crawled(served, tmp_path, BOT_KEY=tmp_path / "other.pem", BOT_AGENT=AGENT, WARC_SIGNATURES=False)
+        crawl = crawled(served, tmp_path, BOT_KEY=tmp_path / "other.pem", BOT_AGENT=AGENT)
 
         assert len(gate.refused) == len(served.asked)
     assert all("is not in the directory" in why for _, why in gate.refused)
     requests, _ = requests_of(crawl)
     assert requests
-    assert not any(b"\r\nSignature" in one.block for one in requests)
+    assert all(b"\r\nSignature" in one.block for one in requests)

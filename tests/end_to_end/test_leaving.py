@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
-from webcrawl.control.client import Client
+from webcrawl.crawl.control.client import Client
 
 OUT = "site1.test"
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "CHECKPOINT_INTERVAL": 0.3}

@@ -7,8 +7,8 @@ import pytest
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.owners_form import form, zone
-from webcrawl.control.client import Client
-from webcrawl.leaving.secret import NAME
+from webcrawl.crawl.control.client import Client
+from webcrawl.tools.optout.token import NAME
 
 OUT, OTHER = "site1.test", "site2.test"
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "CHECKPOINT_INTERVAL": 30}

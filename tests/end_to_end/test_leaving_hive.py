@@ -6,11 +6,11 @@ from tests.support.crawling import scrapy, wait_until
 from tests.support.ordered_hive import two_drones
 from tests.support.owners_form import form, zone
 from tests.support.places import ROOT
-from webcrawl.control.client import Client
-from webcrawl.hive.partition import partition_of
-from webcrawl.hive.slots import SlotMap
-from webcrawl.simweb import World, running
-from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.hive.partition import partition_of
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.lab.simweb import World, running
+from webcrawl.urls.host_names import RegisteredDomains
 
 pytestmark = pytest.mark.xdist_group("leaving_hive")
 HOSTS = 16

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from tests.support.outages import crawl_of
-from webcrawl.simweb import truth, wait_until_idle
-from webcrawl.verify.whole import verify
+from webcrawl.lab.simweb import truth, wait_until_idle
+from webcrawl.tools.verify.whole import verify
 
 SETTINGS = {"POLITENESS_MIN_DELAY": 0.001, "POLITENESS_FACTOR": 0.01}
 

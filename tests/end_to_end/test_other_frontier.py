@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import POLITE, Crawl, wait_until
-from webcrawl.simweb import gaps, mercator, overlaps, robots_first, truth, wait_until_idle
+from webcrawl.lab.simweb import gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 
 FIFO = "webcrawl.frontier.fifo_frontier.FifoFrontier"
 

@@ -2,7 +2,7 @@
 
 from tests.support.crawling import wait_until
 from tests.support.outages import crawl_of, crawl_through, pages
-from webcrawl.simweb import too_early
+from webcrawl.lab.simweb import too_early
 
 SIZE = (2000, 3000)
 

@@ -11,8 +11,8 @@ from tests.support.crawling import Crawl, scrapy
 from tests.support.places import ROOT
 from tests.support.warc_crawl import files
 from tests.support.warc_reader import read
-from webcrawl.simweb import World, even, owners, running, truth, wait_until_idle
-from webcrawl.simweb.mix import GROUPS
+from webcrawl.lab.simweb import World, even, host_kinds, running, truth, wait_until_idle
+from webcrawl.lab.simweb.mix import GROUPS
 
 OUTPUTS = "warc cdxj text index tables links neardup pagefiles skipped"
 SIZE = (2000, 3000)
@@ -46,7 +46,7 @@ class Purposes:
         self.kept = asked - self.withheld
 
     def forbidden(self, url):
-        return owners.forbids(self.world, *self.world.locate(url))
+        return host_kinds.owner_forbids(self.world, *self.world.locate(url))
 
     def lines(self, pattern):
         for path in sorted(self.crawl.jobdir.glob(pattern)):

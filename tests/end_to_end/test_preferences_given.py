@@ -11,7 +11,7 @@ CODE = """
 import gzip
 from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response
-from webcrawl.spiders.web import WebSpider
+from webcrawl.adapter.spiders.web import WebSpider
 
 
 class Plain(Spider):

@@ -37,8 +37,8 @@ def crawl_of(folder, *seeds):
 def test_retries_and_hosts_that_refuse(tmp_path, here):
     """Each attempt that a server can have seen has a line; one without a connection has none, but a reason."""
     with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # and does not listen
-        away = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+        closed.bind(("127.0.0.2", 0))  # another host, which does not listen
+        away = f"http://127.0.0.2:{closed.getsockname()[1]}/"
         crawl = crawl_of(tmp_path, f"{here}/", away)
         assert crawl.run(ROBOTSTXT_OBEY=False, HOST_PATIENCE=0, HOST_MAX_FAILURES=1) == 0, crawl.output.read_text()
 

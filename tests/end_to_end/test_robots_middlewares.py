@@ -8,7 +8,7 @@ from tests.support.projects import OURS, Project
 CODE = """
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
-from webcrawl.spiders.web import WebSpider
+from webcrawl.adapter.spiders.web import WebSpider
 
 
 class Web(WebSpider):

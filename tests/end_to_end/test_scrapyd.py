@@ -17,7 +17,7 @@ import pytest
 
 from tests.support import crawling
 from tests.support.places import ROOT
-from webcrawl.simweb import wait_until_idle
+from webcrawl.lab.simweb import wait_until_idle
 
 pytestmark = pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("scrapyd", "scrapyd_client", "pkg_resources")),

@@ -6,15 +6,15 @@ from collections import Counter
 import pytest
 
 from tests.end_to_end.test_cookies import check, lines_of
-from tests.segments.crawls import urls_of, values
 from tests.support.commands import command
 from tests.support.crawling import POLITE, SETTINGS, Crawl
 from tests.support.named_sites import sites
-from webcrawl.segments.run import Run
-from webcrawl.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
-from webcrawl.simweb.robots import is_robots
-from webcrawl.urls.hosts import host_of
-from webcrawl.verify.whole import verify
+from tests.tools.segments.crawls import urls_of, values
+from webcrawl.base.hosts import host_of
+from webcrawl.lab.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
+from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.tools.segments.run import Run
+from webcrawl.tools.verify.whole import verify
 
 SIZE = (2000, 3000)
 KINDS = [

@@ -10,8 +10,8 @@ from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.named_sites import sites
 from tests.support.reports import Report
 from tests.support.warc_reader import read
-from webcrawl.simweb import even, truth, wait_until_idle
-from webcrawl.verify.whole import verify
+from webcrawl.lab.simweb import even, truth, wait_until_idle
+from webcrawl.tools.verify.whole import verify
 
 KINDS = ["etag", "modified", "duplicate", "redirect_elsewhere", "refresh"]
 PAGES = 30

@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
-from webcrawl.commands.signals import SAME
-from webcrawl.simweb import wait_until_idle
+from webcrawl.lab.simweb import wait_until_idle
+from webcrawl.tools.commands.interrupts import SAME
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
 

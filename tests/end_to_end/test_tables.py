@@ -14,7 +14,7 @@ from tests.support.places import ROOT
 from tests.support.tables import files, rows
 from tests.support.warc_crawl import files as archives
 from tests.support.warc_reader import read
-from webcrawl.simweb import World, running
+from webcrawl.lab.simweb import World, running
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "HOST_PATIENCE": 0}
 SECTION = (ROOT / "docs/outputs.md").read_text().partition("\n## tables\n")[2].partition("\n## ")[0]
@@ -164,7 +164,7 @@ def test_without_pyarrow(tmp_path, simweb):
     )
 
     assert run.returncode == 1
-    assert "pyarrow is not installed: pip install 'webcrawl[tables]'" in run.stderr
+    assert "pyarrow is not installed: pip install 'pyarrow>=20'" in run.stderr
     assert len(run.stderr.splitlines()) == 1
     assert server.log.hits == []
 
@@ -176,4 +176,4 @@ def test_verify_without_pyarrow(job):
     )
 
     assert run.returncode == 0
-    assert "tables: only their checksums were looked at: pip install 'webcrawl[tables]'" in run.stdout
+    assert "tables: only their checksums were looked at: pip install 'pyarrow>=20'" in run.stdout

@@ -6,7 +6,8 @@ from itertools import accumulate, pairwise
 import pytest
 
 from tests.support.crawling import POLITE, Crawl, wait_until
-from webcrawl.simweb import (
+from tests.support.quick_exclusion import FILTERS
+from webcrawl.lab.simweb import (
     World,
     by_address,
     by_host,
@@ -20,9 +21,9 @@ from webcrawl.simweb import (
     truth,
     wait_until_idle,
 )
-from webcrawl.simweb.answers import Ask
-from webcrawl.simweb.mix import GROUPS
-from webcrawl.simweb.robots import is_robots
+from webcrawl.lab.simweb.mix import GROUPS
+from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.lab.simweb.web_answers import Ask
 
 SIZE, SLOW = (2000, 3000), 0.02
 ENDLESS = {"trap_numbers", "trap_facets"}  # look like any list or shop: only depth and page budgets bound them
@@ -182,7 +183,7 @@ class TestRules:
         server = simweb(4, 240, size=SIZE)
         excluded = tmp_path / "excluded.txt"
         excluded.write_text("# nobody yet\n")
-        settings = {"URL_EXCLUDE_FILE": excluded, "URL_EXCLUDE_FILE_INTERVAL": 0.1, "POLITENESS_MIN_DELAY": 0.03}
+        settings = {"URL_EXCLUDE_FILE": excluded, "URL_FILTERS": FILTERS, "POLITENESS_MIN_DELAY": 0.03}
 
         running = crawl(server, settings=settings).start()
         wait_until(lambda: sum(hit.host == "site0.test" for hit in server.log.hits) > 5)

@@ -7,7 +7,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.crawling import POLITE, Crawl, wait_until
 from tests.support.walks import lines
-from webcrawl.simweb import gaps, mercator, overlaps, robots_first, wait_until_idle
+from webcrawl.lab.simweb import gaps, mercator, overlaps, robots_first, wait_until_idle
 
 WALK = {"HOST_MAX_FAILURES": 2, "HOST_PATIENCE": 0, "CHECKPOINT_INTERVAL": 0.3}
 

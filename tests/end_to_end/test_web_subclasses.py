@@ -7,7 +7,7 @@ import pytest
 from tests.support.plain_site import Site, serving
 from tests.support.projects import OURS, Project
 from tests.support.warc_reader import read
-from webcrawl.spiders.web import WebSpider
+from webcrawl.adapter.spiders.web import WebSpider
 
 LINKS = {  # a small site
     "/": ["/a", "/b", "/missing", "/again"],
@@ -40,8 +40,8 @@ def _here():
 
 HEAD = """
 from scrapy import Request
-from webcrawl.html.found import PageLink
-from webcrawl.spiders.web import WebSpider
+from webcrawl.content.html.found_links import PageLink
+from webcrawl.adapter.spiders.web import WebSpider
 
 
 class Own(WebSpider):

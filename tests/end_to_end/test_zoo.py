@@ -2,7 +2,7 @@
 
 from tests.support.outages import crawl_of
 from tests.support.zoo import crawl_until_owed
-from webcrawl.simweb import truth, wait_until_idle
+from webcrawl.lab.simweb import truth, wait_until_idle
 
 SIZE = (2000, 3000)
 

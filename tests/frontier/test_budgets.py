@@ -5,13 +5,13 @@ import pytest
 from benchmarks.support import zoo
 from tests.support.frontiers import OK, drain, make
 from tests.support.saving import prepared
+from webcrawl.base.model import Link, Status
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator
-from webcrawl.model import Link, Status
 from webcrawl.store.crawldb import CrawlDB
 
 HOME = "http://www.zoo.test/"

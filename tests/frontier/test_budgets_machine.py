@@ -10,15 +10,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.support.examples import examples
 from tests.support.places import IN_MEMORY
+from webcrawl.base.model import Link
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.budgets import PAYS, WIDE, Budgets
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.new_texts import Texts
 from webcrawl.frontier.reputation import Reputation
-from webcrawl.frontier.texts import Texts
-from webcrawl.model import Link
 from webcrawl.store.crawldb import CrawlDB
 
 NAMES = [f"d{number}.test" for number in range(6)]

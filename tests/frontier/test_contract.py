@@ -9,18 +9,18 @@ from random import Random
 import pytest
 
 from tests.support.walks import KEY, impolite
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, Status, unpack
+from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.fifo_frontier import FifoFrontier
-from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.state import open_frontier
-from webcrawl.frontier.walk import WalkFrontier
+from webcrawl.frontier.walk_frontier import WalkFrontier
 from webcrawl.frontier.walkers import Walkers, WalkRules
-from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
 
 OK = Outcome(200, 0.2)  # a wait of two seconds
 WALKERS = 6

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import INLINE, Fifo, Pool
-from webcrawl.frontier.records import bounds, count_records, cut, frame
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.framing import bounds, count_records, cut, frame
 
 
 @pytest.fixture(name="db")

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.frontiers import OK, add, make
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
 LOST = Outcome(Status.TIMEOUT, 1.0, doubtful=True)
@@ -118,7 +118,7 @@ def test_other_failures_stay(db):
     """A failure that cannot be our own network's is never taken back."""
     frontier = make(db)
     add(frontier, "http://a/1")
-    frontier.done(frontier.take(0), Outcome(503, 1.0), 100)
+    frontier.done(frontier.take(0), Outcome(503, 1.0, wait=1.0), 100)
 
     assert frontier.pardon.since(0) == 0
     assert frontier.look.record("a")[0] == 1
@@ -217,3 +217,47 @@ def test_a_host_that_was_lent(db):
 
     assert frontier.pardon.since(100) == 1
     assert (len(frontier), frontier.queued, frontier.look.record("a")[0]) == (0, 0, 0)
+
+
+class TestCutShort:
+    """A body of which a part is missing is an answer, and may be our own network's fault all the same."""
+
+    @pytest.mark.parametrize(("why", "most"), [("disconnect", 3), ("time", 2)])
+    @pytest.mark.parametrize("codes", [None, frozenset({500})])
+    def test_it_is_tried_again(self, db, why, most, codes):
+        """As often as a lost connection, once if it was late, and then it is final; RETRY_HTTP_CODES do not matter."""
+        frontier = make(db, Limits(queues=2, max_queues=100, retry_codes=codes))
+        add(frontier, "http://a/1")
+        now, ends = 0.0, []
+        while len(frontier):
+            now = frontier.next_ready()
+            ends.append(frontier.done(frontier.take(now), Outcome(200, 1.0, short=why), now))
+
+        assert ends == [False] * (most - 1) + [True]
+        assert frontier.counters["cut short"] == 1
+        assert frontier.look.record("a")[0] == 0
+
+    def test_it_is_taken_back(self, db):
+        """In an outage of our own it comes again with the attempt that it had, and the host's record stays."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        link = frontier.take(100)
+        frontier.done(link, Outcome(200, 1.0, short="disconnect", doubtful=True), 100)
+        frontier.done(frontier.take(110), OK, 110)
+
+        assert frontier.pardon.since(100) == 1
+        assert frontier.next_ready() == 112.0
+        assert frontier.take(112) == link
+
+    def test_one_that_was_kept_is_taken_back(self, db):
+        """A page that was final comes again, and is no longer counted."""
+        frontier = make(db, Limits(queues=2, max_queues=100, attempts=1))
+        add(frontier, "http://a/1")
+        link = frontier.take(100)
+        assert frontier.done(link, Outcome(200, 1.0, short="disconnect", doubtful=True), 100)
+        assert frontier.counters["cut short"] == 1
+
+        frontier.pardon.since(100)
+
+        assert frontier.take(200) == link
+        assert frontier.counters["cut short"] == 0

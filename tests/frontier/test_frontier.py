@@ -6,10 +6,10 @@ from contextlib import closing
 import pytest
 
 from tests.support.frontiers import OK, add, drain, make
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier import rotation
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
 LOST = Outcome(Status.CONNECT_FAILED)
@@ -301,11 +301,12 @@ class TestFailures:
         assert frontier.done(frontier.take(0), Outcome(status), 0) is True
 
     def test_a_broken_page_does_not_stop_its_host(self, db):
-        """A 500 delays its URL, not the host's other URLs."""
+        """A 500 delays its URL, and the host's other URLs for one turn of twice the usual wait."""
         frontier = make(db)
         add(frontier, "http://a/bad", "http://a/good")
         frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
-        assert frontier.take(1).url == "http://a/good"
+        assert frontier.take(1) is None
+        assert frontier.take(2).url == "http://a/good"
 
     def test_a_new_url_does_not_wait_for_a_retry(self, db):
         """A host that only waits for a retry hands out a new URL at once."""
@@ -313,7 +314,7 @@ class TestFailures:
         add(frontier, "http://a/bad")
         frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
         add(frontier, "http://a/good")
-        assert frontier.take(1).url == "http://a/good"
+        assert frontier.take(2).url == "http://a/good"
 
     def test_a_page_budget_ends_a_host(self, db):
         """After HOST_MAX_PAGES answers the host's other URLs are dropped and counted."""

@@ -15,13 +15,13 @@ from tests.support.examples import examples
 from tests.support.frontiers import make
 from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
-from webcrawl.frontier import domains, frontier, giving, rotation
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.frontier import frontier, place_shares, rotation, url_selection
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.hosts import State
 from webcrawl.frontier.slots import PROVEN
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.host_row import State
 
 HOSTS = [f"h{i}" for i in range(8)]
 DOMAINS = [["h0", "h1", "h2", "h3", "h4"], ["h5", "h6"], ["h7"]]
@@ -73,10 +73,10 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.saved_constants = rotation.STAY, rotation.MOVES, giving.DROPS, frontier.STEPS
-        self.saved_shares = domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS
-        domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS = 1, 2, 1, 1
-        rotation.STAY, rotation.MOVES, giving.DROPS, frontier.STEPS = 2, 3, 2, 2
+        self.saved_constants = rotation.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS
+        self.saved_shares = place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS
+        place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS = 1, 2, 1, 1
+        rotation.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS = 2, 3, 2, 2
         self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.model = Model()
         self.dropped = []
@@ -319,8 +319,8 @@ class FrontierMachine(RuleBasedStateMachine):
         self.finish()
         self.db.close()
         shutil.rmtree(self.folder)
-        rotation.STAY, rotation.MOVES, giving.DROPS, frontier.STEPS = self.saved_constants
-        domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS = self.saved_shares
+        rotation.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS = self.saved_constants
+        place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS = self.saved_shares
 
     def finish(self):
         """Nothing is lost: in the end every added URL has come out."""

@@ -13,20 +13,23 @@ from tests.support.examples import examples
 from tests.support.frontiers import make
 from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.health import DAY, GONE, STRIKES
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
 LIMITS = Limits(queues=2, max_queues=4, host_failures=3, retry_wait=60, patience=2 * DAY)
 DOWN = {
     "refused": Outcome(Status.CONNECT_FAILED),
     "no answer": Outcome(Status.DNS_FAILED),
-    "no name": Outcome(Status.DNS_FAILED, permanent=True),
+    "no name": Outcome(Status.DNS_FAILED, permanent=True, doubtful=True),
+    "inside": Outcome(Status.EXCLUDED, permanent=True, doubtful=True),
     "late": Outcome(Status.TIMEOUT, 0.5),
-    "busy": Outcome(503, 0.1),
+    "busy": Outcome(503, 0.1, wait=30.0),
     "told": Outcome(429, 0.1, wait=5 * 3600.0),
 }
+NOWHERE = {"no name", "inside"}  # is believed of a host that was never reached
+REACHED = {"late", "busy", "told"}
 
 
 @dataclass
@@ -36,6 +39,7 @@ class Model:
     """
 
     failed: list[tuple[float, str, float]] = field(default_factory=list)  # when, how, not before
+    reached: bool = False
     given_up: bool = False
     urls: set[str] = field(default_factory=set)
     flying: Link | None = None
@@ -48,9 +52,11 @@ class Model:
         return sum(min(later - at, 2 * (until - at)) for (at, _, until), (later, _, _) in pairwise(self.failed))
 
     def fail(self, how: str) -> None:
-        wait = max(min(60 * 2.0 ** len(self.failed), DAY), DOWN[how].wait, GONE * 60 if how == "no name" else 0.0)
+        self.reached |= how in REACHED
+        nowhere = how in NOWHERE and not self.reached
+        wait = max(min(60 * 2.0 ** len(self.failed), DAY), DOWN[how].wait, GONE * 60 if nowhere else 0.0)
         self.failed.append((self.now, how, self.now + wait))
-        gone = [one == "no name" for _, one, _ in self.failed[-2:]] == [True, True]
+        gone = nowhere and [one in NOWHERE for _, one, _ in self.failed[-2:]] == [True, True]
         self.given_up = gone or (len(self.failed) >= LIMITS.host_failures and self.away() >= LIMITS.patience)
 
 
@@ -114,7 +120,7 @@ class HealthMachine(RuleBasedStateMachine):
         model, link = self.model, self.model.flying
         model.flying = None
         if how == "up":
-            model.failed = []
+            model.failed, model.reached = [], True
             final = self.frontier.done(link, Outcome(200, 0.1), model.now)
             assert final
         else:

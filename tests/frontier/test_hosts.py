@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
-from webcrawl.frontier.hosts import HostTable, State
+from webcrawl.frontier.hosts import HostTable
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.host_row import State
 
 
 class Part:

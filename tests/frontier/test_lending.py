@@ -3,12 +3,12 @@
 import pytest
 
 from tests.support.frontiers import OK, add, make
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.slots import DOUBTFUL
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
 
 NEVER = float("inf")
 IMAGE = Link("http://a/image", "E")

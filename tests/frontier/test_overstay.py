@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.frontiers import OK, add, make
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.slots import DOUBTFUL, SLOW, UNKNOWN
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
 SLOTS = 6

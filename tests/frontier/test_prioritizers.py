@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.base.model import Link, unpack
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers import Choosing, Learning
 from webcrawl.frontier.prioritizers.arrival import ByArrival
@@ -12,7 +13,6 @@ from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.prioritizers.indegree import ByIndegree
 from webcrawl.frontier.prioritizers.opic import ByOpic
 from webcrawl.frontier.prioritizers.reputation import ByReputation
-from webcrawl.model import Link, unpack
 
 LINKS = st.builds(
     Link,

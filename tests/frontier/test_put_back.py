@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.frontiers import OK, add, make
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
 

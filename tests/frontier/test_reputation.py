@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks.support.zoo import domain_of
-from webcrawl.frontier.reputation import Reputation
-from webcrawl.frontier.votes import MOST, SLICE, TAG
+from webcrawl.frontier.reputation import SLICE, Reputation
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.domain_row import MOST, TAG
 
 
 @pytest.fixture(name="db")

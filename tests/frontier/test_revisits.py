@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.frontiers import OK, add, drain, make
 from tests.support.saving import prepared
+from webcrawl.base.model import Link, Outcome, Status, is_revisit, unpack
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.health import DAY
-from webcrawl.model import Link, Outcome, Status, is_revisit, unpack
 from webcrawl.store.crawldb import CrawlDB
 
 
@@ -37,7 +37,7 @@ def test_which_links_are_such():
 def test_turns_in_a_hosts_queue(db, share):
     """They have their share of the host's turns, however many wait on either side."""
     frontier = make(db, revisits=True)
-    frontier.divide(share)
+    frontier.set_revisit_share(share)
     add(frontier, *(f"http://a.test/{n}" for n in range(2000)))
     frontier.revisit(again(*(f"http://a.test/old{n}" for n in range(2000))))
     frontier.bring(0.0)
@@ -95,7 +95,7 @@ def test_a_page_budget(db):
     """HOST_MAX_PAGES is about new pages: those end, and the others wait for the host's turn."""
     frontier = make(db, Limits(queues=2, max_queues=100, host_pages=1), revisits=True)
     add(frontier, "http://a.test/1", "http://a.test/2")
-    frontier.divide(0.01)
+    frontier.set_revisit_share(0.01)
     assert frontier.take(0.0).url == "http://a.test/1"
     frontier.done(unpack(Link("http://a.test/1").pack()), OK, 0.0)
     frontier.revisit(again("http://a.test/1"))

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.frontiers import OK, add, drain, make
+from webcrawl.base.model import Outcome, Status
 from webcrawl.frontier.booking import Limits
-from webcrawl.model import Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
 DAY = 86_400.0

@@ -2,13 +2,12 @@
 
 import pytest
 
-from webcrawl.frontier.booking import Booking, Limits
+from webcrawl.base.model import Link, Outcome
+from webcrawl.frontier.booking import HEARD, HOSTS, Booking, Limits, Strain
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.politeness.fixed import Fixed
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.politeness.weak import Weak
-from webcrawl.frontier.strain import HEARD, HOSTS, Strain
-from webcrawl.model import Link, Outcome
 
 MOST = 8.0
 

@@ -12,22 +12,20 @@ from tests.fuzzing.talks import run
 from tests.fuzzing.target import Target, chance, folder
 from tests.support.nameserver import AAAA, CNAME, A, NameServer
 from tests.support.url_settings import url_settings
-from webcrawl.model import Link, unpack
-from webcrawl.net.dns_answer import Answer
-from webcrawl.net.dns_cares import NameServers
-from webcrawl.net.dns_chain import MOST
-from webcrawl.net.dns_literal import known_without_asking
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, unpack
+from webcrawl.net.dns_answer import Answer, known_without_asking
+from webcrawl.net.dns_cares import MOST, NameServers
 from webcrawl.net.errors import BadUrl
-from webcrawl.net.ftp_target import parse_ftp
-from webcrawl.net.gopher_target import parse_gopher
+from webcrawl.net.ftp import parse_ftp
+from webcrawl.net.gopher import parse_gopher
 from webcrawl.net.guard import AddressGuard
-from webcrawl.net.http_request import RequestWriter
-from webcrawl.net.http_target import parse_target
-from webcrawl.urls.assembly import build_pipeline
+from webcrawl.net.http_request import RequestWriter, parse_target
+from webcrawl.urls.build_pipeline import build_pipeline
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.foldings import lower_path, no_index, no_session_ids, one_scheme, single_slashes, sorted_query
-from webcrawl.urls.hosts import RegisteredDomains, host_of
-from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.link_pipeline import LinkPipeline
 
 BASES = ["http://a.test/b/c?d", "https://x.example:8443/", "ftp://f.test/a/b", "gopher://g.test/1/m", ""]
 FOLDINGS = [lower_path, no_index, no_session_ids, one_scheme, single_slashes, sorted_query]
@@ -170,10 +168,10 @@ RECORDS = [
 ]  # fmt: skip
 
 TARGETS = [
-    Target("url", url, URLS, PARTS, _links, ("webcrawl.urls.canonical", "webcrawl.urls.plain",
-    "webcrawl.urls.pipeline", "webcrawl.urls.sessions", "webcrawl.net.http_target")),
+    Target("url", url, URLS, PARTS, _links, ("webcrawl.urls.canonical", "webcrawl.urls.canonical",
+    "webcrawl.urls.link_pipeline", "webcrawl.urls.foldings", "webcrawl.net.http_request")),
     Target("dns", dns, [_records((WWW, A, 60, "192.0.2.1")), _records((WWW, CNAME, 9, "b.test"), ("b.test", A, 5,
     "192.0.2.2"), ("b.test", AAAA, 5, "::1")),
-           _records()], RECORDS, rooms=("webcrawl.net.dns_cares", "webcrawl.net.dns_chain", "webcrawl.net.dns_channel",
+           _records()], RECORDS, rooms=("webcrawl.net.dns_cares", "webcrawl.net.dns_cares",
            "pycares")),
 ]  # fmt: skip

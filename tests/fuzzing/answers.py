@@ -12,13 +12,13 @@ import brotli
 from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.certificates import encoded
 from tests.support.net_answers import PAGE, WHOLE
-from webcrawl.net.certificate import certificate_flaws
 from webcrawl.net.codings import zstd
 from webcrawl.net.decoding import Decoder
 from webcrawl.net.errors import FetchError
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.retry_after import retry_after
+from webcrawl.net.tls import certificate_flaws
 
 CODINGS = [[b"gzip"], [b"deflate"], [b"br"], [b"zstd"], [b"gzip", b"gzip"], [b"br", b"gzip"], [b"deflate", b"zstd"]]
 LIMIT = 50_000
@@ -172,8 +172,8 @@ WORDS = [b"Mon", b"Jan", b",", b":", b"-", b"+", b"GMT", b"-0000", b"99999", b"2
 TARGETS = [
     Target(
         "http", http, [*WHOLE.values(), WHOLE["gzip"] + PAGE], FIELDS, _responses,
-        ("webcrawl.net.http_answer", "webcrawl.net.http_head", "webcrawl.net.http_mend", "webcrawl.net.http_framing",
-         "webcrawl.net.http_message", "webcrawl.net.http_chunks", "webcrawl.net.decoding", "webcrawl.net.codings"),
+        ("webcrawl.net.http_answer", "webcrawl.net.http_head", "webcrawl.net.http_message", "webcrawl.net.decoding",
+         "webcrawl.net.codings"),
     ),
     Target("codings", codings, _packed(), [b"\x1f\x8b\x08\0\0\0\0\0\0\xff", b"\x28\xb5\x2f\xfd", b"\x78\x9c",
     b"\x50\x2a\x4d\x18\4\0\0\0", bytes(8)], _bombs,
@@ -182,5 +182,5 @@ TARGETS = [
     "email._parseaddr")),
     Target("certificate", certificates, [encoded("www.example.test", "*.b.test", "127.0.0.1", "::1"), encoded()],
            [b"\x30\x80", b"\x06\x03\x55\x1d\x11", b"\x87\x04\x7f\0\0\1", b"\x17\x0d", b"\x18\x0f", b"20500101000000Z"],
-           rooms=("webcrawl.net.certificate",)),
+           rooms=("webcrawl.net.tls",)),
 ]  # fmt: skip

@@ -5,10 +5,9 @@ from tempfile import TemporaryDirectory
 
 from tests.fuzzing.target import Target, chance, folder
 from tests.support.archive_files import gzipped, one_gzip, plain, record, response, torn_gzip, zstd
-from webcrawl.archives.answers import Answers, Unusable
-from webcrawl.archives.captures import captures
-from webcrawl.model import unpack
-from webcrawl.warc.reader import NotWarc, Records
+from webcrawl.base.model import unpack
+from webcrawl.record.archives.archived_answers import Answers, Unusable, captures
+from webcrawl.record.warc.reader import NotWarc, Records
 
 URL = "http://a.test/"
 ID = f"<urn:test:{URL}>"
@@ -68,10 +67,9 @@ TARGETS = [
         [b"WARC/1.0\r\n", b"Content-Length: ", b"\r\n\r\n", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18"],
         _collected,
         (
-            "webcrawl.warc.reader",
-            "webcrawl.warc.unpacking",
-            "webcrawl.archives.answers",
-            "webcrawl.archives.captures",
+            "webcrawl.record.warc.reader",
+            "webcrawl.record.warc.unpacking",
+            "webcrawl.record.archives.archived_answers",
         ),
     ),
 ]

@@ -1,11 +1,10 @@
 """Target: cookies that are set and sent back in a chain of redirects."""
 
 from tests.fuzzing.target import Target, chance
+from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.cookies import BYTES
 from webcrawl.crawl.redirect_chain import cookie_header, follow
-from webcrawl.model import Link, unpack
-from webcrawl.net.http_request import RequestWriter
-from webcrawl.net.http_target import parse_target
+from webcrawl.net.http_request import RequestWriter, parse_target
 
 URLS = ["http://a.test/", "https://a.test/x/y?z", "http://www.a.test/x", "https://[::1]/", "http://127.0.0.1:8080/x/"]
 WRITER = RequestWriter("fuzz/1")

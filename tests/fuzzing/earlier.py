@@ -2,10 +2,9 @@
 
 from tests.fuzzing.target import Target
 from tests.support.warc_crawl import exchange
-from webcrawl.net.http_request import RequestWriter
-from webcrawl.net.http_target import parse_target
-from webcrawl.net.robots_fresh import DAY, HOUR, LONGEST, head_of, look
-from webcrawl.since.lines import BadLine, read_line
+from webcrawl.net.http_request import RequestWriter, parse_target
+from webcrawl.net.robots_entry import DAY, HOUR, LONGEST, head_of, look
+from webcrawl.store.jobdir.index_line import BadLine, read_line
 
 LINE = (
     b'test,a)/x 20260102030405 {"url": "http://a.test/x", "mime": "text/html", "status": "200", '
@@ -46,13 +45,13 @@ TARGETS = [
         cdxj,
         [LINE],
         [b'"offset": ', b'"status": ', b"\\u00e9", b"\xff", b"{}", b" "],
-        rooms=("webcrawl.since.lines",),
+        rooms=("webcrawl.store.jobdir.index_line",),
     ),
     Target(
         "freshness",
         freshness,
         [b'"1"|Mon, 01 Jun 2026 00:00:00 GMT|max-age=60, no-cache', b'W/"x"||private, max-age="9"'],
         WORDS,
-        rooms=("webcrawl.net.validators", "webcrawl.net.robots_fresh", "email.utils", "email._parseaddr"),
+        rooms=("webcrawl.net.http_freshness", "webcrawl.net.robots_entry", "email.utils", "email._parseaddr"),
     ),
 ]

@@ -5,13 +5,12 @@ import json
 from collections import Counter
 
 from tests.fuzzing.target import Target, chance, folder
-from webcrawl.formats import jsonfeed, link_header, listing, textlist, xlink
-from webcrawl.formats.documents import DocumentReader
-from webcrawl.formats.kinds import ALL as KINDS
-from webcrawl.formats.kinds import HUB
-from webcrawl.formats.packed import unpacked
-from webcrawl.formats.sniffing import is_packed
-from webcrawl.html import jsonld
+from webcrawl.content.formats import link_header, plain_listings, xlink, xml_listings
+from webcrawl.content.formats.document_kinds import ALL as KINDS
+from webcrawl.content.formats.document_kinds import HUB
+from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.formats.sniffing import is_packed, unpacked
+from webcrawl.content.html import embedded_addresses
 from webcrawl.urls.canonical import canonical_links
 
 WANTED = frozenset((*KINDS, HUB)) - {"pdf"}
@@ -52,12 +51,12 @@ def formats(data: bytes) -> None:
     body = unpacked(data) if is_packed("", data) else data
     links = [
         *found.links,
-        *(entry.link for entry in listing.read(body, url=URL).entries),
-        *(entry.link for entry in textlist.read(body).entries),
-        *(entry.link for entry in jsonfeed.read(body).entries),
+        *(entry.link for entry in xml_listings.read(body, url=URL).entries),
+        *(entry.link for entry in plain_listings.read_list(body).entries),
+        *(entry.link for entry in plain_listings.read_feed(body).entries),
         *xlink.read(body, "", URL),
         *link_header.links([(b"Link", data)]),
-        *(("jsonld", url, "", "") for url in jsonld.urls(data.decode("utf-8", "replace"))),
+        *(("jsonld", url, "", "") for url in embedded_addresses.jsonld_urls(data.decode("utf-8", "replace"))),
     ]
     for kind, address, text, rel in links:
         assert kind in WANTED
@@ -74,5 +73,7 @@ def _collected():
                 yield (root / case["file"]).read_bytes()
 
 
-ROOMS = tuple(f"webcrawl.formats.{name}" for name in ("listing", "xlink", "link_header", "jsonfeed", "sniffing", "xml"))
+ROOMS = tuple(
+    f"webcrawl.content.formats.{name}" for name in ("listing", "xlink", "link_header", "jsonfeed", "sniffing", "xml")
+)
 TARGETS = [Target("formats", formats, SEEDS, TOKENS, _collected, ROOMS)]

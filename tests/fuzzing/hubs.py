@@ -3,11 +3,11 @@
 import asyncio
 
 from tests.fuzzing.target import Target, chance, pieces
-from webcrawl.formats import listing
-from webcrawl.websub import listening
-from webcrawl.websub.discovery import HUBS, offer
-from webcrawl.websub.listening import Asked
-from webcrawl.websub.signature import is_signed
+from webcrawl.content.formats import xml_listings
+from webcrawl.net.websub import listening
+from webcrawl.net.websub.hub_discovery import HUBS, offer
+from webcrawl.net.websub.listening import Asked
+from webcrawl.net.websub.subscriptions import is_signed
 
 URL = "http://a.test/feed"
 SEEDS = [
@@ -75,12 +75,17 @@ def hubs(data: bytes) -> None:
     for push in server.pushes:
         assert len(push.body) <= min(len(data), listening.BODY)
         assert not is_signed(push.signature, push.body, "secret")
-    found = offer(URL, [(b"Link", data)], listing.read(data, "", URL).entries, lambda url: url.split("/")[2])
+    found = offer(URL, [(b"Link", data)], xml_listings.read(data, "", URL).entries, lambda url: url.split("/")[2])
     if found is not None:
         assert 0 < len(found.hubs) <= HUBS
         assert found.topic.startswith(("http://a.test/", "https://a.test/"))
         assert all(one.startswith(("http://", "https://")) for one in found.hubs)
 
 
-ROOMS = ("webcrawl.websub.listening", "webcrawl.websub.discovery", "webcrawl.websub.signature")
+ROOMS = (
+    "webcrawl.net.http_answerer",
+    "webcrawl.net.websub.listening",
+    "webcrawl.net.websub.hub_discovery",
+    "webcrawl.net.websub.subscriptions",
+)
 TARGETS = [Target("hubs", hubs, SEEDS, TOKENS, rooms=ROOMS)]

@@ -1,9 +1,8 @@
 """Target: what drones of a hive send each other."""
 
 from tests.fuzzing.target import Target
-from webcrawl.hive.errors import ForeignMessage
-from webcrawl.hive.message import EXACT, Kind, Message
-from webcrawl.hive.wire import CRC, HEAD, START, pack, unpack
+from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.message import CRC, EXACT, HEAD, START, Kind, Message, pack, unpack
 from webcrawl.store.rowcrc import crc32_of_many
 
 HIVE = b"sixteen bytes 16"
@@ -47,4 +46,4 @@ TOKENS = [
     b" ",
 ]
 
-TARGETS = [Target("letter", letter, SEEDS, TOKENS, rooms=("webcrawl.hive.wire",))]
+TARGETS = [Target("letter", letter, SEEDS, TOKENS, rooms=("webcrawl.crawl.hive.message",))]

@@ -14,11 +14,10 @@ import zstandard
 from tests.fuzzing.target import LONGEST, Target, chance, folder
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_book import RobotsBook, Verdict
-from webcrawl.net.robots_lines import LIMIT
 from webcrawl.net.robots_packed import pack, unpack
-from webcrawl.net.robots_pattern import path_of
-from webcrawl.seeds import Seed, SeedError, Seeds
+from webcrawl.net.robots_syntax import LIMIT, path_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.seeds import Seed, SeedError, Seeds
 
 AGENT = "webcrawl"
 PATHS = ["/", "/a", "/a/b.html?c=d", "/index.html", "/%E9*$", "/a//b/../c", "/robots.txt", "/~x/%7Ey"]
@@ -183,10 +182,9 @@ ROWS = [
 TARGETS = [
     Target("robots", robots, [b"User-agent: *\nDisallow: /a\nAllow: /a/b*c$\nCrawl-delay: 2\n",
     b"\xff\xfe" + "User-agent: *\nDisallow: /é".encode("utf-16-le")],
-           LINES, _robots, tuple(f"webcrawl.net.robots{name}" for name in ("", "_lines", "_pattern", "_packed",
-           "_book"))),
+           LINES, _robots, tuple(f"webcrawl.net.robots{name}" for name in ("", "_syntax", "_packed", "_book"))),
     Target("seeds", seeds, [CSV, TXT, TXT.decode().encode("utf-16"), gzip.compress(CSV, mtime=0), zipped(CSV),
     zipped(TXT, "l.txt"), *(zipped(CSV, method=m) for m in METHODS)],
-           ROWS, _tops, tuple(f"webcrawl.seeds.{name}" for name in ("source", "lines", "listing", "rows", "address",
-           "reader"))),
+           ROWS, _tops, tuple(f"webcrawl.urls.seeds.{name}" for name in ("source", "lines", "listing", "rows",
+           "address", "reader"))),
 ]  # fmt: skip

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.fuzzing.target import Target, chance, folder
-from webcrawl.html.tag_counts import OTHER, TagCounts
-from webcrawl.html.tags import start_tags
-from webcrawl.images.reading import image_of
-from webcrawl.neardup.fingerprint import fingerprint
+from webcrawl.content.html.tag_counts import OTHER, TagCounts, start_tags
+from webcrawl.content.images.image_headers import image_of
+from webcrawl.content.neardup.text_fingerprint import fingerprint
 
-SAMPLES = Path(__file__).parent.parent / "images" / "samples"
+SAMPLES = Path(__file__).parent.parent / "content" / "images" / "samples"
 
 
 def images(data: bytes) -> None:
@@ -43,9 +42,10 @@ TARGETS = [
     Target("images", images, [*map(Path.read_bytes, sorted(SAMPLES.iterdir())), b"<svg width='1' viewBox='0 0 2 3'/>"],
            [b"\xff\xd8\xff", b"\xff\xc0\x00\x08", b"ispe", b"meta", b"acTL", b"ANMF", b"\x2c", b"\x00\x00\x00\x01",
             b"<!--", b"svg"],
-           rooms=("webcrawl.images.gif", "webcrawl.images.png", "webcrawl.images.jpeg", "webcrawl.images.webp",
-                  "webcrawl.images.boxes", "webcrawl.images.icons", "webcrawl.images.svg")),
+           rooms=tuple(f"webcrawl.content.images.{name}"
+                       for name in ("gif", "png", "jpeg", "webp", "boxes", "icons", "svg"))),
     Target("texts", texts, [b"<p>a<script><b></script><!-- <i> --><x-y>" + b" ".join(b"w%d" % n for n in range(30))],
            [b"<!--", b"-->", b"</script", b"<title", b">", b"<a", "字ไทย".encode(), b" "], _pages,
-           rooms=("webcrawl.html.tags", "webcrawl.html.tag_counts", "webcrawl.neardup.fingerprint")),
+           rooms=("webcrawl.content.html.tag_counts", "webcrawl.content.html.tag_counts",
+                  "webcrawl.content.neardup.text_fingerprint")),
 ]  # fmt: skip

@@ -1,16 +1,16 @@
 """Target: what owners say of the use of their pages, by robots.txt, headers and documents."""
 
 from tests.fuzzing.target import Target
-from webcrawl.items import Page
-from webcrawl.model import Exchange, Link, Timings
+from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.content.page import Page
+from webcrawl.content.preferences.crawl_purpose import Purpose
+from webcrawl.content.preferences.joined_preferences import NO_WORD, RobotsWord, kept
+from webcrawl.content.preferences.purpose_bits import LARGEST, PURPOSES, combined, forbidden, mask
+from webcrawl.content.preferences.vocabularies import LONGEST
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_packed import pack, unpack
 from webcrawl.net.robots_said import LICENSES, MOST
-from webcrawl.preferences.addresses import LONGEST
-from webcrawl.preferences.joining import NO_WORD, RobotsWord, kept
-from webcrawl.preferences.purpose import Purpose
-from webcrawl.preferences.purposes import LARGEST, PURPOSES, combined, forbidden, mask
-from webcrawl.warc.fields import fields
+from webcrawl.record.warc.warc_record import fields
 
 AGENT = "webcrawl"
 URLS = ("http://h.test/", "http://h.test/a/b?c=d", "http://h.test/%E9*$", "http://h.test/ai-ok/x")

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 import webencodings
 
 from tests.fuzzing.target import LONGEST, Target, chance, folder
-from webcrawl.html import css, encodings, kinds, mimetype, srcset
-from webcrawl.html.encoding import encoding_of
-from webcrawl.html.links import LinkReader
-from webcrawl.html.prescan import declared, from_content, xml_declared
-from webcrawl.html.query import with_query
-from webcrawl.html.refresh import refresh
+from webcrawl.content.html import embedded_addresses, encodings, link_kinds, mimetype, style_sheets
+from webcrawl.content.html.embedded_addresses import refresh
+from webcrawl.content.html.encoding_sniffing import declared, encoding_of, from_content, xml_declared
+from webcrawl.content.html.link_reader import LinkReader, with_query
 from webcrawl.urls.canonical import canonical_links
 
-USUAL, ALL = LinkReader(), LinkReader(kinds.KINDS, anchor_text=True)
+USUAL, ALL = LinkReader(), LinkReader(link_kinds.KINDS, anchor_text=True)
 TYPES = [
     "text/html", "text/html; charset=utf-8", "text/html; charset=iso-2022-jp", "text/html; charset=x-user-defined",
     "text/html; charset=utf-16", "text/html; charset=gb18030", "text/html; charset=windows-1252", "",
@@ -41,7 +39,7 @@ def html(data: bytes) -> None:
     assert all(len(text) <= 500 for _, _, text, _ in found.links)
     for kind, link, text, _ in found.links:
         (link + text).encode()
-        assert kind in kinds.KINDS
+        assert kind in link_kinds.KINDS
     canonical_links(found.base, [link for _, link, _, _ in found.links], Counter())
 
 
@@ -59,7 +57,7 @@ def encoding(data: bytes) -> None:
 def attributes(data: bytes) -> None:
     """What is found in an attribute, style sheet or header was in it, and parses again to the same."""
     text = data.decode("utf-8", "replace")
-    for found in (srcset.urls(text), css.urls(text)):
+    for found in (embedded_addresses.srcset_urls(text), style_sheets.css_urls(text)):
         assert sum(map(len, found)) <= len(text)
         assert all(found)
     when = refresh(text)
@@ -158,7 +156,7 @@ GRAMMAR = [
     b"\xed\xa0\x80", b"//",
 ]  # fmt: skip
 ROOMS = tuple(
-    f"webcrawl.html.{name}"
+    f"webcrawl.content.html.{name}"
     for name in ("links", "reading", "trees", "guard", "document", "encoding", "prescan", "query")
 )
 
@@ -168,6 +166,6 @@ TARGETS = [
     ROOMS),
     Target("attributes", attributes, [b"a 1x, b 2x", b"3; url='x'", b'text/html; charset="utf-8"; a=b',
     b"@import 'x'; a{b:url( \"y\" )}",
-           "http://a/?é€日#ü".encode()], GRAMMAR, _headers, tuple(f"webcrawl.html.{name}" for name in ("srcset", "css",
-           "refresh", "mimetype", "query"))),
+           "http://a/?é€日#ü".encode()], GRAMMAR, _headers, tuple(f"webcrawl.content.html.{name}" for name in ("srcset",
+           "css", "refresh", "mimetype", "query"))),
 ]  # fmt: skip

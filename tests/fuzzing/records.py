@@ -9,11 +9,10 @@ from tests.fuzzing.answers import FIELDS, _responses, read
 from tests.fuzzing.target import Target, chance
 from tests.support.net_answers import WHOLE
 from tests.support.warc_reader import members, one_record
-from webcrawl.logs import crawl_line, link_line
-from webcrawl.model import Exchange, Link, Outcome, Timings
+from webcrawl.base.model import Exchange, Link, Outcome, Timings
 from webcrawl.net.errors import FetchError
-from webcrawl.warc.capture import Captures
-from webcrawl.warc.originals import Originals
+from webcrawl.record.warc.capture import Captures, Originals
+from webcrawl.store.jobdir import crawl_line, link_line
 
 ID = "<urn:uuid:00000000-0000-4000-8000-00000000000%d>"
 NOTHING_BLANK = re.compile(rb"[!-~]+")
@@ -68,8 +67,8 @@ def logs(data: bytes) -> None:
 TARGETS = [
     Target("warc", warc, list(WHOLE.values()), [*FIELDS, b"Server: ", b"Content-Type: ", b"Location: ",
     "é€\u2028\u0085".encode()], _responses,
-           ("webcrawl.warc.capture", "webcrawl.warc.fields", "webcrawl.warc.record")),
+           ("webcrawl.record.warc.capture", "webcrawl.record.warc.warc_record")),
     Target("logs", logs, [b"text/html; charset=x", "é\u2028\t\r\n\x00".encode()], [b"\t", b"\x85", b"\xe2\x80\xa8",
     b"\x0b", b"\x1c", b",", b" ", b"\xed\xb3\xbf", b"%"],
-           rooms=("webcrawl.logs.crawl_line", "webcrawl.logs.link_line")),
+           rooms=("webcrawl.store.jobdir.crawl_line", "webcrawl.store.jobdir.link_line")),
 ]  # fmt: skip

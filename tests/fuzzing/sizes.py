@@ -14,31 +14,30 @@ from tests.fuzzing import shapes
 from tests.fuzzing.campaign import HangError, bounded
 from tests.fuzzing.shapes import Shape, filled
 from tests.support.hostile import peak, reset_peak
+from webcrawl.content.html import embedded_addresses, link_kinds, mimetype, style_sheets
+from webcrawl.content.html.embedded_addresses import refresh
+from webcrawl.content.html.encoding_sniffing import encoding_of, from_content
+from webcrawl.content.html.encodings import decode
+from webcrawl.content.html.link_reader import LinkReader, with_query
 from webcrawl.crawl.listings import ftp_links, menu_links
-from webcrawl.html import css, kinds, mimetype, srcset
-from webcrawl.html.links import LinkReader
-from webcrawl.html.prescan import from_content
-from webcrawl.html.query import with_query
-from webcrawl.html.refresh import refresh
-from webcrawl.items import decode, encoding_of
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp_listing import LISTING
-from webcrawl.net.ftp_reply import ReplyReader
+from webcrawl.net.ftp_session import ReplyReader
+from webcrawl.net.gopher import plain
 from webcrawl.net.gopher_menu import is_refusal
-from webcrawl.net.gopher_text import plain
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_packed import pack, unpack
-from webcrawl.seeds.lines import lines
-from webcrawl.seeds.rows import CsvRows, TextRows
 from webcrawl.urls.canonical import canonical_links
+from webcrawl.urls.seeds.seed_list import lines
+from webcrawl.urls.seeds.seed_rows import CsvRows, TextRows
 
 SIZE = 1 << 20
 HEAD = 60_000  # the longest head allowed, in bytes
 SLOW = 1.0  # seconds of CPU
 LARGE = 256 << 10  # KiB
-READERS = {"usual": LinkReader(), "all": LinkReader(kinds.KINDS, anchor_text=True)}
+READERS = {"usual": LinkReader(), "all": LinkReader(link_kinds.KINDS, anchor_text=True)}
 
 
 def _page(reader: LinkReader, media: str, shape: Shape, size: int) -> object:
@@ -125,7 +124,12 @@ def cases() -> dict[str, Callable[[int], object]]:
     for name, reader in READERS.items():
         read[name] = partial(_page, reader, "text/html"), shapes.MARKUP
         read[f"{name} XHTML"] = partial(_page, reader, "application/xhtml+xml"), shapes.XML
-    for name, function in {"srcset": srcset.urls, "css": css.urls, "refresh": refresh, "content": from_content}.items():
+    for name, function in {
+        "srcset": embedded_addresses.srcset_urls,
+        "css": style_sheets.css_urls,
+        "refresh": refresh,
+        "content": from_content,
+    }.items():
         read[name] = partial(_text, function), {unit: (b"", unit.encode(), b"x") for unit in shapes.ATTRIBUTES}
     for before in ("http://", "http://a.test/", "gopher://", "../"):
         read[f"link {before}"] = _link, {unit: (before.encode(), unit.encode(), b"") for unit in shapes.LINKS}

@@ -2,15 +2,15 @@
 
 from tests.fuzzing.hubs import Transport
 from tests.fuzzing.target import Target, chance, pieces
-from webcrawl.control.leaving import wish_of
-from webcrawl.leaving import serving
-from webcrawl.leaving.looking import LARGEST, MOST_LINES, _lines
-from webcrawl.leaving.page import Pages
-from webcrawl.leaving.serving import Asked, Form
-from webcrawl.leaving.subject import CannotName, subject_of
-from webcrawl.leaving.token import Tokens, Wish
-from webcrawl.urls.filters.exclusion_rules import rules_of
-from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.crawl.control.exclusions import wish_of
+from webcrawl.tools.optout import serving
+from webcrawl.tools.optout.looking import LARGEST, MOST_LINES, _lines
+from webcrawl.tools.optout.page import Pages
+from webcrawl.tools.optout.serving import Asked, Form
+from webcrawl.tools.optout.subject import CannotName, subject_of
+from webcrawl.tools.optout.token import Tokens, Wish
+from webcrawl.urls.exclusion_rules import rules_of
+from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import OptOut
 
 TOKENS_ = Tokens(bytes(32))
@@ -74,5 +74,5 @@ def strangers(data: bytes) -> None:
     assert TOKENS_.found("example.com", [token], "file") == [] or subject.rule == "example.com"
 
 
-ROOMS = ("webcrawl.leaving.serving", "webcrawl.leaving.subject", "webcrawl.leaving.token")
+ROOMS = ("webcrawl.tools.optout.serving", "webcrawl.tools.optout.subject", "webcrawl.tools.optout.token")
 TARGETS = [Target("strangers", strangers, SEEDS, TOKENS, rooms=ROOMS)]

@@ -10,17 +10,15 @@ from tests.fuzzing.answers import read
 from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.net_answers import WHOLE
 from tests.support.net_http import Gate, Names, replay, serving
+from webcrawl.base.model import Exchange
+from webcrawl.content.html.found_links import Found
 from webcrawl.crawl.listings import ftp_links, menu_links
-from webcrawl.html.found import Found
-from webcrawl.model import Exchange
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.ftp_listing import LISTING
-from webcrawl.net.ftp_reply import ReplyReader, http_date
-from webcrawl.net.gopher import GopherClient
+from webcrawl.net.ftp_session import ReplyReader, http_date
+from webcrawl.net.gopher import GopherClient, parse_gopher, plain
 from webcrawl.net.gopher_menu import item_url, items
-from webcrawl.net.gopher_target import parse_gopher
-from webcrawl.net.gopher_text import plain
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -242,12 +240,12 @@ ITEMS = [
     b"\r\n.\r\n", b".", b"..", b"3", b"i", b"+", b"%0d%0a",
     b"?", b"#", b"%", b"\x80",
 ]  # fmt: skip
-GOPHER = tuple(f"webcrawl.net.{name}" for name in ("gopher", "gopher_menu", "gopher_text", "gopher_target"))
-FTP = tuple(f"webcrawl.net.{name}" for name in ("ftp", "ftp_session", "ftp_reply", "ftp_listing", "ftp_target"))
+GOPHER = tuple(f"webcrawl.net.{name}" for name in ("gopher", "gopher_menu"))
+FTP = tuple(f"webcrawl.net.{name}" for name in ("ftp", "ftp_session", "ftp_listing"))
 
 TARGETS = [
     Target("ftp", ftp, [TALK, TALK.replace(b"hello\0", LIST), b"220 x\r\n530 no\r\n"], [*SPOKEN, *LINES], rooms=FTP),
-    Target("ftp_reply", replies, [TALK, b"220-a\n 220 b\n220-\n220 c\n"], SPOKEN, rooms=("webcrawl.net.ftp_reply",)),
+    Target("ftp_reply", replies, [TALK, b"220-a\n 220 b\n220-\n220 c\n"], SPOKEN, rooms=("webcrawl.net.ftp_session",)),
     Target("ftp_listing", listing, [LIST], LINES, _listings, ("webcrawl.net.ftp_listing", "webcrawl.crawl.listings")),
     Target("gopher", gopher, [MENU, b"text\r\n..dot\r\n.\r\n", b"3error\t\te\t1\r\n"], ITEMS, _menus, GOPHER),
     Target("gopher_menu", menu, [MENU], ITEMS, _menus, GOPHER),

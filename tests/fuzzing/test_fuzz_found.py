@@ -9,12 +9,12 @@ import pytest
 from tests.fuzzing import shapes
 from tests.support.certificates import encoded
 from tests.support.hostile import peak, reset_peak
-from webcrawl.html.links import LinkReader
-from webcrawl.net.certificate import certificate_flaws
+from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.net.decoding import Decoder
-from webcrawl.net.ftp_reply import Reply, ReplyReader
+from webcrawl.net.ftp_session import Reply, ReplyReader
 from webcrawl.net.gopher_menu import Item, item_url
-from webcrawl.seeds import SeedError, Seeds
+from webcrawl.net.tls import certificate_flaws
+from webcrawl.urls.seeds import SeedError, Seeds
 
 TEXT = b"hello world " * 20
 XHTML = "application/xhtml+xml"

@@ -10,7 +10,7 @@ import pytest
 from tests.support.clocks import HOUR, wrong
 from tests.support.crawling import Crawl, wait_until
 from tests.support.prepared import start
-from webcrawl.simweb import truth, wait_until_idle
+from webcrawl.lab.simweb import truth, wait_until_idle
 
 ITEM_PIPELINES = json.dumps({"tests.support.clocks.StepBack": 300})
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.crawling import Crawl
 from tests.support.prepared import descriptors, start
-from webcrawl.simweb import truth, wait_until_idle
+from webcrawl.lab.simweb import truth, wait_until_idle
 
 SHORTAGES = "tests.support.shortages"
 # A host is given up at its first failure: whatever it is charged with, though it did nothing, costs its pages.

@@ -2,7 +2,7 @@
 
 # Before this was fixed: 140 of 877 pages in 10 s beside the endless domain, 20 of 396 in 4 s beside the six pages. Now
 # 60 to 80 % on an idle machine, 45 to 70 % on one that is busy: a flood costs much processor time, and the good hosts
-# wait for it. tests/frontier/test_domains.py has the same without a processor.
+# wait for it. tests/frontier/test_place_shares.py has the same without a processor.
 
 from itertools import count
 

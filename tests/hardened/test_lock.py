@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.crashes import sound
 from tests.support.crawling import Crawl, wait_until
-from webcrawl.simweb import truth, wait_until_idle
+from webcrawl.lab.simweb import truth, wait_until_idle
 
 SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 4, "CHECKPOINT_INTERVAL": 0.2}
 

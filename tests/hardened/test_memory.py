@@ -12,7 +12,7 @@ import pytest
 from tests.support.crashes import sound
 from tests.support.crawling import Crawl
 from tests.support.prepared import memory, start
-from webcrawl.simweb import truth, wait_until_idle
+from webcrawl.lab.simweb import truth, wait_until_idle
 
 SHORTAGES = "tests.support.shortages"
 LIMITS = 3  # that are tried, a MiB apart, from the first one on with which a crawl can begin

@@ -13,8 +13,8 @@ from tests.support.all_outputs import OUTPUTS, Everything
 from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.plain_site import serving
-from webcrawl.dashboard.looking import saved
-from webcrawl.dashboard.past import Past
+from webcrawl.store.jobdir import stats_file
+from webcrawl.tools.dashboard.past import Past
 
 pytestmark = pytest.mark.xdist_group("pipes")  # one crawl for all tests
 
@@ -87,5 +87,5 @@ def test_a_dashboard_does_without(finished, tmp_path):
         past = Past(copy)
 
         past.read()
-        assert (saved(copy) == {}) == (name == "stats.json")
+        assert (stats_file.read(copy) == {}) == (name == "stats.json")
         assert (past.moments() == []) == (name != "stats.json")

@@ -4,16 +4,38 @@
 
 import json
 import os
+import pty
 import signal
+import sys
 import time
+from contextlib import suppress
 
 import pytest
 
+from tests.support.commands import heeded
 from tests.support.crawling import Crawl, wait_until
 from tests.support.cuts import cut
-from webcrawl.simweb import wait_until_idle
+from tests.support.places import ROOT
+from webcrawl.lab.simweb import wait_until_idle
 
 SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
+
+
+def in_terminal(crawl):
+    """The other end of the crawl's terminal, and its process, which is that terminal's leader."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(ROOT)
+        os.execv(sys.executable, [sys.executable, "-m", "scrapy", *crawl.words()[1:]])  # noqa: S606
+    os.set_blocking(terminal, False)
+    return terminal, child
+
+
+def read(terminal):
+    """Reads what there is, so that the crawl need not wait; always true."""
+    with suppress(BlockingIOError):
+        os.read(terminal, 1 << 16)
+    return True
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -36,6 +58,26 @@ def test_two_signals_within_half_a_second_are_one(tmp_path, simweb, number, paus
     assert status == 0
     assert crawl.stats["reason"] == "shutdown"
     assert {hit.outcome for hit in server.log.hits} == {"sent"}
+
+
+def test_a_closed_terminal_loses_nothing(tmp_path, simweb):
+    """A crawl whose terminal is closed takes its last checkpoint: state, log and archive have what was fetched."""
+    server = simweb(8, 80, size=(1000, 2000), latency=0.1)
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS, "CHECKPOINT_INTERVAL": 600}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+    with heeded(signal.SIGHUP):
+        terminal, child = in_terminal(crawl)
+    wait_until(lambda: read(terminal) and server.log.count > 30)
+    os.close(terminal)  # the kernel sends SIGHUP, and every write to it fails from now on
+    _, status = os.waitpid(child, 0)
+
+    wait_until_idle(server)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert crawl.stats["reason"] == "shutdown"
+    found = cut(crawl.jobdir)
+    assert {hit.url for hit in server.log.hits} == (found.logged + found.robots).keys()
 
 
 @pytest.mark.parametrize(

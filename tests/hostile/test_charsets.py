@@ -4,8 +4,8 @@ import pytest
 import webencodings
 
 from tests.support.hostile import peak, reset_peak
-from webcrawl.html import encodings
-from webcrawl.html.links import LinkReader
+from webcrawl.content.html import encodings
+from webcrawl.content.html.link_reader import LinkReader
 
 SIZE = 2 * 2**20
 KIB = 48 * 1024  # for 2 MiB of bytes: two copies of the text, its UTF-8, and the tree

@@ -13,12 +13,13 @@ from tests.support.crawling import Crawl
 from tests.support.hostile import BOMBS, MISDEEDS, rows
 from tests.support.hostile_site import page, site
 from tests.support.warc_reader import read
-from webcrawl.simweb import World
-from webcrawl.simweb.answers import Ask
+from webcrawl.lab.simweb import World
+from webcrawl.lab.simweb.web_answers import Ask
 
 INSIDE = "127.9.9.9"  # loopback, but outside the networks that the crawl may connect to
 NUMBER = int(IPv4Address(INSIDE))
 ATTEMPTS = 3  # the first, and two retries
+CUT_SHORT = {"disconnect": ATTEMPTS, "time": 2}  # answers of which a part is missing
 SPELLINGS = [
     INSIDE,
     "127.9.9.9.",
@@ -73,7 +74,7 @@ class TestOutcomes:
             name, *wrong = outcome.split(", ")
             cut = [note for note in wrong if groups[note] == "truncated"]
             lines[kind] = (statuses.get(name) or int(name), [f"truncated:{note}" for note in cut])
-            counted.update(f"{groups[note]}/{note}" for note in wrong)
+            counted.update({f"{groups[note]}/{note}": CUT_SHORT.get(note, 1) for note in wrong})
             if name in statuses:
                 counted[f"outcome/{name}"] += ATTEMPTS
         found = logged(crawl)
@@ -84,6 +85,8 @@ class TestOutcomes:
         assert told == lines
         assert {key: count for key, count in crawl.stats.items() if key.startswith(kept)} == counted
         assert crawl.stats["errors"] == 0
+        short = sum(any(f"truncated:{note}" in wrong for note in CUT_SHORT) for _, wrong in told.values())
+        assert f"{short} pages cut short" in crawl.output.read_text()
 
 
 class TestTheWayInside:
@@ -182,7 +185,7 @@ class TestText:
         with site(answers) as server:
             (tmp_path / "seeds.txt").write_text(f"http://127.0.0.1:{server.port}/\n", encoding="utf-8")
             settings = {
-                "ITEM_PIPELINES": json.dumps({"webcrawl.pipelines.link_log.LinkLogPipeline": 300}),
+                "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300}),
                 "POLITENESS_FACTOR": 0,
                 "POLITENESS_MIN_DELAY": 0,
                 "LOG_LEVEL": "DEBUG",

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.hostile import rows
-from webcrawl.model import Status
+from webcrawl.base.model import Status
 from webcrawl.net import errors
 from webcrawl.net.errors import FetchError
-from webcrawl.net.ftp_reply import NotFtp, ReplyTooLong
+from webcrawl.net.ftp_session import NotFtp, ReplyTooLong
 
 NET = Path(errors.__file__).parent
 

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from tests.support.frontiers import make
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
-from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
 PAGE, TIMEOUT = 0.3, 30.0  # seconds per page, and DOWNLOAD_TIMEOUT

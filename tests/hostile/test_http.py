@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.hostile import BOMBS, MISDEEDS, peak, reset_peak, rows, served, told
 from tests.support.net_http import Names, client, open_files, run
-from webcrawl.model import Exchange
+from webcrawl.base.model import Exchange
+from webcrawl.lab.simweb.kinds import misbehaviour
 from webcrawl.net.errors import EmptyAnswer, FetchError
-from webcrawl.simweb.kinds import broken, liars
 
 pytestmark = pytest.mark.xdist_group("hostile http")  # one server, and each misdeed once
 
@@ -80,7 +80,7 @@ class TestMisdeeds:
 
         async def go():
             found = {}
-            for kind in [*liars.KINDS, *broken.KINDS]:
+            for kind in [*misbehaviour.LIARS, *misbehaviour.BROKEN]:
                 async with client(NAMES, truncate=TRUNCATE, timeout=1.0 if kind in LATE else 10) as http:
                     await fetch(http, f"{bases[scheme]}/x/{kind}/1", keep=5)
                     got = await fetch(http, f"{bases[scheme]}/x/text/1", keep=5)

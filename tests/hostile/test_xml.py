@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.cases import cases
 from tests.support.hostile import peak, reset_peak
-from webcrawl.html.links import LinkReader
+from webcrawl.content.html.link_reader import LinkReader
 
 TYPES = ["application/xhtml+xml", "text/html", "application/xml", "application/rss+xml", ""]
 LAUGHS = b"".join(b'<!ENTITY l%d "%b">' % (n + 1, b"&l%d;" % n * 10) for n in range(1, 9))

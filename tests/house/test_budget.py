@@ -4,7 +4,7 @@ import re
 
 from benchmarks.support.budget import BUDGET, TIMES, over, table
 from tests.support.places import ROOT
-from webcrawl.profiling import stages
+from webcrawl.crawl.profiling import stages
 
 STAGES = {stages.FILES[name] for name in stages.FILES} - {stages.CALLER}
 TEXT = (ROOT / "docs/performance.md").read_text(encoding="utf-8").partition("### A budget")[2].partition("\n## ")[0]

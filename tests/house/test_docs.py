@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from docs.make_settings import made, stub
 from tests.support.commands import command
 from tests.support.places import ROOT
 from webcrawl import settings
-from webcrawl.checks.table import KINDS
 
+SETTINGS = {name: value for name, value in vars(settings).items() if name.isupper()}
 PAGES = [
     page
     for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "seeds/README.md")
@@ -19,19 +20,6 @@ PAGES = [
 BENCHMARKS = sorted(
     path.stem for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text(encoding="utf-8")
 )
-
-
-def _names_and_comments() -> dict[str, str]:
-    """The settings of the module and the comment above each."""
-    lines = (ROOT / "webcrawl/settings.py").read_text(encoding="utf-8").splitlines()
-    found = {}
-    for node in ast.parse("\n".join(lines)).body:
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            above = lines[: node.lineno - 1]
-            first = next(at for at in range(len(above), 0, -1) if not above[at - 1].startswith("# "))
-            found[target.id] = " ".join(line[2:] for line in above[first:])
-    return found
 
 
 def _documented() -> dict[str, list[str]]:
@@ -44,22 +32,21 @@ def _documented() -> dict[str, list[str]]:
     return {name: [longer.get(name, row[0].strip("`")), *row[1:]] for name, row in cells.items()}
 
 
-COMMENTS, DOCUMENTED = _names_and_comments(), _documented()
-
-
 class TestSettings:
+    def test_the_page_is_what_the_table_makes(self):
+        """`python docs/make_settings.py` has been run since the table of settings was changed."""
+        page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
+
+        assert page == made(page)
+        assert (ROOT / "webcrawl/settings.pyi").read_text(encoding="utf-8") == stub()
+
     def test_every_setting_has_its_line(self):
-        """docs/settings.md has the settings of the module, no other, in the same order."""
-        assert list(DOCUMENTED) == list(COMMENTS)
+        """docs/settings.md has the settings of the module with their defaults, no other, in the same order."""
+        rows = _documented()
 
-    @pytest.mark.parametrize("name", DOCUMENTED)
-    def test_default_and_meaning(self, name):
-        """The line of a setting has its default, the comment that stands above it, and what the check allows."""
-        default, meaning, allowed = DOCUMENTED[name]
-
-        assert ast.literal_eval(default) == getattr(settings, name)
-        assert meaning == COMMENTS[name]
-        assert allowed == (KINDS[name].allowed if name in KINDS else "as in Scrapy")
+        assert {name: ast.literal_eval(row[0]) for name, row in rows.items()} == SETTINGS
+        assert list(rows) == list(SETTINGS)
+        assert all(meaning.endswith(".") and allowed for _, meaning, allowed in rows.values())
 
 
 class TestBenchmarks:

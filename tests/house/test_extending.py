@@ -14,7 +14,7 @@ from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.snippets import example, load
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.simweb import truth
+from webcrawl.lab.simweb import truth
 
 PNG = b"\0\0\0\x0dIHDR\0\0\0\x20\0\0\0\x07"  # a header: 32 by 7 pixels
 
@@ -97,7 +97,7 @@ class TestPipelines:
     def test_the_link_log_has_a_line_a_link(self, simweb, tmp_path):
         """The optional link log has every link, those too that are not followed, with its anchor text."""
         server = simweb(2, 10, size=(2000, 3000))
-        run = crawl(tmp_path, ROOT, server, {"webcrawl.pipelines.link_log.LinkLogPipeline": 300})
+        run = crawl(tmp_path, ROOT, server, {"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300})
 
         rows = [line.split("\t") for line in (run.jobdir / "logs/links.log").read_text().splitlines()]
 
@@ -161,7 +161,7 @@ class TestKinds:
 
     def test_the_prioritizer_is_one(self):
         """The prioritizer of docs/extending.md gives levels that exist."""
-        from webcrawl.model import Link
+        from webcrawl.base.model import Link
 
         prioritizer = load("docs/extending.md", "ShortFirst")(8)
         assert prioritizer.level(Link("http://a/")) == 0
@@ -169,8 +169,8 @@ class TestKinds:
 
     def test_the_revisit_policy_is_one(self):
         """The revisit policy of docs/extending.md fetches what it names ten times as often."""
-        from webcrawl.revisit.policy import PolicyOptions
-        from webcrawl.revisit.record import PageRecord
+        from webcrawl.crawl.revisit.policy import PolicyOptions
+        from webcrawl.crawl.revisit.record import PageRecord
 
         policy = load("docs/extending.md", "NewsFirst")(PolicyOptions(60.0, lambda: 1.0, lambda: 1000))
         due = [policy.due(PageRecord(f"http://a/{path}"), 1.8e9) - 1.8e9 for path in ("x", "news/x")]
@@ -178,7 +178,7 @@ class TestKinds:
 
     def test_the_filter_is_one(self):
         """The filter of docs/extending.md drops what it names."""
-        from webcrawl.urls.filters.protocol import Origin
+        from webcrawl.urls.filters.filter_protocol import Origin
 
         forums = load("docs/extending.md", "NoForums").from_setup(None)
         assert forums.keep(["http://a/forum/1", "http://a/2"], Origin()) == ["http://a/2"]

@@ -13,7 +13,7 @@ def _scheduler(pytestconfig, monkeypatch):
 
 def test_all_tests_of_a_marked_file_go_together(scheduler):
     """Whatever its class and parameters, a test of a marked file is of its group, which other files may share."""
-    ids = ["test_imports.py::TestRings::test_arrows_point_inwards[webcrawl.model]", "test_privacy.py::test_x[a@b]"]
+    ids = ["test_imports.py::TestRings::test_arrows_point_inwards[webcrawl.base.model]", "test_privacy.py::test_x[a@b]"]
 
     assert {scheduler._split_scope(f"tests/house/{one}") for one in ids} == {"house"}
 

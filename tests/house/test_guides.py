@@ -1,4 +1,4 @@
-"""The commands of docs/guides, run as they stand there, one after the other in one folder."""
+"""The commands of docs/guides.md, run as they stand there, those of one guide after the other in one folder."""
 
 import json
 import re
@@ -15,7 +15,9 @@ QUICK = "-s POLITENESS_MIN_DELAY=0 -s MIN_FREE_DISK=0 -s PRIVATE_NETWORKS_ALLOWE
 
 def steps(name):
     """The words of each command that a guide wants to be run."""
-    text = (ROOT / "docs/guides" / name).read_text(encoding="utf-8")
+    text = (ROOT / "docs/guides.md").read_text(encoding="utf-8")
+    text = text.partition(f"\n## {name}, on the first day\n")[2] or text.partition(f"\n## {name}\n")[2]
+    text = text.partition("\n## ")[0]
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [shlex.split(line) for block in blocks for line in block.splitlines()]
 
@@ -43,7 +45,7 @@ def run(name, folder):
 
 def test_the_archivists_guide(tmp_path):
     """Crawl, verify and wacz do what the guide says."""
-    sites, said = run("archive.md", tmp_path)
+    sites, said = run("An archive that replays", tmp_path)
 
     assert "http://cdn.test/s.css" in sites.asked
     assert said[1].startswith("sites: no damage found\n")
@@ -53,7 +55,7 @@ def test_the_archivists_guide(tmp_path):
 
 def test_the_monthly_guide(tmp_path):
     """Three crawls and verify do what the guide says; the second month refers to the first."""
-    _, said = run("monthly.md", tmp_path)
+    _, said = run("A monthly crawl that stores what changed", tmp_path)
 
     assert said[3].startswith("2026-03: no damage found\n")
     assert "since:digest" in (tmp_path / "2026-02" / "logs" / "crawl.log").read_text()
@@ -61,8 +63,8 @@ def test_the_monthly_guide(tmp_path):
 
 def test_the_search_engines_guide(tmp_path):
     """Crawl and search find the page, and the guide's module counts its words over the archive."""
-    (tmp_path / "words.py").write_text(example("docs/guides/search-engine.md", "Vocabulary"))
-    _, said = run("search-engine.md", tmp_path)
+    (tmp_path / "words.py").write_text(example("docs/guides.md", "Vocabulary"))
+    _, said = run("A search engine's index", tmp_path)
 
     assert "http://www.example.org/" in said[1]
     assert json.loads(said[2].splitlines()[0])["title"] == "Example"
@@ -71,9 +73,9 @@ def test_the_search_engines_guide(tmp_path):
 
 def test_the_researchers_guide(tmp_path, monkeypatch, capsys):
     """Crawl, report, verify and graph do what the guide says, and so does its query."""
-    _, said = run("research.md", tmp_path)
+    _, said = run("A crawl to study", tmp_path)
     monkeypatch.chdir(tmp_path)
-    exec(example("docs/guides/research.md", ""), {})  # noqa: S102 - our own documentation
+    exec(example("docs/guides.md", ""), {})  # noqa: S102 - our own documentation
 
     assert said[1:3] == ["study/report.html\n", said[2]]
     assert said[2].startswith("study: no damage found\n")

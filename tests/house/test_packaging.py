@@ -19,7 +19,7 @@ HEAVY = {
     "ada_url",
     "selectolax",
     "pycares",
-    "webcrawl.crawl",
+    "webcrawl.crawl.crawl",
     "webcrawl.store.crawldb",
     "twisted.internet.reactor",
 }
@@ -37,7 +37,10 @@ def test_every_new_command_is_brought():
 
 def test_commands_are_named_after_their_modules():
     """So that they have one name in webcrawl's own project and elsewhere."""
-    assert {name: f"webcrawl.commands.{name}:Command" for name in COMMANDS} == COMMANDS
+    rooms = ("tools", "lab")
+    assert all(
+        path in [f"webcrawl.{room}.commands.{name}:Command" for room in rooms] for name, path in COMMANDS.items()
+    )
 
 
 def test_commands_are_light():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.checks.table import KINDS, SCRAPYS
+from webcrawl.crawl.checks.table import KINDS, SCRAPYS
 
 PAGE = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
 SOURCES = ["Mercator", "Nielsen", "Broder, Najork and Wiener", "LARM", "Mischel"]

@@ -15,8 +15,8 @@ from benchmarks.peers.truth import fetched
 from benchmarks.support.processes import Cost, cost
 from tests.support.commands import command
 from tests.support.places import ROOT
-from webcrawl.simweb import World
-from webcrawl.simweb.log import Hit
+from webcrawl.lab.simweb import World
+from webcrawl.lab.simweb.request_log import Hit
 
 DOES = Does("yes", "none", "followed", "no", "none")
 

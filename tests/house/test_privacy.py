@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support import house
-from webcrawl.fastpath.names import PRIVATE, UNDOCUMENTED
+from webcrawl.adapter.fastpath.names import PRIVATE, UNDOCUMENTED
 
 # Documented though underscored (two functions of sys), or the only names of classes for hints (lxml, google-re2).
 DOCUMENTED = {"_getframe", "_current_frames", "_Element", "_FeedParser", "_Regexp"}
@@ -16,8 +16,8 @@ OPTIONAL = {  # what a module needs that not everybody has installed
     "webcrawl.adapter.browser": "scrapy_playwright",
     "webcrawl.adapter.browser_page": "playwright",
 }
-OUTSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) != "fastpath"]
-INSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) == "fastpath"]
+OUTSIDE = [path for path in house.sources() if not house.is_fast_path(house.module_of(path))]
+INSIDE = [path for path in house.sources() if house.is_fast_path(house.module_of(path))]
 MODULES = [house.module_of(path) for path in OUTSIDE]
 pytestmark = pytest.mark.xdist_group("house")  # one process reads the code, once
 

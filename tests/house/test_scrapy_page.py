@@ -8,11 +8,10 @@ from scrapy.settings import Settings, default_settings
 
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
-from webcrawl.adapter.given import enabled, warnings
-from webcrawl.adapter.options import KEYS, OF_FTP
-from webcrawl.adapter.unheard_meta import WHY
-from webcrawl.checks.scrapys import TAKEN, UNHEARD
-from webcrawl.spiders.web import WebSpider
+from webcrawl.adapter.request_meta import KEYS, OF_FTP, WHY
+from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.adapter.user_settings import enabled, warnings
+from webcrawl.crawl.checks.scrapys import TAKEN, UNHEARD
 
 # Read by Scrapy 2.19, or documented, but not among the default settings
 MORE = (

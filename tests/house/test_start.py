@@ -17,15 +17,29 @@ COMPONENTS += [*settings.EXTENSIONS_BASE, *settings.ITEM_PIPELINES_BASE, *settin
 COMPONENTS += filter(None, settings.DOWNLOAD_HANDLERS_BASE.values())
 OTHERS = {"aiohttp", "fsspec", "pyarrow", "redis", "requests", "tantivy", "tldextract", "trafilatura", "urllib3"}
 UNUSED = {  # without -a since=, a hive, archives to process, a state to check, images to describe
-    *("webcrawl.adapter.rereading", "webcrawl.adapter.since", "webcrawl.since.index", "webcrawl.archives"),
-    *("webcrawl.adapter.hive", "webcrawl.hive.drone", "webcrawl.hive.member", "webcrawl.crawl.post"),
-    *("webcrawl.images.reading", "webcrawl.verify", "webcrawl.warc.reader"),
+    *(
+        "webcrawl.adapter.archive_reading",
+        "webcrawl.adapter.earlier_pages",
+        "webcrawl.record.since.index",
+        "webcrawl.record.archives",
+    ),
+    *(
+        "webcrawl.adapter.hive_membership",
+        "webcrawl.crawl.hive.drone",
+        "webcrawl.crawl.hive.member",
+        "webcrawl.crawl.hive_parts",
+    ),
+    *("webcrawl.content.images.image_headers", "webcrawl.tools.verify", "webcrawl.record.warc.reader"),
 }
 
 
 def test_a_plain_crawl_loads_what_it_needs():
     """With the components of the default settings, of which Scrapy imports the disabled ones too."""
-    modules = {"webcrawl.preflight", "webcrawl.spiders.web", *(path.rpartition(".")[0] for path in COMPONENTS)}
+    modules = {
+        "webcrawl.adapter.preflight",
+        "webcrawl.adapter.spiders.web",
+        *(path.rpartition(".")[0] for path in COMPONENTS),
+    }
     code = f"import sys, scrapy.cmdline, {', '.join(sorted(modules))}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
 
@@ -38,8 +52,8 @@ def test_extensions_of_the_users_stand_beside_the_crawls():
     """`-s EXTENSIONS=…` takes away neither checkpoints nor anything else; None switches one off by its name."""
     given = Settings()
     given.setmodule(settings)
-    given.set("EXTENSIONS", {"myproject.Mine": 500, "webcrawl.extensions.progress.Progress": None}, "cmdline")
+    given.set("EXTENSIONS", {"myproject.Mine": 500, "webcrawl.adapter.extensions.progress.Progress": None}, "cmdline")
 
     found = build_component_list(given.getwithbase("EXTENSIONS"))
-    assert set(settings.EXTENSIONS_BASE) - set(found) == {"webcrawl.extensions.progress.Progress"}
+    assert set(settings.EXTENSIONS_BASE) - set(found) == {"webcrawl.adapter.extensions.progress.Progress"}
     assert "myproject.Mine" in found

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.net.asked_wait import asked_wait
-from webcrawl.text.httpdate import http_date
+from webcrawl.base.dates import http_date
+from webcrawl.net.retry_after import asked_wait
 
 NOW = 1_790_000_000.0
 

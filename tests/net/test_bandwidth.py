@@ -11,8 +11,8 @@ from tests.net.test_deadlines import Question
 from tests.net.test_http_tls import server_context
 from tests.support.net_http import Names, client, run, serving
 from webcrawl.net.bandwidth import BURST, FREE, Bandwidth
-from webcrawl.net.deadlines import Deadlines
-from webcrawl.net.http_metered import MeteredAnswer
+from webcrawl.net.connection import Deadlines
+from webcrawl.net.http import MeteredAnswer
 from webcrawl.net.protocols import Bounds
 
 PIECE = 65_536  # bytes that come at once

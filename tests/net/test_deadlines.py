@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from webcrawl.net.deadlines import AGAIN, LATE, Deadlines
+from webcrawl.net.connection import AGAIN, Deadlines
 from webcrawl.net.protocols import Bounds
+from webcrawl.net.shortage import LATE
 
 
 class Question:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.net.descriptors import MOST, OTHERS, Room, room, worth_keeping
+from webcrawl.net.shortage import MOST, OTHERS, Room, room, worth_keeping
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ import pytest
 from tests.support.lookups import ask
 from tests.support.nameserver import NameServer
 from tests.support.net_http import LOOPS, run
-from webcrawl.net.dns_cares import NameServers
-from webcrawl.net.dns_channel import Channel
+from webcrawl.net.dns_cares import Channel, NameServers
 
 A = 1
 NAMES = [f"h{number}.test" for number in range(50)]

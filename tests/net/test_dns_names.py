@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.nameserver import AAAA, PTR, REFUSED, NameServer
 from tests.support.net_http import LOOPS, run
-from webcrawl.net.dns_names import ReverseNames
+from webcrawl.net.dns_records import ReverseNames
 
 ONE = "1.2.0.192.in-addr.arpa"
 SIX = ".".join(reversed("20010db8" + "0" * 23 + "1")) + ".ip6.arpa"

@@ -11,8 +11,7 @@ from tests.support.nameserver import AAAA, CNAME, REFUSED, SERVFAIL, A, NameServ
 from webcrawl.net import dns_cares
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.dns_answer import Answer, Failure
-from webcrawl.net.dns_cares import NameServers
-from webcrawl.net.dns_channel import Channel
+from webcrawl.net.dns_cares import Channel, NameServers
 from webcrawl.net.errors import DnsFailed
 
 
@@ -189,6 +188,45 @@ class TestNameServers:
 
         assert len(ask(server, *["a.test"] * 6)) == 6
         assert len(server.questions) == 3
+
+    def test_a_channel_is_replaced_after_its_time(self, monkeypatch):
+        """What c-ares keeps is never older than half a minute, whatever its TTL: name servers may have lied."""
+        monkeypatch.setattr(dns_cares, "LIFE", 0.0)
+        server = NameServer()
+        server.add("a.test", "10.0.0.1", ttl=86_400)
+
+        assert len(ask(server, "a.test", "a.test")) == 2
+        assert len(server.questions) == 2
+
+    def test_an_old_channel_without_a_descriptor_for_a_new_one(self, monkeypatch):
+        """It is used for longer: it has a socket."""
+        monkeypatch.setattr(dns_cares, "LIFE", 0.0)
+        server = NameServer()
+        server.add("a.test", "192.0.2.1")
+        server.add("b.test", "192.0.2.2")
+
+        async def run():
+            async with asking(server) as lookup:
+                first = await lookup.ask("a.test")
+                monkeypatch.setattr(dns_cares, "missing_socket", lambda: True)
+                return first, await lookup.ask("b.test")
+
+        assert [answer.addresses for answer in asyncio.run(run())] == [("192.0.2.1",), ("192.0.2.2",)]
+
+    def test_a_check_says_where_a_name_leads(self):
+        """Past any cache, to IPv6 too if there is no other address, and why if it leads nowhere."""
+        server = NameServer({"empty.test": []})
+        server.add("a.test", "192.0.2.1")
+        server.add("six.test", "2001:db8::6", 99, AAAA)
+
+        async def run():
+            async with asking(server) as lookup:
+                return [await lookup.check(name) for name in ("a.test", "six.test", "empty.test", "missing.test")]
+
+        found = asyncio.run(run())
+
+        assert found[:2] == [Answer(("192.0.2.1",), 300.0), Answer(("2001:db8::6",), 99.0)]
+        assert [answer.failure for answer in found[2:]] == [Failure.NO_ADDRESS, Failure.NO_NAME]
 
     def test_an_old_channel_closes_after_its_last_answer(self, monkeypatch):
         """A replaced channel still delivers its pending answers, then closes."""

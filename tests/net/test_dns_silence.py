@@ -165,10 +165,10 @@ def test_no_name_was_ever_resolved(lookup):
 
 
 def test_failures_from_before_are_forgotten(lookup):
-    """When the servers are back, names that had failed are asked for again at once, and not those that do not exist."""
+    """When the servers are back, names that had failed are asked for again at once, and those that were denied."""
 
     async def scenario(resolver):
-        await resolve(resolver, "gone.test", "dead.test")
+        await resolve(resolver, "good.test", "gone.test", "dead.test")
         resolver.forget_failures()
         return len(resolver)
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.nameserver import CNAME, SERVFAIL, TXT, NameServer
 from tests.support.net_http import LOOPS, run
-from webcrawl.net.dns_txt import TextRecords
+from webcrawl.net.dns_records import TextRecords
 from webcrawl.net.errors import DnsFailed
 
 NAME = "_place.one.test"

@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from webcrawl.model import Timings
+from webcrawl.base.model import Timings
 from webcrawl.net import connection_reach
+from webcrawl.net.address_families import ENOUGH, FIRST, LONGEST, Families
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import ConnectFailed, NoFamily
-from webcrawl.net.families import ENOUGH, FIRST, LONGEST, Families
 from webcrawl.net.protocols import Access
 
 FOUR, SIX = "192.0.2.1", "2001:db8:1::1"

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.net_ftp import Script, ask, client
 from tests.support.net_http import LOOPS, run, serving
+from webcrawl.base.model import Exchange, Status
 from webcrawl.crawl.listings import ftp_links
-from webcrawl.model import Exchange, Status
 from webcrawl.net.errors import ConnectionLost, EmptyAnswer, FetchError, TimedOut
-from webcrawl.net.ftp_reply import NotFtp, ReplyTooLong
+from webcrawl.net.ftp_session import NotFtp, ReplyTooLong
 
 VERBS = ("USER", "PASS", "TYPE", "SIZE", "MDTM", "EPSV", "RETR")
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.cases import cases
+from webcrawl.content.html.found_links import Found
 from webcrawl.crawl.listings import ftp_links
-from webcrawl.html.found import Found
 from webcrawl.net.errors import BadAnswer, BadUrl
-from webcrawl.net.filetypes import type_of
+from webcrawl.net.ftp import parse_ftp
 from webcrawl.net.ftp_listing import entries, list_entry, mlsd_entry
-from webcrawl.net.ftp_reply import NotFtp, Reply, ReplyReader, ReplyTooLong, extended_port, passive_port
-from webcrawl.net.ftp_target import parse_ftp
+from webcrawl.net.ftp_session import NotFtp, Reply, ReplyReader, ReplyTooLong, extended_port, passive_port
+from webcrawl.net.stream import type_of
 from webcrawl.urls.canonical import canonical
 
 

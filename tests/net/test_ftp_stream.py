@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.net_http import LOOPS, Gate, Names, run, serving
-from webcrawl.model import Timings
+from webcrawl.base.model import Timings
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.protocols import Access
 from webcrawl.net.stream import Stream

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, run, serving
-from webcrawl.model import Status
+from webcrawl.base.model import Status
 from webcrawl.net.errors import (
     AddressRefused,
     BadUrl,

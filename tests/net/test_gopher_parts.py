@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from tests.support.cases import cases
 from webcrawl.crawl.listings import menu_links
 from webcrawl.net.errors import BadUrl
+from webcrawl.net.gopher import ends, parse_gopher, plain
 from webcrawl.net.gopher_menu import Item, is_refusal, item_url, items
-from webcrawl.net.gopher_target import parse_gopher
-from webcrawl.net.gopher_text import ends, plain
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 

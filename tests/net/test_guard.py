@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.net.dns_literal import known_without_asking
+from webcrawl.net.dns_answer import known_without_asking
 from webcrawl.net.errors import AddressRefused
 from webcrawl.net.guard import AddressGuard
 from webcrawl.urls.canonical import canonical
@@ -111,7 +111,9 @@ def _refused(address, guard=GUARD):
     try:
         guard.check(str(address), 80)
     except AddressRefused:
+        assert not guard.admits(str(address))
         return True
+    assert guard.admits(str(address))
     return False
 
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from tests.support.net_http import LOOPS, Gate, Names, Visits, client, run, serving
-from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed
+from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed, Sign
 from webcrawl.net.guard import AddressGuard
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
@@ -41,6 +41,20 @@ class TestAddresses:
                 return visits.connections
 
         assert run(go(), loop) == 0
+
+    def test_who_says_that_it_is_inside(self, loop):
+        """A URL that names a forbidden address is wrong; a name that leads there may be a lie."""
+
+        async def go():
+            found = []
+            async with client(Names(a=["127.0.0.2"]), Gate("127.0.0.2")) as http:
+                for host in ("a.test", "127.0.0.2"):
+                    with pytest.raises(AddressRefused) as caught:
+                        await http.fetch(f"http://{host}/")
+                    found.append(caught.value.sign)
+            return found
+
+        assert run(go(), loop) == [Sign.NO_NAME, Sign.NOTHING]
 
     def test_the_next_address_is_tried(self, loop):
         """If an address is refused or does not accept, the next one is tried."""

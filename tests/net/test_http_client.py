@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from tests.support.net_http import LOOPS, OK, Names, Visits, answer, client, fetches, open_files, replay, run, serving
-from webcrawl.model import Status
+from webcrawl.base.model import Status
 from webcrawl.net.errors import ConnectFailed, ConnectionLost, ConnectTimeout, EmptyAnswer, NotHttp, TimedOut
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)

@@ -11,7 +11,7 @@ import pytest
 from tests.support.cases import cases
 from tests.support.hostile import rows, told
 from tests.support.net_http import client, run, serving
-from webcrawl.model import Exchange
+from webcrawl.base.model import Exchange
 from webcrawl.net.errors import BadAnswer, FetchError
 from webcrawl.net.http_answer import Answer
 

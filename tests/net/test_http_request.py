@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.cases import cases
 from webcrawl.net.errors import BadUrl
-from webcrawl.net.http_request import RequestWriter
-from webcrawl.net.http_target import Target, parse_target
+from webcrawl.net.http_request import RequestWriter, Target, parse_target
 
 WRITER = RequestWriter("webcrawl/1 (+me@example.org)")
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.lookups import Told
 from tests.support.net_http import LOOPS, client, run, serving
-from webcrawl.net import late
+from webcrawl.net import shortage
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TlsTimeout, Untried
-from webcrawl.net.late import until
+from webcrawl.net.shortage import until
 
 SHORT, BUSY = 0.2, 0.6  # seconds of the limit, and of work in which nothing else of the process runs
 
@@ -83,14 +83,14 @@ def error_of(attempt, loop):
 class TestAttempts:
     def test_a_busy_process_blames_nobody(self, monkeypatch, loop, attempt):
         """What ends because this process was busy is tried again, and charged to nobody."""
-        monkeypatch.setattr(late, "LATE", BUSY / 2)
+        monkeypatch.setattr(shortage, "LATE", BUSY / 2)
         busy_in_time(monkeypatch)
 
         assert error_of(attempt, loop) is Untried
 
     def test_otherwise_it_is_the_others_fault(self, monkeypatch, loop, attempt):
         """Who does not answer a process that listens is charged with it."""
-        monkeypatch.setattr(late, "LATE", 60.0)
+        monkeypatch.setattr(shortage, "LATE", 60.0)
 
         assert error_of(attempt, loop) is ATTEMPTS[attempt]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.uplinks import Web, crawl
+from webcrawl.net.errors import Sign
 from webcrawl.net.outage import CALM, ENOUGH, WINDOW, Detector, Failure, Record
-from webcrawl.net.sign import Sign
 
 MANY = int(ENOUGH)
 
@@ -67,6 +67,13 @@ class TestEvidence:
     def test_no_route(self, detector):
         """Three unrelated hosts that this machine has no route to are enough, whatever is known of them."""
         assert fail(detector, 100, Record.FAILING, sign=Sign.NO_ROUTE) == 3
+
+    def test_names_that_lead_nowhere(self, detector):
+        """Those of known hosts count as failures do; those of others never, not even at the start."""
+        for records in (Detector(str), detector):
+            assert fail(records, 1000, Record.NEW, sign=Sign.NO_NAME, name="new") is None
+
+        assert fail(detector, 100, sign=Sign.NO_NAME) == MANY
 
     def test_answers(self, detector):
         """An answer weighs as much as three failures, so where a quarter of the hosts answer there is a network."""

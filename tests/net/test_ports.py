@@ -7,13 +7,13 @@ import pytest
 from tests.support.net_ftp import Script
 from tests.support.net_ftp import ask as ask_ftp
 from tests.support.net_http import Gate, Names, run, serving
-from webcrawl.model import Status
+from webcrawl.base.model import Status
+from webcrawl.base.ports import Ports
 from webcrawl.net.errors import PortRefused
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
-from webcrawl.ports import Ports
 
 CLIENTS = {
     "http": lambda access: HttpClient(access, Bounds(), user_agent="tests/1"),

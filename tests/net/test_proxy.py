@@ -10,8 +10,9 @@ import pytest
 from tests.net.test_http_tls import page, server_context
 from tests.support.net_http import LOOPS, Gate, Names, Visits, client, run, serving
 from tests.support.net_proxy import DENIED, Proxy, status
-from webcrawl.model import Status
-from webcrawl.net import proxies as module
+from webcrawl.base.model import Status
+from webcrawl.net import connection_proxied as module
+from webcrawl.net.connection_proxied import Proxies
 from webcrawl.net.errors import (
     AddressRefused,
     BadOption,
@@ -24,7 +25,6 @@ from webcrawl.net.errors import (
     TunnelRefused,
 )
 from webcrawl.net.protocols import Options
-from webcrawl.net.proxies import Proxies
 from webcrawl.net.proxy import Proxy as Address
 from webcrawl.net.proxy import parse_proxy
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from webcrawl.net.robots import MOST_SPECIAL, parse, product_token
-from webcrawl.net.robots_lines import LIMIT
 from webcrawl.net.robots_packed import pack, unpack
-from webcrawl.net.robots_pattern import matches, path_of, pattern_of
+from webcrawl.net.robots_syntax import LIMIT, matches, path_of, pattern_of
 
 
 def _allowed(robots, path="/", agent="webcrawl"):

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.examples import examples
+from webcrawl.base.model import Status
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.model import Status
 from webcrawl.net import robots_book
 from webcrawl.net.robots_book import RobotsBook, Verdict, origin_of, robots_url
-from webcrawl.net.robots_entry import KEEP
-from webcrawl.net.robots_policy import MAX_HOPS, Meaning, follows, meaning
+from webcrawl.net.robots_entry import KEEP, MAX_HOPS, Meaning, follows, meaning
 from webcrawl.store.crawldb import CrawlDB
 
 A = "http://a.test"

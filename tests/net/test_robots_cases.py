@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.cases import cases
 from webcrawl.net.robots import parse
-from webcrawl.net.robots_lines import LIMIT
+from webcrawl.net.robots_syntax import LIMIT
 
 
 def _rows(name):

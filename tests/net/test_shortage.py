@@ -12,7 +12,7 @@ import pycares
 import pytest
 
 from tests.support.net_http import OK, Gate, Names, Visits, client, run, serving
-from webcrawl.model import Status, Timings
+from webcrawl.base.model import Status, Timings
 from webcrawl.net import dns_cares, shortage
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_reach import Reach

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.net.validators import Validators, validators
+from webcrawl.net.http_freshness import Validators, validators
 
 DATE = b"Mon, 01 Jun 2026 00:00:00 GMT"
 AFTER = 1_790_000_000.0  # September 2026

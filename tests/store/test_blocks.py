@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.faults import BreakingDisk
-from webcrawl.store.blocks import BlockReader, BlockWriter
 from webcrawl.store.disk import Disk
+from webcrawl.store.line_blocks import BlockReader, BlockWriter
 
 LINES = [b"%08d\n" % number for number in range(300)]
 

@@ -1,5 +1,7 @@
 """The crawl's database: created whole, locked, recognised, and always as of the last checkpoint."""
 
+import errno
+import os
 import signal
 import sqlite3
 import subprocess
@@ -10,6 +12,7 @@ import pytest
 
 from tests.support.places import ROOT
 from webcrawl.store.crawldb import SHORT, CrawlDB
+from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateLocked, StateVersion, StoreError
 from webcrawl.store.schema import APPLICATION, TABLES
 
@@ -31,6 +34,18 @@ sys.stdin.read()
 def _contents(folder):
     """The bytes of every file, without the lock, which is empty, and SQLite's shared memory, which is not content."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in ("lock", "crawl.db-shm")}
+
+
+def _modes(folder):
+    """The permission bits of the database's files."""
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.glob("crawl.db*")}
+
+
+class NotTheOwner(Disk):
+    """Files are somebody else's."""
+
+    def make_private(self, path):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 def _make(folder, rows=0):
@@ -55,6 +70,31 @@ class TestOpening:
                 "run",
                 "output",
             }
+
+    def test_a_new_state_is_its_owners_alone(self, tmp_path):
+        """Nobody else may read the database, its log and its index: keys are in them."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set("x", b"1")
+            db.checkpoint()
+            assert _modes(tmp_path) == dict.fromkeys(("crawl.db", "crawl.db-shm", "crawl.db-wal"), 0o600)
+
+    def test_a_state_that_others_could_read(self, tmp_path):
+        """A state that an earlier version made for all to read is its owner's alone from its opening on."""
+        path = _make(tmp_path)
+        path.chmod(0o644)
+        with closing(sqlite3.connect(path)) as before:
+            before.execute("PRAGMA user_version").fetchone()  # leaves a log and an index of the same mode
+            with closing(CrawlDB(tmp_path)):
+                assert _modes(tmp_path) == dict.fromkeys(("crawl.db", "crawl.db-shm", "crawl.db-wal"), 0o600)
+
+    def test_a_mode_that_cannot_be_changed(self, tmp_path, caplog):
+        """A state of somebody else's, whose mode is not ours to change, is named in the log and used."""
+        path = _make(tmp_path)
+        path.chmod(0o644)
+
+        with closing(CrawlDB(tmp_path, NotTheOwner())) as db:
+            assert db.get("x") == b"1"
+        assert f"{path}: other users may read it: Operation not permitted" in caplog.text
 
     def test_a_half_made_database_is_made_anew(self, tmp_path):
         """What a killed creation left under the temporary name is ignored and replaced."""

@@ -16,8 +16,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Outputs
-from webcrawl.store.runs import Run
-from webcrawl.store.runwriter import RunWriter
+from webcrawl.store.runs import Run, RunWriter
 
 STEPS = 2
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.hive_jobs import named
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
-from webcrawl.store.jobdirs import Hive, crawls_of, hive_of
+from webcrawl.store.jobdir.crawls import Hive, crawls_of, hive_of
 
 
 def crawl(folder):

@@ -12,7 +12,7 @@ import pytest
 from tests.support.outputs import Crawl
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateLocked, StoreError
-from webcrawl.store.lock import Lock
+from webcrawl.store.lock import Lock, is_held
 
 
 @pytest.fixture(name="crawl")
@@ -63,6 +63,18 @@ class TestFiles:
             with pytest.raises(StateLocked):
                 Lock(tmp_path)
 
+        Lock(tmp_path).close()
+
+    def test_who_looks_takes_nothing(self, tmp_path):
+        """Whether a folder is locked can be seen, also without the file, and nothing is made or kept by looking."""
+        assert not is_held(tmp_path / "none")
+        assert not is_held(tmp_path)
+        assert [*tmp_path.iterdir()] == []
+        with closing(Lock(tmp_path)):
+            assert is_held(tmp_path)
+            (tmp_path / "lock").unlink()
+            assert is_held(tmp_path)
+        assert not is_held(tmp_path)
         Lock(tmp_path).close()
 
     def test_another_folder_is_another_crawl(self, tmp_path):

@@ -12,8 +12,8 @@ from tests.support.tampering import FORMULAS
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.schema import LAYOUT, TABLES
-from webcrawl.verify.snapshot import Snapshot
 
 ROWS = {
     "meta": ("key", b"0123"),

@@ -10,8 +10,7 @@ from tests.support.faults import BreakingDisk
 from webcrawl.store import runs
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.runs import HEADER, PAGE, TRAILER, Run
-from webcrawl.store.runwriter import RunWriter
+from webcrawl.store.runs import HEADER, PAGE, TRAILER, Run, RunWriter
 
 TOP = 2**64 - 1
 KEYS = st.one_of(st.integers(0, 50), st.integers(0, TOP), st.integers(TOP - 3, TOP))
@@ -208,7 +207,7 @@ class TestDamage:
     def _small(self, tmp_path, monkeypatch):
         """A file with small pages, so that every byte can be tested."""
         monkeypatch.setattr("webcrawl.store.runs.PAGE", 8)
-        monkeypatch.setattr("webcrawl.store.runwriter.PAGE", 8)
+        monkeypatch.setattr("webcrawl.store.runs.PAGE", 8)
         path = tmp_path / "a.run"
         keys = np.arange(30, dtype=np.uint64) * np.uint64(1 << 40)
         _write(path, keys, keys + np.uint64(7)).close()

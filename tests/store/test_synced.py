@@ -7,7 +7,7 @@ import pytest
 from tests.support.faults import BreakingDisk
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
-from webcrawl.store.synced import SyncedLog
+from webcrawl.store.requests_log import SyncedLog
 
 
 def test_a_line_is_in_the_file_when_write_returns(tmp_path):

@@ -4,7 +4,7 @@ import msgpack
 import pytest
 
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.windows import KEY, MOST, Windows, is_open, read
+from webcrawl.store.requests_log import KEY, MOST, Windows, is_open, read
 
 
 @pytest.fixture(name="run")

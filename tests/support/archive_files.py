@@ -4,7 +4,7 @@ import gzip
 
 import zstandard
 
-from webcrawl.warc.reader import Records
+from webcrawl.record.warc.reader import Records
 
 
 def record(kind, url="", block=b"", version="1.1", line_ends=b"\r\n\r\n", **fields):

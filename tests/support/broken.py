@@ -158,20 +158,20 @@ def _doomed(words, project, output, fault, notes):
 
 def small():
     """In the child process: files and buffers so small that a small crawl does all that a large one does."""
-    import webcrawl.pipelines.warc
-    import webcrawl.seen.content
-    import webcrawl.seen.disk
-    from webcrawl.seen.layout import Layout
+    import webcrawl.adapter.pipelines.warc
+    import webcrawl.frontier.seen.content
+    import webcrawl.frontier.seen.disk
+    from webcrawl.frontier.seen.layout import Layout
 
-    webcrawl.pipelines.warc.MB = 15_000
-    webcrawl.seen.content.FRESH = 4
+    webcrawl.adapter.pipelines.warc.MB = 15_000
+    webcrawl.frontier.seen.content.FRESH = 4
     layout = Layout(chunk=8, budget=64, largest=64, row=8, fresh=16, at_once=1)
-    webcrawl.seen.disk.layout = lambda _: layout
+    webcrawl.frontier.seen.disk.layout = lambda _: layout
 
 
 def _roomy(words, project, output, free):
     """The child process: reads the free space from the file, often."""
-    from webcrawl.extensions import disk_space
+    from webcrawl.adapter.extensions import disk_space
 
     disk_space.INTERVAL = 0.02
     disk_space.shutil = SimpleNamespace(disk_usage=lambda _: SimpleNamespace(free=int(free.read_text() or 0) << 20))

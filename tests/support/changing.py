@@ -11,15 +11,15 @@ from scrapy.settings import Settings
 
 from tests.support.crawling import POLITE, SETTINGS, Crawl, copy_of, wait_until
 from webcrawl.adapter.values import plain_values
+from webcrawl.base.model import unpack
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl as Whole
-from webcrawl.model import unpack
-from webcrawl.revisit.buckets import TIME
-from webcrawl.revisit.record import is_ahead, record_of
-from webcrawl.revisit.record import unpack as unpack_record
-from webcrawl.simweb import Hit, gaps, mercator, overlaps, robots_first, wait_until_idle
-from webcrawl.simweb.living.listings import is_listing
-from webcrawl.simweb.robots import is_robots
+from webcrawl.crawl.revisit.buckets import TIME
+from webcrawl.crawl.revisit.record import is_ahead, record_of
+from webcrawl.crawl.revisit.record import unpack as unpack_record
+from webcrawl.lab.simweb import Hit, gaps, mercator, overlaps, robots_first, wait_until_idle
+from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.lab.simweb.site_listings import is_listing
 from webcrawl.store.crawldb import CrawlDB
 
 DAY = 86_400.0

@@ -4,7 +4,7 @@ import asyncio
 import resource
 from pathlib import Path
 
-from webcrawl.urls.filters.length import LengthFilter
+from webcrawl.urls.filters.url_parts import LengthFilter
 
 
 class Failing:

@@ -12,11 +12,21 @@ from pathlib import Path
 from tests.support.crawling import PATIENCE, POLITE, Crawl
 from tests.support.cuts import Cut, cut
 from tests.support.restarts import archived, polite
-from webcrawl.simweb import World, gaps, hostile, mercator, overlaps, robots_first, trap_hits, truth, wait_until_idle
-from webcrawl.simweb.answers import Ask
-from webcrawl.simweb.kinds import trap_entrance
-from webcrawl.simweb.mix import GROUPS
-from webcrawl.verify.whole import verify
+from webcrawl.lab.simweb import (
+    World,
+    gaps,
+    hostile,
+    mercator,
+    overlaps,
+    robots_first,
+    trap_hits,
+    truth,
+    wait_until_idle,
+)
+from webcrawl.lab.simweb.kinds import trap_entrance
+from webcrawl.lab.simweb.mix import GROUPS
+from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.tools.verify.whole import verify
 
 # The first two are bounded only by budgets; the others are 250 and 10 pages deep, and each page takes a host's turn.
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing", "trap_calendar"}

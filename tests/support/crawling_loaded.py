@@ -5,28 +5,38 @@ import sys
 from importlib import import_module
 from pkgutil import iter_modules
 
-from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.urls.host_names import RegisteredDomains
 
 NAMES = (
     *("aiohttp.web", "cProfile", "scrapy.cmdline", "scrapy.logformatter", "scrapy.statscollectors", "tldextract"),
     *("uvloop", "webcrawl.adapter.handlers", "webcrawl.adapter.logformat", "webcrawl.adapter.dupefilter"),
-    *("webcrawl.preflight", "webcrawl.verify.whole", "scrapy.core.downloader.handlers._aiohttp", "scrapy.pqueues"),
-    *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive", "webcrawl.adapter.page_json"),
-    *("webcrawl.fastpath.items", "webcrawl.statistics.merging"),
-    *("webcrawl.adapter.rereading", "webcrawl.adapter.since", "webcrawl.crawl.post", "webcrawl.images.reading"),
+    *(
+        "webcrawl.adapter.preflight",
+        "webcrawl.tools.verify.whole",
+        "scrapy.core.downloader.handlers._aiohttp",
+        "scrapy.pqueues",
+    ),
+    *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive_membership", "webcrawl.adapter.page_json"),
+    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics.merging"),
+    *(
+        "webcrawl.adapter.archive_reading",
+        "webcrawl.adapter.earlier_pages",
+        "webcrawl.crawl.hive_parts",
+        "webcrawl.content.images.image_headers",
+    ),
     *(f"scrapy.extensions.{name}" for name in ("closespider", "corestats", "logcount", "memusage", "telnet")),
 )
 PACKAGES = (
     *("scrapy.commands", "scrapy.downloadermiddlewares", "scrapy.spidermiddlewares"),
     *(
         "webcrawl.commands",
-        "webcrawl.extensions",
+        "webcrawl.adapter.extensions",
         "webcrawl.frontier",
         "webcrawl.frontier.allowances",
         "webcrawl.frontier.politeness",
     ),
-    *("webcrawl.frontier.prioritizers", "webcrawl.pipelines", "webcrawl.seen"),
-    *("webcrawl.seen.caches", "webcrawl.spiders", "webcrawl.urls", "webcrawl.urls.filters"),
+    *("webcrawl.frontier.prioritizers", "webcrawl.adapter.pipelines", "webcrawl.frontier.seen"),
+    *("webcrawl.frontier.seen.caches", "webcrawl.adapter.spiders", "webcrawl.urls", "webcrawl.urls.filters"),
 )
 
 for name in NAMES:

@@ -15,15 +15,16 @@ from scrapy.settings import Settings
 from tests.support.crawling import SETTINGS, copy_of
 from tests.support.warc_reader import read
 from webcrawl.adapter.values import plain_values
+from webcrawl.base.model import Status, unpack
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.hive.identity import identity_of, saved_map
-from webcrawl.hive.member import Membership
-from webcrawl.hive.partition import partition_of
-from webcrawl.model import Status, unpack
-from webcrawl.seen.keys import HIGHEST
+from webcrawl.crawl.hive.drone_identity import identity_of, saved_map
+from webcrawl.crawl.hive.member import Membership
+from webcrawl.crawl.hive.partition import partition_of
+from webcrawl.frontier.seen.keys import HIGHEST
+from webcrawl.frontier.unwell import UNWELL
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.urls.host_names import RegisteredDomains
 
 MERGED = 10.0  # seconds allowed for merging a test's few keys
 
@@ -152,10 +153,10 @@ def _read_log(path, found):
 
 
 def _captures(path):
-    """The URL of each answer, and whether it asks for time, whatever the URL."""
+    """The URL of each answer, and whether it may be the host's fault, which uses up no attempt (docs/frontier.md)."""
     for record in read(path):
         if record.kind in ("response", "revisit"):
-            yield record.fields["WARC-Target-URI"], record.block[9:12] in (b"429", b"503")
+            yield record.fields["WARC-Target-URI"], int(record.block[9:12]) in UNWELL
 
 
 def _read_frontier(parts, found):

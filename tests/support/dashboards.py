@@ -9,11 +9,11 @@ from aiohttp import ClientSession, CookieJar
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from webcrawl.control.errors import CommandError, NotRunning
-from webcrawl.dashboard.finding import Finder
-from webcrawl.dashboard.guard import COOKIE, Guard
-from webcrawl.dashboard.server import Server
-from webcrawl.statistics.history import PATH, line, mix, moment
+from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.jobdir.history_line import PATH, line, mix, moment
+from webcrawl.tools.dashboard.guard import COOKIE, Guard
+from webcrawl.tools.dashboard.looking import Finder
+from webcrawl.tools.dashboard.server import Server
 
 FIGURES = {
     "pages": 120,

@@ -2,13 +2,13 @@
 
 from random import Random
 
+from webcrawl.base.model import Link, Outcome
 from webcrawl.frontier.allowances.unlimited import Unlimited
+from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
-from webcrawl.model import Link, Outcome
 
 OK = Outcome(200, 0.2)  # causes a wait of two seconds, with Mercator's factor of 10
 POLITENESS = Mercator(10, 1, 300)

@@ -7,12 +7,12 @@ import tantivy
 
 from tests.support.saving import prepared
 from tests.support.warc_crawl import exchange
-from webcrawl.fulltext import lines
-from webcrawl.fulltext.files import TextFiles
-from webcrawl.fulltext.index import opened
-from webcrawl.fulltext.indexer import Indexer
-from webcrawl.items import Page
-from webcrawl.model import Link
+from webcrawl.base.model import Link
+from webcrawl.content.page import Page
+from webcrawl.record.fulltext import text_files
+from webcrawl.record.fulltext.indexer import Indexer
+from webcrawl.record.fulltext.text_files import TextFiles
+from webcrawl.record.fulltext.text_index import opened
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 
@@ -34,7 +34,7 @@ class Texts:
             raise
 
     def add(self, one):
-        return self.files.add(lambda ordinal: lines.line(one, ordinal))
+        return self.files.add(lambda ordinal: text_files.line(one, ordinal))
 
     def checkpoint(self):
         prepared(self.db)

@@ -11,11 +11,11 @@ import msgpack
 from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
-from webcrawl.hive import scripts
-from webcrawl.hive.board import MOST_COMMANDS
-from webcrawl.hive.command import RESIZE
-from webcrawl.hive.keys import Keys
-from webcrawl.verify.whole import verify
+from webcrawl.crawl.hive import scripts
+from webcrawl.crawl.hive.board import MOST_COMMANDS
+from webcrawl.crawl.hive.command import RESIZE
+from webcrawl.crawl.hive.keys import Keys
+from webcrawl.tools.verify.whole import verify
 
 CALM = 2.0  # seconds that most strokes take at the most
 

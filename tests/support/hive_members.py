@@ -5,9 +5,9 @@ from contextlib import suppress
 from threading import Event, Thread
 
 from tests.support.redis_server import LEASE, clients, member
-from webcrawl.hive.operator import RESIZE
-from webcrawl.hive.report import Report, State
-from webcrawl.hive.server import Server
+from webcrawl.crawl.hive.command import RESIZE
+from webcrawl.crawl.hive.drone_report import Report, State
+from webcrawl.crawl.hive.drone_server import Server
 
 PAUSE = 0.02  # seconds between two signs of life
 
@@ -15,9 +15,9 @@ PAUSE = 0.02  # seconds between two signs of life
 class Members:
     """They live in a thread while the context lasts. `deaf` ones carry out nothing."""
 
-    def __init__(self, url, number, name="web", deaf=(), moving=(), refuses="", **figures):
+    def __init__(self, url, number, name="web", deaf=(), moving=(), refuses="", founders=0, **figures):
         self._url, self._number, self._name, self._deaf, self._figures = url, number, name, deaf, figures
-        self._moving, self._refuses = moving, refuses
+        self._moving, self._refuses, self._founders = moving, refuses, founders or number
         self.commands = []  # those that drone 0 has heard
         self._ready, self._over = Event(), Event()
 
@@ -37,7 +37,7 @@ class Members:
             hives = []
             for drone, server in enumerate(servers):
                 await server.open()
-                hives.append(await server.join(member(drone, self._number)))
+                hives.append(await server.join(member(drone, self._founders)))
             slots, applied, beat = hives[-1].map, [0] * self._number, 0
             while not self._over.is_set():
                 beat += 1

@@ -10,11 +10,11 @@ from pathlib import Path
 from tests.support.crawling import PATIENCE, POLITE, Crawl
 from tests.support.cuts import hive_cut
 from tests.support.warc_reader import read
-from webcrawl.hive.partition import partition_of
-from webcrawl.hive.slots import SlotMap
-from webcrawl.simweb import by_host, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
-from webcrawl.simweb.truth import registered
-from webcrawl.verify.hive import verify_hive
+from webcrawl.crawl.hive.partition import partition_of
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.lab.simweb import by_host, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
+from webcrawl.lab.simweb.truth import registered
+from webcrawl.tools.verify.hive import verify_hive
 
 NAME = "test"
 AGENT = re.compile(r"webcrawl/1 \(drone (\d+), life (\d+)\)")

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.model import Exchange
-from webcrawl.simweb import World, running
-from webcrawl.simweb.answers import Ask
-from webcrawl.simweb.kinds import broken, codings, liars, slow
+from webcrawl.base.model import Exchange
+from webcrawl.lab.simweb import World, running
+from webcrawl.lab.simweb.kinds import body_codings, misbehaviour
+from webcrawl.lab.simweb.web_answers import Ask
 
-BOMBS = [kind for kind in codings.KINDS if kind.startswith("bomb")]
-MISDEEDS = [*liars.KINDS, *broken.KINDS, *slow.KINDS, *BOMBS]
+BOMBS = [kind for kind in body_codings.KINDS if kind.startswith("bomb")]
+MISDEEDS = [*misbehaviour.LIARS, *misbehaviour.BROKEN, *misbehaviour.SLOW, *BOMBS]
 
 
 def told(got):

@@ -39,6 +39,11 @@ def room_of(module: str) -> str:
     return rest.partition(".")[0] if package == PACKAGE.name else ""
 
 
+def is_fast_path(module: str) -> bool:
+    """Whether it may use Scrapy's private names."""
+    return f"{module}.".startswith("webcrawl.adapter.fastpath.")
+
+
 def imports(tree: ast.Module) -> set[str]:
     """All that is imported anywhere in it, by dotted names; of `from a import b` both `a` and `a.b`.
 
@@ -129,7 +134,7 @@ def replaced_methods(tree: ast.Module, methods: frozenset[str]) -> list[tuple[in
 @cache
 def own_private() -> frozenset[str]:
     """The underscored names that this package's own classes define or set on themselves, outside the fast path."""
-    paths = [path for path in sources() if room_of(module_of(path)) != "fastpath"]
+    paths = [path for path in sources() if not is_fast_path(module_of(path))]
     all_nodes = [node for path in paths for node in nodes(parsed(path))]
     kinds = [node for node in all_nodes if isinstance(node, ast.ClassDef)]
     names = {name for kind in kinds for statement in kind.body for name in _defined(statement)}

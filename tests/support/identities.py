@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from tests.support import certificates
-from webcrawl.identity.directory import PATH
+from webcrawl.net.identity.key_directory import PATH
 
 # RFC 9421 B.1.4, as a JWK
 RFC_9421_JWK = {

@@ -1,4 +1,4 @@
-"""A user's spiders and pipelines that await downloads, for tests/adapter/test_inline.py."""
+"""A user's spiders and pipelines that await downloads, for tests/adapter/test_inline_downloads.py."""
 
 import asyncio
 import json
@@ -11,8 +11,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.pipelines.files import FilesPipeline
 
-from webcrawl.pipelines.output import open_output
-from webcrawl.spiders.web import WebSpider
+from webcrawl.adapter.pipelines.output import open_output
+from webcrawl.adapter.spiders.web import WebSpider
 
 
 def note(crawler, *what):

@@ -11,25 +11,25 @@ from tests.support.crawling import wait_until
 from tests.support.saving import prepared
 from tests.support.seens import STORES, disk
 from tests.support.warc_crawl import NOW, exchange
-from webcrawl.crawl.counters import SavedCounters
+from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.saved_state import SavedCounters
 from webcrawl.frontier.allowances.reputed import ByReputation
+from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.seen.content import ContentSeen
+from webcrawl.frontier.seen.layout import Layout
+from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.state import open_frontier
-from webcrawl.logs.link_line import lines
-from webcrawl.model import Link, Outcome
 from webcrawl.net.robots_book import RobotsBook
-from webcrawl.seen.content import ContentSeen
-from webcrawl.seen.layout import Layout
-from webcrawl.seen.portions import Portions
+from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.link_line import lines
 from webcrawl.store.outputs import Outputs
-from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 HOSTS = 30
 SIZES = Layout(chunk=300, budget=100, largest=900, row=64, fresh=100, at_once=50)

@@ -13,16 +13,16 @@ from pathlib import Path
 from tests.support.frontiers import make
 from tests.support.saving import prepared
 from tests.support.seens import ROOMY, disk
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, unpack
+from webcrawl.crawl.hive.message import EXACT, Kind
+from webcrawl.crawl.hive.partition import SlotFingerprints
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.frontier.booking import Limits
-from webcrawl.hive.fingerprints import SlotFingerprints
-from webcrawl.hive.message import EXACT, Kind
-from webcrawl.hive.moving import Moving
-from webcrawl.hive.slots import SlotMap
-from webcrawl.model import Link, Outcome, unpack
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
-from webcrawl.verify.frontier import check_frontier
-from webcrawl.verify.snapshot import Snapshot
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.verify.frontier import check_frontier
 
 LIMITS = Limits(queues=2, max_queues=3, host_failures=3, retry_wait=5)
 

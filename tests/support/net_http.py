@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from webcrawl.base.ports import Ports
 from webcrawl.net.errors import AddressRefused, DnsFailed
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
-from webcrawl.ports import Ports
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

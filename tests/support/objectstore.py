@@ -3,7 +3,7 @@
 import time
 
 from tests.support.outputs import Crawl
-from webcrawl.objectstore.storing import Storing
+from webcrawl.record.objectstore.storing import Storing
 
 ADDRESS = "test://store/crawl"
 

@@ -1,6 +1,6 @@
 """Policies by which only sitemaps and feeds are fetched again in their turns, or nothing: all else is by signals."""
 
-from webcrawl.revisit.policies.fixed import Fixed
+from webcrawl.crawl.revisit.policies.fixed import Fixed
 
 NEVER = float("inf")
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from tests.support.crawling import PATIENCE, Crawl
-from webcrawl.simweb import Hit, truth, wait_until_idle
-from webcrawl.simweb.robots import is_robots
+from webcrawl.lab.simweb import Hit, truth, wait_until_idle
+from webcrawl.lab.simweb.robots_kinds import is_robots
 
 RULES = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16,::1/128"}
 

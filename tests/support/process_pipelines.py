@@ -8,7 +8,7 @@ from pathlib import Path
 from scrapy import Request
 from scrapy.exceptions import DropItem, IgnoreRequest
 
-from webcrawl.pipelines.output import open_output
+from webcrawl.adapter.pipelines.output import open_output
 
 
 class Lines:

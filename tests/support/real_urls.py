@@ -11,7 +11,7 @@ from pathlib import Path
 import zstandard
 
 from tests.support.cases import cases
-from webcrawl.html.links import LinkReader
+from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.urls.canonical import canonical_links
 
 FOLDERS = (

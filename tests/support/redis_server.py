@@ -12,10 +12,10 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from webcrawl.hive.embedded import find_binary
-from webcrawl.hive.registry import Member
-from webcrawl.hive.server import Server
-from webcrawl.hive.slots import SlotMap
+from webcrawl.crawl.hive.drone_registry import Member
+from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.embedded import find_binary
+from webcrawl.crawl.hive.slot_map import SlotMap
 
 LEASE = 30.0
 

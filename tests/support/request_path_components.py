@@ -1,4 +1,4 @@
-"""A user's own extension, middlewares and pipelines, which note what they see: tests/fastpath needs them."""
+"""A user's own extension, middlewares and pipelines, which note what they see: tests/adapter/fastpath needs them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A user's own spiders, for tests/fastpath/test_request_path.py."""
+"""A user's own spiders, for tests/adapter/fastpath/test_request_path.py."""
 
 import asyncio
 

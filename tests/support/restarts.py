@@ -2,7 +2,7 @@
 
 from tests.support.crawling import POLITE
 
-_CACHES, _PRIORITIZERS = "webcrawl.seen.caches", "webcrawl.frontier.prioritizers"
+_CACHES, _PRIORITIZERS = "webcrawl.frontier.seen.caches", "webcrawl.frontier.prioritizers"
 CHOICES = {
     "POLITENESS_FACTOR": (0, 0.5, 2),
     "POLITENESS_MIN_DELAY": (0.01, 0.05, 0.2),

@@ -6,11 +6,11 @@ from itertools import islice
 from math import exp
 from random import Random
 
+from webcrawl.crawl.revisit.announcers import Announcers
 from webcrawl.crawl.revisit_figures import SIGNALS, RevisitCounts
-from webcrawl.revisit.announcers import Announcers
-from webcrawl.revisit.figures import DAY, HOUR, PREFIX, RevisitFigures, Sampled
-from webcrawl.statistics.history import PATH, line, moment
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.history_line import PATH, line, moment
+from webcrawl.store.jobdir.revisit_figures import DAY, HOUR, PREFIX, RevisitFigures, Sampled
 from webcrawl.store.outputs import Outputs
 
 BEGUN, WEEK = 1_700_000_000.0, 7 * DAY

@@ -9,10 +9,10 @@ from scrapy.settings import Settings
 
 from tests.support.saving import prepared
 from webcrawl.adapter.values import plain_values
+from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.model import Exchange, Link, Outcome, Status, Timings
-from webcrawl.verify.whole import verify
+from webcrawl.tools.verify.whole import verify
 
 START = 1.8e9
 HOST = "http://a.test"

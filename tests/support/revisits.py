@@ -2,8 +2,8 @@
 
 from random import Random
 
-from webcrawl.revisit.record import PageRecord
-from webcrawl.revisit.revisits import Revisits
+from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.revisits import Revisits
 
 NOW = 1.8e9
 DAY = 86_400.0

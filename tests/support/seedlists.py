@@ -5,7 +5,7 @@ import zipfile
 from contextlib import closing
 from pathlib import Path
 
-from webcrawl.seeds import Seed, Seeds
+from webcrawl.urls.seeds import Seed, Seeds
 
 
 def write(path: Path, data: bytes) -> Path:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tests.support.saving import prepared
 from tests.support.tampering import tampered
-from webcrawl.seen.bloom import BloomSeen
-from webcrawl.seen.caches.clock import ClockCache
-from webcrawl.seen.caches.static import StaticCache
-from webcrawl.seen.disk import DiskSeen
-from webcrawl.seen.layout import Layout
-from webcrawl.seen.memory import MemorySeen
+from webcrawl.frontier.seen.bloom import BloomSeen
+from webcrawl.frontier.seen.caches.clock import ClockCache
+from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.disk import DiskSeen
+from webcrawl.frontier.seen.layout import Layout
+from webcrawl.frontier.seen.memory import MemorySeen
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 

@@ -5,7 +5,7 @@ import socket
 import ssl
 from contextlib import closing
 
-from webcrawl.simweb import wait_until_idle
+from webcrawl.lab.simweb import wait_until_idle
 
 
 def connect(server, address="127.0.0.1", scheme="http"):

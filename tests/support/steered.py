@@ -9,12 +9,12 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.adapter.values import plain_values
-from webcrawl.control.commands import obey
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.model import Link, Outcome
-from webcrawl.urls.hosts import host_of
 
 START = 1_700_000_000.0
 

@@ -7,19 +7,24 @@ import pyarrow.parquet as pq
 
 from tests.support.saving import prepared
 from tests.support.warc_crawl import NOW, exchange
+from webcrawl.base.model import Link, Outcome
+from webcrawl.content.html.found_links import Found
+from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.html.found import Found
-from webcrawl.items import Page
-from webcrawl.model import Link, Outcome
+from webcrawl.record.tables.changes_table import Changes
+from webcrawl.record.tables.table_files import Tables
+from webcrawl.record.tables.table_stream import read_stream
+from webcrawl.record.warc.press import Press
+from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.tables.changes import Changes
-from webcrawl.tables.stream import read_stream
-from webcrawl.tables.writer import Tables
-from webcrawl.warc.press import Press
-from webcrawl.warc.writer import WarcFiles, WarcWriter
 
-OPTIONS = {"follows_redirect": lambda path: len(path) < 5, "max_length": 2000, "clock": lambda: NOW}
+OPTIONS = {
+    "follows_redirect": lambda path: len(path) < 5,
+    "max_length": 2000,
+    "clock": lambda: NOW,
+    "host_failures": lambda: 5,
+}
 
 
 class Job:

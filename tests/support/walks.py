@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, pack_found
 from webcrawl.frontier.allowances.unlimited import Unlimited
+from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
-from webcrawl.frontier.walk import WalkFrontier
+from webcrawl.frontier.walk_frontier import WalkFrontier
 from webcrawl.frontier.walkers import Walkers, WalkRules
-from webcrawl.laboratory.pagerank import pagerank
-from webcrawl.model import Link, Outcome, pack_found
-from webcrawl.urls.hosts import host_of
+from webcrawl.lab.studies.link_graph import pagerank
 
 KEY = bytes(16)
 

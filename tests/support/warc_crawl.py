@@ -3,10 +3,10 @@
 import random
 
 from tests.support.saving import prepared
-from webcrawl.model import Exchange, Link, Timings
+from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 NOW = 1_700_000_000.25  # 2023-11-14T22:13:20.250Z
 INFO = {"software": "webcrawl/0", "robots": "obey"}

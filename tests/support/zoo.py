@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tests.support.crawling import PATIENCE, wait_until
-from webcrawl.simweb import truth, wait_until_idle, zoo_hits
-from webcrawl.simweb.robots import is_robots
+from webcrawl.lab.simweb import truth, wait_until_idle, zoo_hits
+from webcrawl.lab.simweb.robots_kinds import is_robots
 
 
 @dataclass(frozen=True)

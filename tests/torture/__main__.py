@@ -14,7 +14,7 @@ from tests.torture.fault import Fault
 from tests.torture.limits import LIMITS
 from tests.torture.scenarios import DROPPED, strokes
 from tests.torture.subject import Subject
-from webcrawl.simweb import World, running
+from webcrawl.lab.simweb import World, running
 
 QUICK = 40
 

@@ -57,7 +57,7 @@ CALLS = (
     Call("memory", "numpy:concatenate", ("MemoryError",)),
     Call("memory", "webcrawl.net.http_answer:Answer.feed", ("MemoryError",)),
     Call("memory", "webcrawl.net.http_message:Message.forms", ("MemoryError",)),
-    Call("memory", "webcrawl.html.trees:LexborHTMLParser", ("MemoryError", "SelectolaxError")),
+    Call("memory", "webcrawl.content.html.trees:LexborHTMLParser", ("MemoryError", "SelectolaxError")),
     Call("memory", "webcrawl.crawl.visitor:Visitor.visit", ("MemoryError",)),
     Call("memory", "webcrawl.crawl.visitor:Visitor.follow", ("MemoryError",)),
     Call("memory", "isal.isal_zlib:compress", ("MemoryError",)),

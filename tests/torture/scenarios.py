@@ -120,9 +120,9 @@ class Dropped:
 
     def patch(self):
         """From now on; returns how to undo it."""
-        from webcrawl.simweb import server
+        from webcrawl.lab.simweb import web_server
 
-        original, chance, share = server.Connection, Random(1), self.share
+        original, chance, share = web_server.Connection, Random(1), self.share
 
         class Connection(original):
             def connection_made(self, transport):
@@ -130,8 +130,8 @@ class Dropped:
                 if chance.random() < share:
                     transport.abort()
 
-        server.Connection = Connection
-        return lambda: setattr(server, "Connection", original)
+        web_server.Connection = Connection
+        return lambda: setattr(web_server, "Connection", original)
 
 
 DROPPED = [Dropped(share) for share in (0.05, 0.2)]

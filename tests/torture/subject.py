@@ -12,7 +12,7 @@ from tests.support.cuts import cut
 from tests.torture.fault import NOTHING
 from tests.torture.injection import install
 from tests.torture.process import suffer
-from webcrawl.simweb import truth, wait_until_idle
+from webcrawl.lab.simweb import truth, wait_until_idle
 
 HOSTS, PAGES = 5, 24
 MIX = {"duplicate": 0.1, "redirect_301": 0.1, "status_404": 0.1, "https": 0.5}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.support.url_strategies import bases, links
-from webcrawl.model import Link, unpack
+from webcrawl.base.model import Link, unpack
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
 
 PAGE = "http://h.example/a/b?c"

@@ -8,12 +8,12 @@ from unittest import mock
 import pytest
 
 from tests.support.url_settings import url_settings
-from webcrawl.urls.assembly import build_filters
+from webcrawl.urls.build_pipeline import build_filters
+from webcrawl.urls.exclusion_rules import optouts_in, parse_exclusions
 from webcrawl.urls.filters.exclusion import ExclusionFilter
-from webcrawl.urls.filters.exclusion_rules import optouts_in, parse_exclusions
-from webcrawl.urls.filters.protocol import Origin
+from webcrawl.urls.filters.filter_protocol import Origin, Setup
 from webcrawl.urls.optout import OptOut
-from webcrawl.urls.rules_file import RulesError
+from webcrawl.urls.rules_error import RulesError
 
 LIST = """\ufeff# who asked
 example.com
@@ -80,9 +80,16 @@ class TestRules:
         ],
     )
     def test_a_bad_line_is_named(self, line):
-        """A bad line raises one clear error with the file, the line number and the line."""
-        with pytest.raises(RulesError, match=r"list, line 2: .* is neither a domain nor a URL prefix"):
+        """A bad line raises one clear error with the file and the line's number."""
+        with pytest.raises(RulesError, match=r"list, line 2: neither a domain nor a URL prefix \(\w+\)$"):
             parse_exclusions(f"example.com\n{line}\n", "list")
+
+    def test_a_bad_line_is_not_quoted(self):
+        """What stands in a file that is no list of rules is in no message: a command may name any file."""
+        with pytest.raises(RulesError) as error:
+            parse_exclusions("root:$6$salt$secret:19000:0:99999:7:::\n", "/etc/shadow")
+
+        assert str(error.value) == "/etc/shadow, line 1: neither a domain nor a URL prefix (syntax)"
 
 
 class TestExclusionFilter:
@@ -112,6 +119,15 @@ class TestExclusionFilter:
         clock.now += 1
         assert one.reject("http://a.example/")
         assert not one.reject("http://example.com/")
+
+    def test_a_change_is_heeded_within_a_minute(self, path):
+        """The crawl's own filter looks at its file at least twice a minute."""
+        clock = Time()
+        one = ExclusionFilter.from_setup(Setup(url_settings(URL_EXCLUDE_FILE=str(path)), clock, b"", mock.Mock()))
+        path.write_text("a.example\n")
+
+        clock.now += 30
+        assert one.reject("http://a.example/")
 
     def test_a_clock_set_back_does_not_hide_a_change(self, path):
         """After the clock was set back, the file is looked at as soon as a URL is checked."""
@@ -172,7 +188,11 @@ class TestExclusionFilter:
 
     @pytest.mark.parametrize(
         ("content", "why"),
-        [(None, ": cannot be read: No such file"), (b"a b\n", ", line 1: 'a b'"), (b"\xff\xfe", ": is not UTF-8 text")],
+        [
+            (None, ": cannot be read: No such file"),
+            (b"a b\n", ", line 1: neither a domain"),
+            (b"\xff\xfe", ": is not UTF-8 text"),
+        ],
     )
     def test_at_the_start_the_file_must_be_valid(self, tmp_path, content, why):
         """A crawl does not start without a valid list."""
@@ -201,12 +221,13 @@ class TestDetails:
         assert (found[0].why, found[0].until, odd) == ("asked by: phone, until: they say so", 0.0, [])
 
     def test_a_bad_date_lets_the_rule_hold(self, tmp_path, caplog):
-        """An end that is no date is warned of, with its line, and the rule holds for good."""
+        """An end that is no date is warned of, with its line's number, and the rule holds for good."""
         path = tmp_path / "exclude.txt"
         path.write_text("x.test\na.test # until: spring\n")
 
         assert ExclusionFilter(path, 30, Time()).reject("http://a.test/")
-        assert "line 2: until: spring is not a date" in caplog.text
+        assert "line 2: until is not a date" in caplog.text
+        assert "spring" not in caplog.text
 
     def test_an_end(self, tmp_path):
         """A rule ends by itself at its time; the others stay."""

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from siphashc import siphash
 
 from tests.support.url_strategies import links
+from webcrawl.base.hosts import host_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.fingerprint import ContentDigests, Fingerprints
-from webcrawl.urls.hosts import RegisteredDomains, host_of, is_public_suffix
+from webcrawl.urls.host_names import RegisteredDomains, is_public_suffix
+from webcrawl.urls.url_fingerprint import ContentDigests, Fingerprints
 
 KEY, OTHER = bytes(16), bytes(range(16))
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import bases, links
-from webcrawl.urls.assembly import build_filters, build_pipeline
+from webcrawl.urls.build_pipeline import build_filters, build_pipeline
 from webcrawl.urls.canonical import InvalidUrl, canonical, canonical_links
-from webcrawl.urls.filters.chain import Chain
-from webcrawl.urls.filters.protocol import Origin
-from webcrawl.urls.fingerprint import Fingerprints
+from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Origin
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 KEY, PAGE = bytes(16), "http://h.example/a/b"
 
@@ -83,7 +83,7 @@ class TestAssembly:
     def test_filters_are_ordered_by_their_numbers(self):
         """URL_FILTERS is ordered like ITEM_PIPELINES; None leaves a filter out."""
         wanted = url_settings()["URL_FILTERS"] | {
-            "webcrawl.urls.filters.length.LengthFilter": 5000,
+            "webcrawl.urls.filters.url_parts.LengthFilter": 5000,
             "webcrawl.urls.filters.depth.DepthFilter": None,
             f"{__name__}.Word": 1,
         }

@@ -2,10 +2,9 @@
 
 import pytest
 
-from webcrawl.urls.filters.protocol import Origin
-from webcrawl.urls.filters.scope import ScopeFilter
-from webcrawl.urls.filters.seed_domains import SeedDomains
-from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.urls.filters.filter_protocol import Origin
+from webcrawl.urls.filters.scope import ScopeFilter, SeedDomains
+from webcrawl.urls.host_names import RegisteredDomains
 
 KEY = bytes(16)
 HOME = Origin("http://www.home.example/page", 1)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.model import Link
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link
 from webcrawl.urls.filters.depth import DepthFilter
-from webcrawl.urls.filters.protocol import Origin
-from webcrawl.urls.hosts import RegisteredDomains, host_of
-from webcrawl.urls.sites import entered, sites, steps
+from webcrawl.urls.filters.filter_protocol import Origin
+from webcrawl.urls.host_names import RegisteredDomains, entered, sites, steps
 
 DOMAINS = RegisteredDomains()
 HERE, THERE = "http://www.here.example/", "https://there.example/"

@@ -8,13 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
-from webcrawl.urls.assembly import build_filters
-from webcrawl.urls.dates import years
-from webcrawl.urls.filters.bounded import BoundedSets, holds
-from webcrawl.urls.filters.calendar import CalendarFilter
-from webcrawl.urls.filters.growth import GrowthFilter
-from webcrawl.urls.filters.protocol import Origin
-from webcrawl.urls.filters.repeats import RepeatsFilter, repeats
+from webcrawl.urls.build_pipeline import build_filters
+from webcrawl.urls.filters.bounded_sets import BoundedSets, holds
+from webcrawl.urls.filters.filter_protocol import Origin
+from webcrawl.urls.filters.traps import CalendarFilter, GrowthFilter, RepeatsFilter, path_repeats, years
 
 NOW = 1_700_000_000  # November 2023
 HOST, PAGE, KEY = "http://h.example", Origin("http://h.example/", 1), bytes(16)
@@ -35,7 +32,7 @@ class TestRepeats:
     )
     def test_a_path_that_repeats_is_a_trap(self, path):
         """A third occurrence with two adjacent, a pair's third, or any segment's fourth is a trap."""
-        assert repeats(HOST + path)
+        assert path_repeats(HOST + path)
         assert not passes(RepeatsFilter(), path)
 
     @pytest.mark.parametrize(

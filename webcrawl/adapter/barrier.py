@@ -49,10 +49,6 @@ class Barrier:
         self._open.set()
         self._empty = asyncio.Event()  # for `shut`, which clears it
 
-    def __repr__(self) -> str:
-        state = "open" if self._open.is_set() else "shut"
-        return f"<Barrier {state} inside={len(self.inside)} out={len(self.out)}>"
-
     async def enter(self, page: Trip) -> None:
         """Waits while the barrier is shut."""
         while not self._open.is_set():
@@ -64,7 +60,7 @@ class Barrier:
         return self._open.is_set()
 
     def may_begin(self) -> bool:
-        """Whether somebody may begin with a page that is ready. To be asked when one more is."""
+        """Return whether somebody may begin with a page that is ready. To be asked when one more is."""
         if self._holds:
             self._look()
         return not self._holds

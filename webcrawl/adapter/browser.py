@@ -24,18 +24,17 @@ from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 from scrapy_playwright.provider import PlaywrightBrowserProvider
 
 from webcrawl.adapter.browser_page import PATIENCE, Rendering, differs, prepare, so_far
-from webcrawl.adapter.close import close_spider
-from webcrawl.adapter.foreign import document_of
+from webcrawl.adapter.crawl_end import close_spider
+from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
 from webcrawl.adapter.robots_request import ALONE
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
-from webcrawl.browser.identity import Identity
-from webcrawl.browser.messages import Ask, Told, refusal
-from webcrawl.browser.proxy import USER, BrowserProxy
-from webcrawl.html.mimetype import parse
-from webcrawl.model import Exchange, Outcome
+from webcrawl.base.model import Exchange, Outcome
+from webcrawl.content.html.mimetype import parse
+from webcrawl.net.browser.browser_proxy import USER, BrowserProxy, Identity
+from webcrawl.net.browser.proxy_messages import Ask, Told, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -225,7 +224,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         close_spider(self._crawler, FAILED)
 
     async def _subrequest(self, page: str, ask: Ask, url: str) -> Told:
-        """What the page is answered: its own answer, or an inline download's."""
+        """The answer for the page: its own, or an inline download's."""
         rendering = self._renderings.get(page)
         if rendering is None or not url.startswith(("http://", "https://")):
             return self._refused(403, "not for this page")

@@ -11,7 +11,7 @@ from playwright.async_api import Page, Route
 from scrapy import Request
 from scrapy.utils.misc import load_object
 
-from webcrawl.model import Exchange
+from webcrawl.base.model import Exchange
 
 LEAVING = 1.0  # seconds that a page gets whose script leads elsewhere
 PATIENCE = 5.0  # seconds that a page gets to close, or to give its document
@@ -47,7 +47,7 @@ async def prepare(rendering: Rendering, more: Any, page: Page, request: Request)
 
 
 def differs(url: str, request: Request) -> bool:
-    """Whether this is another page than the request's."""
+    """Return whether this is another page than the request's."""
     return url.partition("#")[0] != request.url.partition("#")[0]
 
 

@@ -1,42 +1,54 @@
-"""A crawl in Scrapy's engine, as commands see it (control/commands.py)."""
+"""A crawl in Scrapy's engine, as commands see it (crawl/control/commands.py), and the settings that they change."""
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+from scrapy.utils.log import get_scrapy_root_handler
 
-from webcrawl.adapter.close import close_spider
-from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.given import origin
-from webcrawl.adapter.profile import profile
-from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
-from webcrawl.adapter.threads_now import downloads
-from webcrawl.control.errors import CommandError
+from webcrawl.adapter.crawl_end import close_spider
+from webcrawl.adapter.download_phases import downloads
+from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
+from webcrawl.adapter.scheduler_protocol import Scheduled
+from webcrawl.adapter.user_settings import origin
+from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.names import path_of
+from webcrawl.crawl.control.changeable import OF_REQUESTS
+from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.profiling.profile import Sampler
+from webcrawl.crawl.profiling.stages import OTHER, judge
 from webcrawl.crawl.refusals import reason_of
-from webcrawl.logs.error_tail import last_errors
-from webcrawl.seeds.errors import SeedError
-from webcrawl.text.credentials import text_without_credentials
+from webcrawl.record.logs.error_tail import last_errors
 from webcrawl.urls.optout import OptOut
+from webcrawl.urls.seeds.seed_rows import SeedError
 
 STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 
 
 class Commanding:
-    """What `commands.obey` takes. It keeps nothing itself: whoever passes commands on may make one for each."""
+    """The argument of `commands.obey`. It keeps nothing itself: whoever passes commands on may make one for each."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+    def __init__(self, crawler: Crawler, scheduler: Callable[[Crawler], Scheduled]) -> None:
+        """`scheduler` may raise NotConfigured."""
+        self._crawler, self._scheduler_of = crawler, scheduler
 
     @property
-    def _scheduler(self) -> FrontierScheduler:
+    def _scheduler(self) -> Scheduled:
         try:
-            scheduler = scheduler_of(self._crawler)
+            scheduler = self._scheduler_of(self._crawler)
         except NotConfigured as error:
             raise CommandError("the crawl does not run") from error
         if scheduler.over or scheduler.failed is not None:
@@ -71,10 +83,10 @@ class Commanding:
     def excluded(self) -> Sequence[OptOut]:
         return self._scheduler.crawl.optouts()
 
-    def seeds(self, source: str) -> None:
+    def seeds(self, *sources: str) -> None:
         scheduler = self._scheduler
         try:
-            scheduler.crawl.add_seeds(source)
+            scheduler.crawl.add_seeds(*sources)
         except (SeedError, OSError) as error:
             raise CommandError(str(error)) from error
         scheduler.wake()
@@ -151,5 +163,83 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(one) for one in value]
     if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
+        return path_of(value)
     return text_without_credentials(str(value))
+
+
+def heed(crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, wake: Callable[[], None]) -> None:
+    """Applies what former runs were ordered, and what is ordered from now on."""
+    in_force, bandwidth = crawl.in_force, downloader.network.bandwidth
+
+    def resize(values: Mapping[str, Any]) -> None:
+        if values["CONCURRENT_REQUESTS"] != downloader.total_concurrency:
+            downloader.resize(values)
+            crawl.set_slots(downloader.total_concurrency)
+        wake()
+
+    def refuse(values: Mapping[str, Any]) -> None:
+        if not values["CONCURRENT_REQUESTS"] and not settings.getint("FRONTIER_QUEUES"):
+            raise CommandError("CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not given")
+
+    in_force.listen(["CONCURRENT_REQUESTS"], refuse, now=False)  # as at the start
+    in_force.listen(["LOG_LEVEL"], _log_from)
+    in_force.listen(["CONCURRENT_REQUESTS"], resize)
+    in_force.listen(OF_REQUESTS, downloader.network.change)
+    in_force.listen(["BANDWIDTH_MAX"], lambda now: bandwidth.limit(now["BANDWIDTH_MAX"]))
+
+
+def _log_from(values: Mapping[str, Any]) -> None:
+    """Logs nothing below this level from now on."""
+    handler = get_scrapy_root_handler()
+    if handler is not None:
+        handler.setLevel(values["LOG_LEVEL"])
+
+
+MOST = 20  # functions that are named
+
+
+async def profile(seconds: float) -> Mapping[str, Any]:
+    """CPU seconds by stage and by function. One at a time: there is one timer in a process. May raise CommandError."""
+    if signal.getitimer(signal.ITIMER_PROF) != (0.0, 0.0):
+        raise CommandError("a profile is being taken already")
+    stages = judge()
+    try:
+        sampler = Sampler(_functions(stages))
+        begun = time.monotonic()
+        with sampler:
+            await asyncio.sleep(seconds)
+    except ValueError as error:  # not in the main thread
+        raise CommandError(f"no profile can be taken of this crawl: {error}") from error
+    passed = time.monotonic() - begun
+    by_stage: defaultdict[str, float] = defaultdict(float)
+    by_function: defaultdict[str, float] = defaultdict(float)
+    for name, spent in sampler.spent.items():
+        stage, _, function = name.partition("\n")
+        by_stage[stage or OTHER] += spent
+        by_function[function or "threads that have ended"] += spent
+    total = sum(sampler.spent.values())
+    return {
+        "seconds": round(passed, 1),
+        "cpu": f"{100 * total / max(passed, 1e-9):.0f} % of a core",
+        "samples": sampler.samples,
+        "stages": _shares(by_stage, "stage", total),
+        "functions": _shares(by_function, "function", total),
+    }
+
+
+def _functions(stages: Callable[[FrameType | None], str]) -> Callable[[FrameType | None], str]:
+    """The stage of a stack, and its innermost function."""
+
+    def named(frame: FrameType | None) -> str:
+        if frame is None:
+            return f"{stages(frame)}\n"
+        code = frame.f_code
+        path = Path(code.co_filename)
+        return f"{stages(frame)}\n{path.parent.name}/{path.name}:{code.co_qualname}"
+
+    return named
+
+
+def _shares(spent: Mapping[str, float], name: str, total: float) -> list[dict[str, Any]]:
+    first = sorted(spent.items(), key=itemgetter(1), reverse=True)[:MOST]
+    return [{"percent": round(100 * value / max(total, 1e-9), 1), name: key} for key, value in first if value > 0]

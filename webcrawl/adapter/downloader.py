@@ -30,32 +30,31 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.barrier import Barrier
-from webcrawl.adapter.dispatch import Handlers
-from webcrawl.adapter.errors import raised
-from webcrawl.adapter.inline import Inline
+from webcrawl.adapter.cached_responses import decoded
+from webcrawl.adapter.download_errors import raised
+from webcrawl.adapter.foreign_handlers import Handlers
+from webcrawl.adapter.inline_downloads import Inline
+from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.listeners import has_listener
+from webcrawl.adapter.request_meta import WHOLE
 from webcrawl.adapter.trip import Trip, trip_of
-from webcrawl.adapter.turns import Turns
-from webcrawl.adapter.undecoded import decoded
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Reader, is_heard, withheld, withheld_given
+from webcrawl.base.hosts import host_of
+from webcrawl.base.loading import load
+from webcrawl.base.model import Exchange, Outcome, Status
+from webcrawl.base.resource_exhaustion import lack
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.lack import lack
-from webcrawl.loading import load
-from webcrawl.model import Exchange, Outcome, Status
-from webcrawl.net.asked_wait import NAMES, asked_wait
-from webcrawl.net.descriptors import Room, in_use, raise_limit, room, worth_keeping
-from webcrawl.net.errors import FetchError, NoNetwork, Untried
+from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, Untried
 from webcrawl.net.network import Network
-from webcrawl.net.shortage import is_ours
-from webcrawl.net.sign import DOUBTFUL
-from webcrawl.since.lines import NOT_MODIFIED
-from webcrawl.urls.hosts import host_of
+from webcrawl.net.retry_after import NAMES, asked_wait
+from webcrawl.net.shortage import Room, in_use, is_ours, raise_limit, room, worth_keeping
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 
 if TYPE_CHECKING:
-    from webcrawl.adapter.since import Since
+    from webcrawl.adapter.earlier_pages import Since
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +68,9 @@ EXPECTED = (
     ResponseDataLossError,
 )
 
+# Why a body is not whole that may be so next time; how much of one is kept is the crawl's own choice (`length`), and
+# broken chunks (`unspecified`) are the server's way
+SHORT = ("disconnect", "time")
 GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 NOT_ASKED = Outcome(Status.UNTRIED)
 
@@ -92,6 +94,7 @@ class FrontierDownloader:
         self.wanted: int = values["CONCURRENT_REQUESTS"]
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self._most: int = values["DOWNLOAD_TRUNCATE"]  # bytes of a decoded body
+        self._whole: bool = values["DOWNLOAD_FAIL_ON_DATALOSS"]  # whether answers are to be whole
         self.handlers = Handlers(crawler, values, self.network.shortage)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
@@ -122,7 +125,7 @@ class FrontierDownloader:
     def fetch(self, request: Request) -> Deferred[Response | Request]:
         """For whoever awaits the answer, through the middlewares; what comes back may be a request of theirs.
 
-        The scheduler's own requests do not come here (fastpath/request_path.py).
+        The scheduler's own requests do not come here (adapter/fastpath/request_path.py).
         """
         return deferred_from_coro(self._fetch(request))
 
@@ -147,7 +150,7 @@ class FrontierDownloader:
 
     @property
     def full(self) -> bool:
-        """Whether no slot is free."""
+        """True if no slot is free."""
         return 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
 
     def needs_backout(self) -> bool:
@@ -189,7 +192,7 @@ class FrontierDownloader:
             trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
             outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
             outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
-            outcome.doubtful = _doubtful(error)
+            outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
             trip.comes_again = outcome.status in NO_OUTCOMES
             if error is failure:
                 raise
@@ -202,6 +205,7 @@ class FrontierDownloader:
                 trip.outcome.retries = _retries(request.meta)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
+                self._note_cut(request, trip.outcome, trip.exchange, inline=trip.inline)
                 if self.since is not None:
                     await self._compare(self.since, trip.exchange)
                 reading = self.read_ahead(trip) if self.read_ahead is not None and not trip.inline else None
@@ -215,12 +219,21 @@ class FrontierDownloader:
             self.on_left(request)
             self._send(signals.request_left_downloader, request)
 
+    def _note_cut(self, request: Request, outcome: Outcome, exchange: Exchange, *, inline: bool) -> None:
+        """Notes that a part of the answer is missing; whoever awaits it gets it as it is.
+
+        Where answers need not be whole, it is tried again only if our own network turns out to have been out.
+        """
+        if exchange.truncated in SHORT and not inline and 200 <= outcome.status < 300:
+            outcome.short, outcome.doubtful = exchange.truncated, True
+            outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
+
     def _reader_now(self) -> Reader:
         """Whoever hears Scrapy's signals of a response may look at it, too."""
         return Reader.BOTH if self.reader is Reader.PAGES and is_heard(self.signals.sender) else self.reader
 
     async def _compare(self, since: Since, exchange: Exchange) -> None:
-        """What fails here is no fault of the answer: without it the page would not be what it is."""
+        """Compares with the earlier crawl. A failure is no fault of the answer, whose page would not be what it is."""
         try:
             await since.compare(exchange)
         except Exception as error:
@@ -248,7 +261,7 @@ class FrontierDownloader:
             del self._under_way[trip]
 
     def in_flight(self, url: str) -> Outcome | None:
-        """How the scheduler's request for this URL uses its host: None while it is being downloaded.
+        """The use that the scheduler's request for this URL makes of its host: None while it is being downloaded.
 
         Status.UNTRIED: not at all, or not yet.
         """
@@ -363,27 +376,32 @@ def _room(values: Mapping[str, Any], used: int) -> Room:
 
 
 def _untried(error: Exception) -> bool:
-    """Whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
+    """Return whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
     return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
 
 
 def _doubtful(error: Exception) -> bool:
-    """Whether the failure may be our own network's."""
+    """Return whether the failure may be our own network's."""
     return isinstance(error.__cause__, FetchError) and error.__cause__.sign in DOUBTFUL
 
 
+def _short(exchange: Exchange | None) -> str:
+    """The reason why a part of the answer is missing that may come next time, if one is."""
+    return exchange.truncated if exchange is not None and exchange.truncated in SHORT else ""
+
+
 def _wait(error: Exception) -> float:
-    """How long what this request lacked will be missing."""
+    """The seconds for which what this request lacked will be missing."""
     return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
 
 
 def _permanent(error: Exception) -> bool:
-    """Whether asking again soon would end in the same way."""
+    """Return whether asking again soon would end in the same way."""
     return isinstance(error.__cause__, FetchError) and error.__cause__.permanent
 
 
 def _retries(meta: Mapping[str, Any]) -> int | None:
-    """How often a request wants to be retried at most, if it says so."""
+    """The most retries that a request wants, if it says so."""
     if meta.get("dont_retry"):
         return 0
     most = meta.get("max_retry_times")

@@ -9,7 +9,7 @@ from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest
 
-from webcrawl.adapter.requests import is_start, start_variant, to_link, variant
+from webcrawl.adapter.request_links import is_start, start_variant, variant
 from webcrawl.adapter.scheduler import scheduler_of
 
 
@@ -28,7 +28,7 @@ class SeenFilter(BaseDupeFilter):
 
     def request_seen(self, request: Request) -> bool:
         scheduler = scheduler_of(self._crawler)
-        link, kind = to_link(request, scheduler.spider), variant(request)
+        link, kind = scheduler.link_of(request), variant(request)
         own = start_variant(link, request) if is_start(request) else kind
         if not scheduler.crawl.submit(link, own, *({kind} - {own})):
             raise IgnoreRequest("a filter keeps it out")

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from ipaddress import ip_address
+from typing import NoReturn
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
@@ -13,18 +14,54 @@ from scrapy.exceptions import DownloadTimeoutError, ResponseDataLossError
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
+from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.errors import raised
-from webcrawl.adapter.options import WHOLE, RequestOptions
+from webcrawl.adapter.fastpath.headers import headers_of
+from webcrawl.adapter.request_meta import WHOLE, RequestOptions
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.sending import Sending
 from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.user_settings import is_given
 from webcrawl.adapter.values import values_of
-from webcrawl.fastpath.headers import headers_of
-from webcrawl.model import Exchange
-from webcrawl.net.errors import BadOption, ConnectionLost, FetchError, TimedOut
+from webcrawl.base.model import Exchange, Timings
+from webcrawl.net.errors import BadOption, CutLate, CutShort, FetchError
 from webcrawl.net.network import Network
-from webcrawl.net.protocols import PLAIN, ProtocolModule
+from webcrawl.net.protocols import PLAIN, ProtocolModule, Source
+
+
+class Sending:
+    """A Watch in place of a request's trip, made only where somebody wants to know."""
+
+    __slots__ = ("_asked", "_source", "_tell", "_trip")
+
+    def __init__(self, request: Request, trip: Trip | None, tell: Callable[[Request, Trip | None], None]) -> None:
+        self._asked, self._trip, self._tell = request, trip, tell
+        self._source: Source | None = None
+
+    @property
+    def spare(self) -> bool:
+        return self._trip is not None and self._trip.spare
+
+    @property
+    def source(self) -> Source | None:
+        return self._source
+
+    @source.setter
+    def source(self, source: Source | None) -> None:
+        if self._source is None:
+            self._tell(self._asked, self._trip)
+        self._source = source
+        if self._trip is not None:
+            self._trip.source = source
+
+    @property
+    def timings(self) -> Timings | None:
+        return self._trip.timings if self._trip is not None else None
+
+    @timings.setter
+    def timings(self, timings: Timings | None) -> None:
+        if self._trip is not None:
+            self._trip.timings = timings
+
 
 logger = logging.getLogger(__name__)
 
@@ -32,9 +69,9 @@ MOST = 100  # lines about requests that ask for what there is not
 
 # Why a body is not whole, as errors, for spiders that want whole ones
 LOST: dict[str, tuple[type[FetchError], type[Exception]]] = {
-    "disconnect": (ConnectionLost, ResponseDataLossError),
-    "unspecified": (ConnectionLost, ResponseDataLossError),
-    "time": (TimedOut, DownloadTimeoutError),
+    "disconnect": (CutShort, ResponseDataLossError),
+    "unspecified": (CutShort, ResponseDataLossError),
+    "time": (CutLate, DownloadTimeoutError),
 }
 
 
@@ -76,8 +113,13 @@ class HttpHandler(BaseDownloadHandler):
         return RequestOptions(self.crawler)
 
     @cached_property
+    def _wants_whole_pages(self) -> bool:
+        """True if the user wants the spider's pages whole or not at all; Scrapy's default is no word of the user's."""
+        return self._limits[0] and is_given(self.crawler.settings, "DOWNLOAD_FAIL_ON_DATALOSS")
+
+    @cached_property
     def _limits(self) -> tuple[bool, int]:
-        """Whether a body must be whole, and its size from which on the log has a line."""
+        """True if a body must be whole, with the size from which on the log has a line."""
         values = values_of(self.crawler)
         return values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"]
 
@@ -109,6 +151,8 @@ class HttpHandler(BaseDownloadHandler):
         if self.render is not None:
             await self.render(request, trip, exchange)
         if self._needs_body_only and trip is not None and not trip.inline:  # its page is made of the exchange
+            if exchange.truncated in LOST and self._wants_whole_pages and not trip.is_prerequisite:
+                self._refuse(exchange)
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return self._for_spider(exchange, request)
 
@@ -123,11 +167,16 @@ class HttpHandler(BaseDownloadHandler):
         meta, (whole, large) = request.meta, self._limits
         meta["download_latency"] = exchange.timings.first_byte
         if exchange.truncated in LOST and meta.get(WHOLE, whole):
-            ours, known = LOST[exchange.truncated]
-            raise known(f"{len(exchange.body)} bytes of it came") from ours(exchange.truncated)
+            self._refuse(exchange)
         if 0 < meta.get("download_warnsize", large) < len(exchange.body):
             logger.warning("%s: %d bytes, more than DOWNLOAD_WARNSIZE", request, len(exchange.body))
         return to_response(exchange, request)
+
+    def _refuse(self, exchange: Exchange) -> NoReturn:
+        """Fails for an answer of which a part is missing."""
+        ours, known = LOST[exchange.truncated]
+        self._count([f"outcome/{ours.name}"])
+        raise known(f"{len(exchange.body)} bytes of it came") from ours(exchange.truncated)
 
     def _count(self, names: list[str]) -> None:
         """Counts, in the crawl's own counters, under the names of docs/hostile.md."""

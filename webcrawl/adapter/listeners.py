@@ -1,4 +1,4 @@
-"""Whether a signal has listeners: checking is cheaper than building the arguments of a signal that nobody receives."""
+"""Checks for listeners: that is cheaper than building the arguments of a signal that nobody receives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ANY_SENDER = id(Any_)
 
 
 def has_listener(signal: object, sender: object) -> bool:
-    """Whether anything is connected to this signal now, from this sender or from any."""
+    """Return whether anything is connected to this signal now, from this sender or from any."""
     listeners = connections.get(id(sender))
     if listeners is not None and (signal in listeners or Any_ in listeners):
         return True
@@ -20,7 +20,7 @@ def has_listener(signal: object, sender: object) -> bool:
 
 
 def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
-    """What is connected to this signal from this sender; None if somebody hears all signals or all senders."""
+    """The receivers of this signal from this sender; None if somebody hears all signals or all senders."""
     listeners = connections.get(_ANY_SENDER)
     if listeners is not None and (signal in listeners or Any_ in listeners):
         return None

@@ -11,9 +11,9 @@ from typing import Any
 
 from scrapy.exceptions import DropItem
 
-from webcrawl.items import Page
-from webcrawl.lack import lack
-from webcrawl.revisit.change import Change
+from webcrawl.base.page_change import Change
+from webcrawl.base.resource_exhaustion import lack
+from webcrawl.content.page import Page
 
 logger = logging.getLogger(__name__)
 
@@ -83,5 +83,5 @@ async def _awaited(result: Awaitable[Any], name: str, page: Page) -> Any:
 
 
 def _matters(error: Exception) -> bool:
-    """Whether the module dropped the page on purpose, or something is wrong with more than the module."""
+    """Return whether the module dropped the page on purpose, or something is wrong with more than the module."""
     return isinstance(error, DropItem) or bool(lack(error))

@@ -7,7 +7,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
-from webcrawl.items import Page
+from webcrawl.content.page import Page
 
 LEFT_OUT = frozenset(("body", "text"))  # they would fill a server's memory; the archive has them
 encode = ScrapyJSONEncoder().encode

@@ -10,11 +10,10 @@ import contextlib
 from collections.abc import Awaitable
 
 from webcrawl.adapter.trip import Trip
+from webcrawl.base.model import Exchange, Link
+from webcrawl.content.formats.pdf_process import PdfProcess
+from webcrawl.content.formats.sniffing import GZIP, is_pdf
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.formats.packed import MAGIC
-from webcrawl.formats.pdf_process import PdfProcess
-from webcrawl.formats.sniffing import is_pdf
-from webcrawl.model import Exchange, Link
 from webcrawl.store.worker import SYSTEMS, Worker
 
 LARGE = 1 << 18  # bytes of a body; below, a page that is not packed takes less time than a turn of the event loop may
@@ -32,17 +31,14 @@ class ReadingAhead:
         self._worker = Worker(stack=SYSTEMS)  # parsers may need much of it
         self._waiter = Worker() if pdfs is not None else None
 
-    def __repr__(self) -> str:
-        return f"<ReadingAhead {self._visitor!r}>"
-
     def __call__(self, trip: Trip) -> Awaitable[None] | None:
-        """What to wait for before this answer is processed, if anything."""
+        """The future to wait for before this answer is processed, if any."""
         link, exchange = trip.link, trip.exchange
         if link is None or exchange is None or link.path.endswith("P"):
             return None
         if self._pdfs is not None and is_pdf(exchange.content_type, exchange.body):
             return self._pdf(exchange) if 200 <= exchange.status < 300 else None
-        if len(exchange.body) < LARGE and not exchange.body.startswith(MAGIC):
+        if len(exchange.body) < LARGE and not exchange.body.startswith(GZIP):
             return None
         return self._page(link, exchange)
 

@@ -15,8 +15,8 @@ from scrapy.utils.misc import load_object
 from scrapy_redis import defaults
 from scrapy_redis.connection import SETTINGS_PARAMS_MAP, get_redis
 
-from webcrawl.hive.errors import HiveError
-from webcrawl.text.credentials import url_without_credentials
+from webcrawl.base.credentials import url_without_credentials
+from webcrawl.crawl.hive.errors import HiveError
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ OTHERS_MAY_READ = 0o077
 
 
 def has_redis(settings: BaseSettings) -> bool:
-    """Whether the user names a server."""
+    """Return whether the user names a server."""
     return bool(settings.get("REDIS_URL") or settings.get("REDIS_HOST"))
 
 
@@ -54,11 +54,13 @@ def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
 
 
 def password_in(path: Path) -> str:
-    """What the file says, without the end of its line."""
+    """The text of the file, without the end of its line."""
     try:
         text, mode = path.read_text(encoding="utf-8"), path.stat().st_mode
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise HiveError(f"REDIS_PASSWORD_FILE = {path}: cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise HiveError(f"REDIS_PASSWORD_FILE = {path}: is not UTF-8 text") from error
     if mode & OTHERS_MAY_READ:
         logger.warning("REDIS_PASSWORD_FILE = %s: other users may read it; chmod 600 it", path)
     password = text.removesuffix("\n").removesuffix("\r")

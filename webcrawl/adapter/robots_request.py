@@ -10,11 +10,11 @@ from scrapy import Request
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.requests import cookies, stored_meta
+from webcrawl.adapter.request_links import cookies, stored_meta
 from webcrawl.adapter.trip import KEY, Trip, give_trip
+from webcrawl.base.model import Status
+from webcrawl.content.page import Page
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.items import Page
-from webcrawl.model import Status
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)

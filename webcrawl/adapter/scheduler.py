@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider
@@ -19,43 +20,54 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.changing import heed
-from webcrawl.adapter.close import BROKEN, FINISHED, HURRIED, EndedBadly, close_spider
+from webcrawl.adapter.checkpoint_waiters import CheckpointWaiters
+from webcrawl.adapter.commanding import heed
+from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, close_spider
 from webcrawl.adapter.downloader import GRACE, downloader_of
-from webcrawl.adapter.failures import as_failure, hush
-from webcrawl.adapter.given import on_command_line, warnings
-from webcrawl.adapter.inline import OpenCrawl
-from webcrawl.adapter.kept import Kept
-from webcrawl.adapter.lacks import Lacks
+from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
+from webcrawl.adapter.failure_report import as_failure, hush
+from webcrawl.adapter.fastpath import install
+from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.adapter.inline_downloads import OpenCrawl
+from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.reading_ahead import ReadingAhead
-from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
+from webcrawl.adapter.request_links import (
+    Callbacks,
+    CannotBeKept,
+    CannotBeMade,
+    has_errback,
+    is_start,
+    to_link,
+    to_refused,
+    to_request,
+    variant,
+)
+from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.sweep import Sweep
-from webcrawl.adapter.threads import start_threads
+from webcrawl.adapter.slot_sweep import Sweep
+from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import Trip
-from webcrawl.adapter.turns import Turns
-from webcrawl.adapter.unheard_meta import UnheardMeta
+from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Reader, is_looked_at
+from webcrawl.base.model import Exchange, Link, Outcome, Status, unpack
+from webcrawl.base.resource_exhaustion import lack
+from webcrawl.content.formats.pdf_process import PdfProcess
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.refusals import Refusal
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.fastpath import install
-from webcrawl.fastpath.engine import Engine
-from webcrawl.formats.pdf_process import PdfProcess
-from webcrawl.lack import lack
-from webcrawl.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.net.bandwidth import Bandwidth
-from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
+from webcrawl.urls.seeds.seed_reader import Seeds
 
 if TYPE_CHECKING:
-    from webcrawl.adapter.hive import Entry
-    from webcrawl.adapter.since import Since
-    from webcrawl.hive.member import Membership
-    from webcrawl.hive.running import Running
-    from webcrawl.items import Page
+    from webcrawl.adapter.earlier_pages import Since
+    from webcrawl.adapter.hive_membership import Entry
+    from webcrawl.content.page import Page
+    from webcrawl.crawl.hive.member import Membership
+    from webcrawl.crawl.hive.running import Running
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +77,7 @@ NEAR, SLACK = 10.0, 5.0
 # Of the work ahead of a checkpoint, in seconds: what is done in one turn of the event loop, the pause after it, and how
 # long a slice takes at most that only looked whether a thread has ended.
 TOGETHER, PAUSE, NOTHING = 0.004, 0.001, 0.000_05
+MADE_IN_VAIN = 100  # requests that end in one turn of the event loop, because the spider lacks their methods: 2 ms
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
 
 
@@ -94,13 +107,14 @@ class FrontierScheduler:
         self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
         self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
         self.at_hand: list[Callable[[Page], object]] = []  # what outputs look up of all pages at hand
-        self.kept = Kept()
+        self.kept = CheckpointWaiters()
         self.begun, self.stopping = time.monotonic(), False
         self.failed: StoreError | None = None
         self._saved = "of this run"
         self._bandwidth = Bandwidth()
-        self._lacks: Lacks | None = None
+        self._lacks: ExhaustionWatch | None = None
         self._reason = ""
+        self._lost = 0  # requests of the spider, in this run and those that were killed before
         self._told: set[str] = set()
         self._ahead: ReadingAhead | None = None
         self._since: Since | None = None
@@ -122,7 +136,7 @@ class FrontierScheduler:
             if self._hive is not None:
                 self.others_done = False
                 self._others = self._hive.running(self)
-                self.crawl.follow(self._others)
+                self.crawl.add_checkpoint_listener(self._others)
                 self._others.start()
         except BaseException:
             hush()
@@ -133,7 +147,7 @@ class FrontierScheduler:
         values = values_of(self.crawler)
         if not values["HIVE_DRONES"]:
             return None
-        from webcrawl.adapter.hive import Entry  # noqa: PLC0415 - 0.1 s that other crawls need not spend
+        from webcrawl.adapter.hive_membership import Entry  # noqa: PLC0415 - 0.1 s that other crawls need not spend
 
         hive = Entry(self.crawler, values, spider.name)
         self._member = await hive.member()
@@ -155,6 +169,7 @@ class FrontierScheduler:
             seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
             on_ready=partial(_from_thread, loop, self.wake),
             wants_refusal=has_errback,
+            takes=Callbacks(spider).takes,
             slots=downloader.total_concurrency,
             member=self._member,
             db=self._hive.db if self._hive is not None else None,
@@ -171,6 +186,7 @@ class FrontierScheduler:
         resolver = downloader.network.resolver
         resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
         uplink.on_return = resolver.forget_failures
+        resolver.remember(uplink.reached())
         self._closed = False
         self.crawl.begin()
         self._sweep = Sweep(downloader, self.crawl, self.fail)
@@ -202,14 +218,14 @@ class FrontierScheduler:
             downloader.visitor = self.visitor
             if downloader.reader is Reader.PAGES and is_looked_at(self.crawler):
                 downloader.reader = Reader.BOTH
-        self._lacks = Lacks(self.fail, loop)
+        self._lacks = ExhaustionWatch(self.fail, loop)
         self._lacks.watch()
 
     async def _begin_since(self, spider: Spider) -> None:
         """Reads what earlier crawls have, if the crawl is to begin from there."""
         argument = getattr(spider, "earlier_crawls", "")
         if argument:
-            from webcrawl.adapter.since import since_of  # noqa: PLC0415 - few crawls have earlier ones
+            from webcrawl.adapter.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
 
             self._since = await since_of(argument, values_of(self.crawler), self.crawl)
             downloader_of(self.crawler).since = self._since
@@ -232,11 +248,12 @@ class FrontierScheduler:
         self._inline.close()
         try:
             self.end_archive()  # again: pipelines may have awaited something while they closed
+            self._lost = self._report_lost()
             await self.checkpoint(last=True)
             self._closed = True  # before anything else can begin a checkpoint
             if self._others is not None:
                 await self._others.stop()
-            await by_turns(self.crawl.rest())
+            await by_turns(self.crawl.after_last_checkpoint())
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
         finally:
@@ -255,26 +272,30 @@ class FrontierScheduler:
             if self._lacks is not None:
                 self._lacks.unwatch()
 
+    def _report_lost(self) -> int:
+        """The number of lost requests of the spider; a run that was told to stop leaves that to the next one."""
+        return self.crawl.unkept.report() if self._reason not in HURRIED else 0
+
     def has_pending_requests(self) -> bool:
         return self.has_work() or not self.others_done
 
     @property
     def reaches_hive(self) -> bool:
-        """Whether the server of the hive answers, if this is a drone of one."""
+        """True if the server of the hive answers, if this is a drone of one."""
         return self._others is not None and self._others.reaches_server
 
     @property
     def over(self) -> bool:
-        """Whether the last checkpoint was taken: what is done now is lost."""
+        """True once the last checkpoint was taken: what is done now is lost."""
         return self._closed
 
     def has_work(self) -> bool:
-        """Whether anything is left to do here."""
+        """Return whether anything is left to do here."""
         return self.crawl.pending or self._awaits()
 
     @property
     def rests(self) -> bool:
-        """Whether nothing is left to do here but to try hosts that are set aside."""
+        """True if nothing is left to do here but to try hosts that are set aside."""
         return self.crawl.rests and not self._awaits()
 
     def _awaits(self) -> bool:
@@ -287,7 +308,7 @@ class FrontierScheduler:
             # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
             free = request.dont_filter and not is_start(request)
             if free or not self.dupefilter.request_seen(request):
-                self.crawl.insert(to_link(request, self.spider), variant(request))
+                self.crawl.insert(self.link_of(request), variant(request))
         except IgnoreRequest:
             return False
         except InvalidUrl as error:
@@ -299,23 +320,52 @@ class FrontierScheduler:
         except (StoreError, OSError, MemoryError) as error:
             self.fail(error)
             return False
-        except Exception:  # e.g. a callback that is not a method of the spider
+        except CannotBeKept as error:
+            self.crawl.unkept.add(error.kind, f"{request} cannot be kept on disk: {error}")
+            return False
+        except Exception as error:  # a filter's, or a dupefilter's of the user's own
             logger.exception("%s cannot be kept on disk", request)
+            self.crawl.unkept.add(type(error).__name__, f"{request} cannot be kept on disk")
             return False
         self.wake()
         return True
 
+    def link_of(self, request: Request) -> Link:
+        """The link that is kept for a request. In a hive without its class: letters may not name what is loaded."""
+        return to_link(request, self.spider, classes=self._hive is None)
+
     def next_request(self) -> Request | None:
         try:
-            return self._next_request(self.crawl.now())
+            for _ in range(MADE_IN_VAIN):
+                try:
+                    return self._next_request(self.crawl.now())
+                except CannotBeMade as error:
+                    self._tell_unmade(error, f"such requests end with status {Status.NO_METHOD:d}")
+                    self.crawl.refuse(error.link, Status.NO_METHOD)
+            self.wake()
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
+        return None
+
+    def _tell_unmade(self, error: CannotBeMade, what: str) -> None:
+        if error.kind not in self._told:
+            self._told.add(error.kind)
+            logger.error("%s (%s): %s", error, error.link.url, what)
+
+    def _refused(self, refusal: Refusal) -> Request | None:
+        """The request for an errback; None if the spider no longer has that one."""
+        try:
+            link = unpack(refusal.record)
+            return to_refused(link, self.spider, Trip(refusal=refusal), classes=self._hive is None)
+        except CannotBeMade as error:
+            self._tell_unmade(error, "nobody hears that such requests failed; crawl.log says why they did")
+            self.crawl.refusal_delivered(refusal)
             return None
 
     def _next_request(self, now: float) -> Request | None:
-        refusal = self.crawl.take_refusal()  # before more can be dropped
-        if refusal is not None:
-            return to_request(unpack(refusal.record), self.spider, Trip(refusal=refusal))
+        for refusal in islice(iter(self.crawl.take_refusal, None), MADE_IN_VAIN):  # before more can be dropped
+            if (request := self._refused(refusal)) is not None:
+                return request
         link = self.crawl.take(now)
         if link is None:
             self._wake_at(self.crawl.next_ready(), now)
@@ -329,7 +379,7 @@ class FrontierScheduler:
             trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
         if link.path.endswith("P"):
             return self._robots.request(link.url, trip)
-        request = to_request(link, self.spider, trip)
+        request = to_request(link, self.spider, trip, classes=self._hive is None)
         if link.history and self.crawl.revisiting is not None:
             request.headers.update(self.crawl.revisiting.headers(link))
         return request
@@ -349,7 +399,7 @@ class FrontierScheduler:
                 return
             if self.failed is not None:  # nothing more is kept
                 raise self.failed
-            await by_turns(self.crawl.prepare())
+            await by_turns(self.crawl.prepare(last=last))
             try:
                 await barrier.shut(self._may_be_stuck)
                 self.crawl.inline.leave_out([trip.link.url for trip in barrier.out if trip.link is not None])
@@ -360,13 +410,13 @@ class FrontierScheduler:
                 self._saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 if self.on_checkpoint is not None:
                     self.on_checkpoint()
-                await by_turns(self.crawl.go_on())
+                await by_turns(self.crawl.after_checkpoint())
             finally:
                 barrier.open()
 
     @property
     def hurries(self) -> bool:
-        """Whether the crawl was told to stop, by a signal or by command; a signal may come while it closes."""
+        """True if the crawl was told to stop, by a signal or by command; a signal may come while it closes."""
         return self._reason in HURRIED or (self._engine is not None and self._engine.told_to_stop)
 
     def fail(self, error: Exception) -> None:
@@ -390,7 +440,7 @@ class FrontierScheduler:
         if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
             bad = self.crawl.lacks_seeds
         if not bad and self._reason not in HURRIED:
-            bad = any(is_behind() for is_behind in self.behind)
+            bad = self._lost > 0 or any(is_behind() for is_behind in self.behind)
         return EndedBadly(self._reason) if bad else None
 
     def _closing(self) -> None:

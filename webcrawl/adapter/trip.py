@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from scrapy import Request
 
+from webcrawl.base.model import Exchange, Link, Outcome, Timings
 from webcrawl.crawl.refusals import Refusal
-from webcrawl.model import Exchange, Link, Outcome, Timings
 from webcrawl.net.protocols import Source
 
 KEY = "webcrawl"  # in request.meta
@@ -43,7 +43,7 @@ class Trip:
 
     @property
     def is_prerequisite(self) -> bool:
-        """Whether this is a robots.txt that the crawl fetches for itself."""
+        """True if this is a robots.txt that the crawl fetches for itself."""
         return self.link is not None and self.link.path.endswith("P")
 
     def answer(self) -> tuple[Link, Exchange]:

@@ -13,13 +13,15 @@ from weakref import WeakKeyDictionary
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.given import is_given
-from webcrawl.adapter.jobdir import default_jobdir
-from webcrawl.checks import SettingError, check
+from webcrawl.adapter.default_jobdir import default_jobdir
+from webcrawl.adapter.user_settings import is_given
+from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.libraries import missing
+from webcrawl.base.names import path_of
+from webcrawl.base.outputs import BESIDE, BRINGS, LIBRARIES, NAMES, PIPELINES, READ_LINKS
+from webcrawl.crawl.checks import SettingError, check
 from webcrawl.net.errors import BadOption
 from webcrawl.net.proxy import parse_proxy
-from webcrawl.outputs import BESIDE, BRINGS, EXTRAS, NAMES, PIPELINES, READ_LINKS
-from webcrawl.text.credentials import text_without_credentials
 
 PROXIED = frozenset(("http", "https"))
 PLAIN = (str, int, float, type(None))
@@ -55,7 +57,7 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
 
 def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Those of OUTPUTS, and those whose pipelines ITEM_PIPELINES names; without those that it switches off."""
-    theirs = {_path(pipeline): order for pipeline, order in settings.getdict("ITEM_PIPELINES").items()}
+    theirs = {path_of(pipeline): order for pipeline, order in settings.getdict("ITEM_PIPELINES").items()}
     wanted = set(values["OUTPUTS"])
     for name in NAMES:
         path, _ = PIPELINES[name]
@@ -63,19 +65,14 @@ def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ..
             wanted.discard(name)
         elif path in theirs and name not in BESIDE and name not in BRINGS:
             wanted.add(name)
-    for name in sorted(wanted & EXTRAS.keys()):
-        package, extra = EXTRAS[name]
-        if find_spec(package) is None:
-            missing = f"{package} is not installed: pip install 'webcrawl[{extra}]'"
-            raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name}", missing)
+    for name in sorted(wanted & LIBRARIES.keys()):
+        library = LIBRARIES[name]
+        if find_spec(library) is None:
+            raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name}", missing(library))
     if "changes" in wanted and values["REVISIT_POLICY"] == "none":
         lack = "without it nothing is fetched again"
         raise SettingError("OUTPUTS", settings["OUTPUTS"], "without changes, or REVISIT_POLICY set", lack)
     return tuple(name for name in NAMES if name in wanted)
-
-
-def _path(pipeline: Any) -> str:
-    return pipeline if isinstance(pipeline, str) else f"{pipeline.__module__}.{pipeline.__qualname__}"
 
 
 def _check_proxies(found: Mapping[str, str]) -> None:
@@ -107,7 +104,7 @@ def values_of(crawler: Crawler) -> dict[str, Any]:
 
 
 def _as_it_is(setting: Any) -> Any:
-    """What a change in place does not change."""
+    """A copy that a change of the setting in place does not reach."""
     if isinstance(setting, PLAIN):  # most are: the next question takes ten times as long
         return setting
     if isinstance(setting, Mapping):

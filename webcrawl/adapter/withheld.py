@@ -1,4 +1,4 @@
-"""What others than the crawl itself see of an answer whose owner does not want it used (docs/preferences.md)."""
+"""Hides an answer whose owner does not want it used from all but the crawl itself (docs/preferences.md)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.looking import exchange_of
-from webcrawl.adapter.plain import is_ours
+from webcrawl.adapter.page_without_crawl import exchange_of
+from webcrawl.adapter.plain_scrapy import is_ours
 from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.base.model import Link
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.model import Link
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 FLAG = "withheld"  # of a response
@@ -29,7 +29,7 @@ OF_RESPONSES = (  # Scrapy's signals whose listeners get the response
 
 
 class Reader(Enum):
-    """Who processes the answers to the scheduler's requests."""
+    """The code that processes the answers to the scheduler's requests."""
 
     PAGES = "the crawl, which makes pages of them"
     BOTH = "callbacks of a spider, or others who may look at them, and then the crawl"
@@ -55,7 +55,7 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
 
 
 def withheld_given(visitor: Visitor, request: Request, response: Response, reader: Reader) -> Response:
-    """The same of a response that a middleware gives in place of the download's, such as one from a cache.
+    """Hides a response that a middleware gives in place of the download's, such as one from a cache.
 
     No page is made of it, so nobody counts or notes it later.
     """
@@ -82,7 +82,7 @@ def _refused() -> IgnoreRequest:
 
 
 def is_looked_at(crawler: Crawler) -> bool:
-    """Whether code of a user's sees the responses that pages are made of: middlewares, or a `parse_all`."""
+    """Return whether code of a user's sees the responses that pages are made of: middlewares, or a `parse_all`."""
     settings = crawler.settings
     if any(settings.getwithbase(name) for name in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES")):
         return True
@@ -90,5 +90,5 @@ def is_looked_at(crawler: Crawler) -> bool:
 
 
 def is_heard(sender: object) -> bool:
-    """Whether anybody hears a signal that has a response."""
+    """Return whether anybody hears a signal that has a response."""
     return any(has_listener(signal, sender) for signal in OF_RESPONSES)

@@ -1,11 +1,129 @@
-"""The admission check of a crawl: rejects URLs excluded since they were queued, then asks robots.txt."""
+"""The admission check of a crawl: rejects URLs excluded since they were queued, then asks robots.txt.
+
+robots.txt is fetched first, in the host's turn, redirects included (docs/robots.md).
+"""
 
 from __future__ import annotations
 
-from webcrawl.crawl.robots import RobotsAdmission
-from webcrawl.frontier.admission import Decision
-from webcrawl.model import Link, Status
-from webcrawl.urls.filters.chain import Chain
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Status
+from webcrawl.frontier.arguments import Decision
+from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
+from webcrawl.net.robots_entry import Head, Heard, follows
+from webcrawl.urls.filters.filter_chain import Chain
+
+CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
+LOOK = 5.0  # seconds until a URL that waits for it is tried again
+CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
+CHAIN = 1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
+
+
+@dataclass(slots=True)
+class Chase:
+    """An origin's robots.txt that redirects elsewhere."""
+
+    url: str
+    hops: int
+    until: float
+    chain: str  # the cookies set on the way
+
+
+class RobotsAdmission:
+    """Part of the admission check. A prerequisite's link has the path `P`, as its history the origin it is for, and the
+    request of the link that needs it: the way to the host may be in there.
+    """
+
+    def __init__(self, book: RobotsBook) -> None:
+        self.book = book
+        self._chases: dict[str, Chase] = {}
+
+    def decide(self, link: Link, now: float) -> Decision:
+        if link.path.endswith("P"):
+            return None
+        verdict = self.book.verdict(link.url, now)
+        if verdict is Verdict.ALLOWED:
+            return None
+        if verdict is Verdict.FETCH:
+            return self._ask(link, now)
+        if verdict is Verdict.WAIT:
+            return float(self.book.next_try(link.url))
+        return Status.ROBOTS_FORBIDDEN if verdict is Verdict.FORBIDDEN else Status.ROBOTS_UNREACHABLE
+
+    def is_gone(self, link: Link) -> bool:
+        """True if nobody should await this link: its robots.txt is unreachable, and not for the first time."""
+        return self.book.is_gone(link.url)
+
+    def _ask(self, link: Link, now: float) -> Decision:
+        """A link for robots.txt, whose attempt says how often in a row it was unreachable."""
+        origin = origin_of(link.url)
+        chase = self._chases.get(origin)
+        url = chase.url if chase else robots_url(origin)
+        if chase is not None and host_of(url) != host_of(link.url):
+            if now < chase.until:
+                return now + LOOK
+            del self._chases[origin]
+            self.book.answered(origin, Status.TIMEOUT, b"", now)
+            return self.decide(link, now)  # rules known before are in force now
+        tries, chain = self.book.tries(origin), chase.chain if chase else ""
+        return Link(url, link.path + "P", link.url, link.seed, tries, history=origin, chain=chain, request=link.request)
+
+    def answered(
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        expedite: Callable[[bytes], None],
+        chain: str = "",
+        head: Head = NO_HEAD,
+    ) -> Heard | None:
+        """Books the answer to a robots.txt request; returns None while a redirect is being followed.
+
+        `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there, `chain`
+        what the next request takes with it. On another host it takes that host's turn, though its first one: the
+        origin's URLs wait for it.
+        """
+        origin = link.history
+        chain = chain if len(chain) <= CHAIN else ""
+        before = self._chases.pop(origin, None)
+        hops = before.hops if before else 0
+        if location and follows(status, hops):
+            if not self._has_room(now):
+                return self.book.answered(origin, Status.UNTRIED, b"", now)
+            self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)
+            if host_of(location) != host_of(origin + "/"):
+                chased = Link(location, link.path, link.url, link.seed, 0, origin, chain, link.request)
+                expedite(chased.pack())
+            return None
+        if link.url != robots_url(origin):  # it was redirected: what the head says is of another URL
+            head = NO_HEAD
+        return self.book.answered(origin, status, body, now, head)
+
+    def conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
+        """Headers for the request of this robots.txt, by which a server may say that the rules at hand are right."""
+        if link.chain or link.url != robots_url(link.history):
+            return []
+        return self.book.validators(link.history).headers
+
+    def dropped(self, link: Link) -> None:
+        """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait for that any more."""
+        chase = self._chases.get(link.history) if link.path.endswith("P") else None
+        if chase is not None:
+            chase.until = 0.0
+
+    def _has_room(self, now: float) -> bool:
+        """True if one more chase may begin; the first ones may be over, of origins whose URLs are not due."""
+        chases = self._chases
+        while len(chases) >= CHASES:
+            first = next(iter(chases))
+            if now < chases[first].until:
+                return False
+            del chases[first]
+        return True
 
 
 class CrawlAdmission:
@@ -21,5 +139,5 @@ class CrawlAdmission:
         return self.robots.decide(link, now) if self.robots is not None else None
 
     def excludes(self, url: str) -> bool:
-        """Whether a rule in force by now refuses it."""
+        """True if a rule in force by now refuses it."""
         return self.chain.reject(url)

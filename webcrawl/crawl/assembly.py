@@ -1,4 +1,4 @@
-"""Where checked settings become a crawl: the one place that knows every room."""
+"""Makes a crawl of checked settings: the one place that knows every room."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.control.changeable import OF_FILTERS, OF_FRONTIER, SCOPE
-from webcrawl.control.in_force import InForce, ordered
-from webcrawl.control.optouts import FileOptOuts
-from webcrawl.control.paused import PausedHosts
-from webcrawl.control.sheets import Sheets
-from webcrawl.crawl.admission import CrawlAdmission
-from webcrawl.crawl.changing import Filters, change_scope
+from webcrawl.base.hosts import host_of
+from webcrawl.base.loading import load
+from webcrawl.base.model import Link
+from webcrawl.content.formats.document_kinds import LOGGED
+from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.counters import SavedCounters
+from webcrawl.crawl.control.changeable import OF_FILTERS, OF_FRONTIER, SCOPE
+from webcrawl.crawl.control.exclusions import FileOptOuts
+from webcrawl.crawl.control.in_force import InForce, PausedHosts, ordered
+from webcrawl.crawl.control.sheets import Sheets
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
-from webcrawl.crawl.filter_states import FilterStates
-from webcrawl.crawl.found_log import FOUND, FoundLog
-from webcrawl.crawl.frontiers import open_frontier
-from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.hive.drone_identity import refuse_drone
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.inline import Halfway
 from webcrawl.crawl.inspection import Watched
+from webcrawl.crawl.lost_requests import Unkept
+from webcrawl.crawl.open_frontier import open_frontier
 from webcrawl.crawl.open_revisits import open_revisiting, open_signalling
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.refusals import Refusals
+from webcrawl.crawl.request_word import Takes
 from webcrawl.crawl.requisites import SOURCES
-from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.rules import (
     allowance_of,
     limits_of,
@@ -41,47 +43,42 @@ from webcrawl.crawl.rules import (
     purpose_of,
     rules_of,
 )
-from webcrawl.crawl.saved_statistics import SavedStatistics
+from webcrawl.crawl.saved_state import FilterStates, SavedCounters, SavedStatistics
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.crawl.sheets import heed
+from webcrawl.crawl.segments import FOUND, FoundLog
+from webcrawl.crawl.setting_changes import Filters, change_scope, heed
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
 from webcrawl.crawl.withholding import Owners
-from webcrawl.formats.documents import DocumentReader
-from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.arguments import Hooks
 from webcrawl.frontier.frontier import Frontier as OurFrontier
-from webcrawl.frontier.parts import Hooks
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.seen.content import ContentSeen, Shells
+from webcrawl.frontier.seen.layout import shares
+from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.walkers import WalkRules
-from webcrawl.hive.identity import refuse_drone
-from webcrawl.loading import load
-from webcrawl.logs.url_trace import MAGIC, UrlTrace
-from webcrawl.model import Link
 from webcrawl.net.outage import Detector
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import RobotsBook
-from webcrawl.seeds.reader import Seeds
-from webcrawl.seen.content import ContentSeen
-from webcrawl.seen.layout import shares
-from webcrawl.seen.portions import Portions
-from webcrawl.seen.shells import Shells
-from webcrawl.statistics.statistics import Statistics
+from webcrawl.record.logs.url_trace import MAGIC, UrlTrace
+from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.urls.assembly import build_filters, build_pipeline
-from webcrawl.urls.filters.chain import Chain
-from webcrawl.urls.filters.protocol import UrlFilter
+from webcrawl.urls.build_pipeline import build_filters, build_pipeline
+from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import UrlFilter
 from webcrawl.urls.filters.scope import PageScope
-from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests, Fingerprints
-from webcrawl.urls.hosts import RegisteredDomains, host_of
-from webcrawl.urls.lately import Lately
-from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.recent_urls import RecentUrls
+from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests, Fingerprints
 
 if TYPE_CHECKING:
-    from webcrawl.hive.member import Membership, Post
+    from webcrawl.crawl.hive.member import Membership, Post
 
 MIB = 1 << 20
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
@@ -96,6 +93,7 @@ def assemble(
     seeds: Seeds | None = None,
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
+    takes: Takes = lambda *_: False,
     slots: int | None = None,
     fixed: Collection[str] = (),
     kind: type[Crawl] = Crawl,
@@ -106,7 +104,8 @@ def assemble(
     """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
-    errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
+    errback must be called if the frontier drops them; `takes`, which methods of the spider a request of another drone
+    may name. `slots` is how many downloads there can be at once, if that is
     not CONCURRENT_REQUESTS. What a former run was ordered to do goes before settings, except those of `fixed`. `kind`:
     Crawl, or what is made of it. `member`: the crawl is one drone of a hive; `db`: its state, which had to be opened
     before. `walk`: instead of fetching every URL once, it walks at random.
@@ -125,6 +124,7 @@ def assemble(
             seeds=seeds,
             on_ready=on_ready,
             wants_refusal=wants_refusal,
+            takes=takes,
             fixed=fixed,
             member=member,
             walk=walk,
@@ -149,6 +149,7 @@ def open_parts(
     seeds: Seeds | None = None,
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
+    takes: Takes = lambda *_: False,
     fixed: Collection[str] = (),
     member: Membership | None = None,
     walk: WalkRules | None = None,
@@ -162,6 +163,7 @@ def open_parts(
             seeds=seeds,
             on_ready=on_ready,
             wants_refusal=wants_refusal,
+            takes=takes,
             fixed=fixed,
             member=member,
             walk=walk,
@@ -178,6 +180,7 @@ def _parts(
     seeds: Seeds | None,
     on_ready: Callable[[], None] | None,
     wants_refusal: Callable[[Link], bool],
+    takes: Takes,
     fixed: Collection[str],
     member: Membership | None,
     walk: WalkRules | None,
@@ -198,7 +201,7 @@ def _parts(
 
     if member is not None:
         db.set("key", member.key)
-        from webcrawl.crawl import post as drones  # noqa: PLC0415 - other crawls need nothing of a hive
+        from webcrawl.crawl import hive_parts as drones  # noqa: PLC0415 - other crawls need nothing of a hive
     key = _key(db)
     fingerprints = Fingerprints(key) if member is None else drones.fingerprints(key, member)
     last = partial(_last, in_force, domains)
@@ -219,8 +222,9 @@ def _parts(
     if values["ROBOTSTXT_OBEY"]:
         admission.robots = robots
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
-    cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
-    seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
+    seen = load(values["SEEN_STORE"])(
+        db, memory=memory, cache=load(values["URL_CACHE"])(values["URL_CACHE_SIZE"]), on_ready=on_ready
+    )
     opened.callback(seen.close)
     content = opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
     addresses = Addresses() if values["POLITENESS_PER_IP"] else None
@@ -235,6 +239,7 @@ def _parts(
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
+    unkept = Unkept(db, counters)
     frontier = open_frontier(values, db, rules_of(values, domains, key), hooks, clock, walk, outputs, key)
     ours = frontier if isinstance(frontier, OurFrontier) else None
     ending = Ending(values["OUTAGE_END_WAIT"])
@@ -243,7 +248,11 @@ def _parts(
     _heed(in_force, frontier, book, ending)
     statistics = SavedStatistics(db, log, key).statistics
     portions = Portions(db, site_of)
-    post = drones.open_post(values, db, member, ours, seen) if member is not None and ours is not None else None
+    post = (
+        drones.open_post(values, db, member, ours, seen, takes, unkept.add)
+        if member is not None and ours is not None
+        else None
+    )
     elsewhere = post.drone if post is not None else None
     excludes = admission.excludes
     revisiting = (
@@ -271,11 +280,12 @@ def _parts(
         ),
         outputs=outputs,
         log=log,
-        lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
+        lately=RecentUrls(LATELY * values["URL_CACHE_SIZE"]),
         portions=portions,
         site_of=site_of,
         refusals=refusals,
         counters=counters,
+        unkept=unkept,
         halfway=Halfway(db),
         ending=ending,
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
@@ -311,8 +321,8 @@ def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Endin
 
     in_force.listen(OF_FRONTIER, of_frontier, now=False)
     if isinstance(frontier, OurFrontier):
-        in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.weigh(now["FRONTIER_BIAS"]), now=False)
-        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.allow(allowance_of(now)), now=False)
+        in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.set_level_bias(now["FRONTIER_BIAS"]), now=False)
+        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.set_domain_budget(allowance_of(now)), now=False)
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from webcrawl.urls.hosts import host_of
+from webcrawl.base.hosts import host_of
 
 COUNT = 20  # cookies kept at most,
 BYTES = 4096  # and bytes of their names, values and paths with what is between them: no Cookie header is longer
@@ -86,7 +86,7 @@ def _read(line: bytes, url: str, now: float) -> tuple[Cookie | None, bool]:
 
 
 def _may(name: bytes, said: dict[bytes, bytes], host: str, *, safe: bool, secure: bool) -> bool:
-    """Whether this host may set such a cookie."""
+    """True if this host may set such a cookie."""
     domain = said.get(b"domain", b"").lower().removeprefix(b".")
     if domain and host.encode() != domain and not host.encode().endswith(b"." + domain):
         return False
@@ -96,7 +96,7 @@ def _may(name: bytes, said: dict[bytes, bytes], host: str, *, safe: bool, secure
 
 
 def _guarded(cookie: Cookie, kept: Iterable[Cookie], url: str) -> bool:
-    """Whether it would replace or hide a secure one, though it comes unencrypted."""
+    """True if it would replace or hide a secure one, though it comes unencrypted."""
     if url.startswith("https:"):
         return False
     return any(one.secure and one.name == cookie.name and one.host == cookie.host for one in kept)

@@ -10,29 +10,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-from webcrawl.crawl.about import About
-from webcrawl.crawl.annotations import notes_of
-from webcrawl.crawl.by_name import SitemapsByName
-from webcrawl.crawl.crawl_log import Hearer
-from webcrawl.crawl.discovery import Discovery
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Exchange, Link, Outcome, Packed, Status, url_of
+from webcrawl.crawl.crawl_log import Hearer, count_known, notes_of
+from webcrawl.crawl.discovery import Discovery, SitemapsByName
 from webcrawl.crawl.inline import InlineDownloads
+from webcrawl.crawl.inspection import About
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.parts import Follower, Parts
 from webcrawl.crawl.refusals import Refusal
-from webcrawl.crawl.since import count_known
 from webcrawl.frontier.overstay import R
-from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.net.robots_book import NO_HEAD
-from webcrawl.net.robots_fresh import Head
+from webcrawl.net.robots_entry import Head
 from webcrawl.net.robots_said import RobotsSaid
-from webcrawl.revisit.figures import RevisitFigures
-from webcrawl.statistics.history import mix
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import TakenAway
+from webcrawl.store.jobdir.history_line import mix
+from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 from webcrawl.store.output import Output
 from webcrawl.store.outputs import Outputs
-from webcrawl.urls.filters.protocol import Dropped
-from webcrawl.urls.hosts import host_of
+from webcrawl.urls.filters.filter_protocol import Dropped
 from webcrawl.urls.optout import OptOut
 
 logger = logging.getLogger(__name__)
@@ -94,6 +91,7 @@ class Crawl:
             rests=lambda: self.held != "" or self.in_force.paused,
             excludes=parts.excludes,
         )
+        self.unkept = parts.unkept
         self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []
         self._figures: list[Callable[[], Mapping[str, int]]] = []
@@ -131,7 +129,7 @@ class Crawl:
         return self._discovery.passing(page, links, base)
 
     def is_within(self, url: str) -> bool:
-        """Whether a page that is shown in another is one of the crawl's, however it was found."""
+        """True if a page that is shown in another is one of the crawl's, however it was found."""
         return self._discovery.is_within(url)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
@@ -150,9 +148,9 @@ class Crawl:
         """The form of a URL by which it is known whether it was seen."""
         return self._pipeline.compared([url])[0]
 
-    def cut(self, links: int) -> None:
+    def count_truncated_links(self, links: int) -> None:
         """Counts links of a page that are not followed because there are too many."""
-        self._discovery.cut(links)
+        self._discovery.count_truncated_links(links)
 
     def submit(self, link: Link, variant: str = "", *more: str) -> bool:
         """Takes a single link, from a request of a user's spider. Returns False if a filter drops it."""
@@ -256,15 +254,15 @@ class Crawl:
     # -- answers
 
     def comes_again(self, page: Link) -> bool:
-        """Whether a former run had begun to process this page when its last checkpoint was taken."""
+        """True if a former run had begun to process this page when its last checkpoint was taken."""
         return bool(self._halfway) and self._halfway.comes_again(page.url)
 
     def seen_body(self, digest: bytes) -> bool:
-        """Whether a body with this digest was seen before; marks it as seen."""
+        """True if a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
 
     def holds_body(self, digest: bytes) -> bool:
-        """Whether a body with this digest was seen before."""
+        """True if a body with this digest was seen before."""
         return self._content.holds(digest)
 
     def new_key(self, digest: bytes) -> None:
@@ -314,7 +312,7 @@ class Crawl:
             self._elsewhere.ask_robots(record)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
-        """Whether `finish` is going to queue the link once more."""
+        """True if `finish` is going to queue the link once more."""
         self.uplink.excuse(outcome)
         return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome, self._ended(outcome))
 
@@ -360,6 +358,14 @@ class Crawl:
         elif final:
             self._logged(link, outcome, exchange)
 
+    def refuse(self, link: Link, status: int) -> None:
+        """Ends a link just taken, which cannot be asked for; its errback hears of it."""
+        if self._halfway:
+            self._halfway.finished(link.url)
+        self._frontier.unasked(link, self._clock())
+        self._counted(Outcome(status), None)
+        self._refusals.dropped(link, status)
+
     def _counted(self, outcome: Outcome, exchange: Exchange | None) -> None:
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
@@ -390,24 +396,24 @@ class Crawl:
             self._ending.begin_again()
         return before
 
-    def share(self, slots: int) -> None:
+    def set_slots(self, slots: int) -> None:
         """There are so many downloads at once from now on; 0: no limit."""
-        self._frontier.share(slots)
+        self._frontier.set_slots(slots)
 
-    def add_seeds(self, source: str) -> None:
-        """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
-        self._seeding.add(source)
+    def add_seeds(self, *sources: str) -> None:
+        """Reads these seeds too, when those before are read. SeedError or OSError if a source cannot be opened."""
+        self._seeding.add(*sources)
 
     @property
     def lacks_seeds(self) -> bool:
-        """Whether seeds that were given by command cannot be read in this run."""
+        """True if seeds that were given by command cannot be read in this run."""
         return self._seeding.away > 0
 
     # -- how it is going
 
     @property
     def pending(self) -> bool:
-        """Whether anything is left to do, or may turn out to be.
+        """True if anything is left to do, or may turn out to be.
 
         What hosts set aside have, and what is over a domain's budget, need not be done now.
         """
@@ -415,7 +421,7 @@ class Crawl:
 
     @property
     def rests(self) -> bool:
-        """Whether nothing is left but to try hosts set aside, for long enough: if all drones rest, none tries any."""
+        """True if nothing is left but to try hosts set aside, for long enough: if all drones rest, none tries any."""
         return not self._pending(busy=False)
 
     def _pending(self, *, busy: bool) -> bool:
@@ -491,7 +497,7 @@ class Crawl:
             **dict(told),
         }
 
-    def tell(self, figures: Callable[[], Mapping[str, int]]) -> None:
+    def add_stats(self, figures: Callable[[], Mapping[str, int]]) -> None:
         """Has the counters include these, from now on."""
         self._figures.append(figures)
 
@@ -530,7 +536,7 @@ class Crawl:
         """Writes what the outputs have buffered; a checkpoint does so too."""
         self._outputs.show()
 
-    def hear(self, hearer: Hearer) -> None:
+    def on_url_end(self, hearer: Hearer) -> None:
         """Calls `hearer` at the end of every URL, with its log line: the checkpoint has both or neither."""
         self._log.hearers.append(hearer)
 
@@ -542,9 +548,9 @@ class Crawl:
         """Makes a part that keeps state of its own in the checkpoint: an archive, the positions of pipelines."""
         return make(self._db, self._outputs)
 
-    def prepare(self) -> Iterator[None]:
-        """Work ahead of a checkpoint, in slices."""
-        return self._db.prepare()
+    def prepare(self, *, last: bool = False) -> Iterator[None]:
+        """Work ahead of a checkpoint, in slices. `last`: nothing is in flight any more."""
+        return self._db.prepare(once=last)
 
     def begin(self) -> None:
         """Call it before the first URL is fetched: if this run is killed at once, the next must know of it."""
@@ -558,15 +564,15 @@ class Crawl:
         for follower in self._followers:
             follower.committed()
 
-    def go_on(self) -> Iterator[None]:
+    def after_checkpoint(self) -> Iterator[None]:
         """What is to be done between a checkpoint and the next change, in slices. If not, that change waits for it."""
         return self._db.go_on()
 
-    def follow(self, follower: Follower) -> None:
+    def add_checkpoint_listener(self, follower: Follower) -> None:
         """Has this told of each checkpoint from now on, and closed before the crawl."""
         self._followers.append(follower)
 
-    def rest(self) -> Iterator[float | None]:
+    def after_last_checkpoint(self) -> Iterator[float | None]:
         """What followers have to do after the last checkpoint, in slices."""
         for follower in self._followers:
             yield from follower.rest()

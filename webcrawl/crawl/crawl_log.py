@@ -1,12 +1,14 @@
-"""logs/crawl.log: one line per finished URL, in Heritrix's format (docs/logs.md)."""
+"""logs/crawl.log: one line per finished URL, in Heritrix's format, with its annotations (docs/logs.md)."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 
-from webcrawl.logs.crawl_line import line
-from webcrawl.model import Exchange, Link, Outcome, Status
+from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.base.page_change import By, Change
+from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.output import Output
 
 # A URL that ends so without a request was given up with its host.
@@ -44,3 +46,44 @@ class CrawlLog:
         """A URL that ended without a request."""
         notes = ["revisit"] if link.is_revisit else []
         self.finished(link, Outcome(status), None, [*notes, "given_up"] if status in AWAY else notes)
+
+
+def count_known(counters: Counter[str], exchange: Exchange) -> None:
+    """Counts one such answer; its payload is not stored again."""
+    counters["since/unmodified" if exchange.unmodified else "since/identical"] += 1
+    counters["since/bytes"] += len(exchange.payload)
+
+
+def note_of(exchange: Exchange) -> str:
+    """Its annotation in crawl.log."""
+    return "since:304" if exchange.unmodified else "since:digest"
+
+
+def notes_of(link: Link, exchange: Exchange | None) -> list[str]:
+    """All of them, but for the number of tries."""
+    notes = [] if exchange is None else _of_answer(exchange)
+    if link.history and link.is_revisit:
+        return [*_of_revisit(exchange), *notes]
+    return notes
+
+
+def _of_revisit(exchange: Exchange | None) -> list[str]:
+    """Of a page that was fetched again; `same-text`: other bytes that show the same."""
+    found = exchange.revisit if exchange is not None else None
+    if found is None:
+        return ["revisit"]
+    same = found.change is Change.CHANGED and found.by is By.DIGEST
+    return ["revisit", str(found.change), *(["same-text"] if same else [])]
+
+
+def _of_answer(exchange: Exchange) -> list[str]:
+    """Of what was not taken whole, not processed or not stored, and what others have noted."""
+    notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
+    if exchange.duplicate:
+        notes.append("duplicate:digest")  # Heritrix's words
+    if exchange.followed:
+        notes.append("seen:followed")
+    if exchange.refers is not None:
+        notes.append(note_of(exchange))
+    notes += exchange.notes
+    return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

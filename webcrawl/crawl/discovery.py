@@ -1,4 +1,8 @@
-"""What pages link to: through the filters into the seen store, in batches."""
+"""Takes what pages link to through the filters into the seen store, in batches.
+
+/sitemap.xml is looked for once, on hosts that have several pages and whose robots.txt names no sitemap. The usual name
+is worth one request in ten, but not one per host: most hosts of a broad crawl have a few pages only.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,26 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, pack_found, url_of
 from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
-from webcrawl.frontier.hearing import Heard, both
+from webcrawl.frontier.arguments import Heard, both
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.model import Link, pack_found, url_of
-from webcrawl.seen.portions import PORTION, Portions
-from webcrawl.seen.protocol import SeenStore
+from webcrawl.frontier.seen.portions import PORTION, Portions
+from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.filters.chain import Chain
-from webcrawl.urls.lately import Lately
-from webcrawl.urls.pipeline import LinkPipeline
-from webcrawl.urls.sites import entered
+from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.host_names import entered
+from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.recent_urls import RecentUrls
 
 logger = logging.getLogger(__name__)
 
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
+
+NAME = "/sitemap.xml"
 
 
 class Discovery:
@@ -33,7 +40,7 @@ class Discovery:
         self,
         pipeline: LinkPipeline,
         seen: SeenStore,
-        lately: Lately,
+        lately: RecentUrls,
         portions: Portions,
         site_of: Callable[[str], str],
         counters: Counter[str],
@@ -87,7 +94,7 @@ class Discovery:
         return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
 
     def is_within(self, url: str) -> bool:
-        """Whether a page that is shown in another is one of the crawl's, however it was found."""
+        """True if a page that is shown in another is one of the crawl's, however it was found."""
         return self._pipeline.chain.within(url)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
@@ -160,14 +167,14 @@ class Discovery:
             logger.exception("%d links of %s", len(portion.links), page.url)
 
     def heard_of(self, url: str) -> bool:
-        """Whether a link to this canonical URL was submitted lately."""
+        """True if a link to this canonical URL was submitted lately."""
         return url in self._lately
 
     def forget(self) -> None:
         """What was submitted lately will be submitted again if it is found again."""
         self._lately.clear()
 
-    def cut(self, links: int) -> None:
+    def count_truncated_links(self, links: int) -> None:
         """Counts links of a page that are not followed because there are too many."""
         self._counters["links"] += links
         self._counters["links/cut"] += links
@@ -204,3 +211,17 @@ class Discovery:
         learned = self._pipeline.learned(records)
         if learned:
             self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)
+
+
+class SitemapsByName:
+    """`discover` submits a link of a page; `has_listing`: whether a sitemap of a host was read already."""
+
+    def __init__(self, discover: Callable[[Link, str], None], has_listing: Callable[[str], bool]) -> None:
+        self._discover, self._has_listing = discover, has_listing
+
+    def grown(self, page: Link) -> None:
+        """A host has so many pages now that one more request is worth it. The seen store lets it happen once."""
+        if page.request or not page.url.startswith(("http:", "https:")) or self._has_listing(host_of(page.url)):
+            return
+        origin = page.url[: page.url.index("/", 8)]
+        self._discover(replace(page, history="", chain=""), origin + NAME)

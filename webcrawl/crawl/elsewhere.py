@@ -1,18 +1,18 @@
-"""What the crawl asks of the hive, if it is one drone of many: whose a URL is, and to tell others."""
+"""The questions of a crawl that is one drone of many to its hive: whose a URL is, and to tell others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from webcrawl.model import Link, Packed
+from webcrawl.base.model import Link, Packed
 
 
 class Elsewhere(Protocol):
     """The part of the crawl that other drones have."""
 
     def is_ours(self, url: str) -> bool:
-        """Whether a canonical URL is for this drone to fetch."""
+        """True if a canonical URL is for this drone to fetch."""
 
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]

@@ -1,4 +1,4 @@
-"""When a crawl ends although URLs are left: all of them are of hosts that are set aside."""
+"""Ends a crawl although URLs are left, if all of them are of hosts that are set aside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ending:
         self._since = None
 
     def reached(self, now: float, *, resting: bool, busy: bool) -> bool:
-        """Whether nothing but hosts set aside has been there for so long; `busy`: one of them is being asked."""
+        """True if nothing but hosts set aside has been there for so long; `busy`: one of them is being asked."""
         if not resting:
             self._since = None
             return False

@@ -1,4 +1,4 @@
-"""Hosts as an operator looks at them and steers them: what `control/hosts.py` asks of a crawl."""
+"""Hosts as an operator looks at them and steers them: what `crawl/control/host_commands.py` asks of a crawl."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from webcrawl.control.errors import CommandError
-from webcrawl.control.in_force import InForce
-from webcrawl.control.paused import PausedHosts
-from webcrawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets
+from webcrawl.base.quantities import count
+from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.control.in_force import InForce, PausedHosts
+from webcrawl.crawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets
 from webcrawl.crawl.inspection import Watched
-from webcrawl.frontier.connections import Connections
-from webcrawl.frontier.look import ROBOTS
-from webcrawl.text.quantities import count
+from webcrawl.frontier.host_inspection import ROBOTS
+from webcrawl.frontier.host_lanes import Connections
 
 logger = logging.getLogger(__name__)
 

@@ -1,28 +1,87 @@
-"""Inline downloads, as the crawl sees them: which host's turn they take, and what is kept of them."""
+"""Inline downloads, as the crawl sees them: which host's turn they take, and what is kept of them.
+
+A page that waits for one is left out of a checkpoint; the next run fetches it again.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 
+import msgpack
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Exchange, Link, Outcome, Packed, Status, url_of
+from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.crawl_log import CrawlLog, count_known, note_of
 from webcrawl.crawl.elsewhere import Elsewhere
-from webcrawl.crawl.halfway import Halfway
-from webcrawl.crawl.robots import RobotsAdmission
-from webcrawl.crawl.since import count_known, note_of
 from webcrawl.crawl.uplink import Uplink
-from webcrawl.frontier.admission import Decision
+from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.protocol import Lends
-from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.canonical import canonical
-from webcrawl.urls.hosts import host_of
+
+META = "halfway"
 
 KEY_BYTES = 8
 LOOK = 5.0  # seconds between two looks while nothing is fetched
 NOTE = "inline"  # in crawl.log
+
+
+class Halfway:
+    """By page: the keys of the inline downloads that are logged and archived."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db = db
+        data = db.get(META)
+        self._before: dict[str, set[bytes]] = {}  # of former runs
+        if data is not None:
+            self._before = {url: set(keys) for url, keys in msgpack.unpackb(data).items()}
+        self._now: dict[str, set[bytes]] = {}
+        self._saved = bool(self._before)
+        db.join(self)
+
+    def __bool__(self) -> bool:
+        """True if there is any page, which in most crawls there never is."""
+        return bool(self._now or self._before)
+
+    def __repr__(self) -> str:
+        return f"<Halfway before={len(self._before)} now={len(self._now)}>"
+
+    def comes_again(self, page: str) -> bool:
+        """True if a former run had begun to process this page: its body is no duplicate of its own."""
+        return page in self._before
+
+    def is_new(self, page: str, key: bytes) -> bool:
+        """True if this download of the page has not been logged and archived by a former run; notes it."""
+        if key in self._before.get(page, ()):
+            return False
+        self._now.setdefault(page, set()).add(key)
+        return True
+
+    def leave_out(self, pages: Iterable[str]) -> None:
+        """These pages are being processed, and not in the checkpoint that follows."""
+        for page in pages:
+            self._now.setdefault(page, set())
+
+    def finished(self, page: str) -> None:
+        self._now.pop(page, None)
+        self._before.pop(page, None)
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        if self or self._saved:
+            urls = {**self._before, **self._now}
+            pages = {url: [*self._before.get(url, ()), *self._now.get(url, ())] for url in urls}
+            self._db.set(META, msgpack.packb(pages))
+            self._saved = bool(pages)
 
 
 def link_of(url: str, page: Link | None, via: str = "") -> Link:
@@ -84,7 +143,7 @@ class InlineDownloads:
         return decision
 
     def may_repeat(self) -> bool:
-        """Whether a download that has its turn, and could not be made, may go out again; then it counts as one."""
+        """True if a download that has its turn, and could not be made, may go out again; then it counts as one."""
         now = self._clock()
         if self.rests() or not self._uplink.may_await(now):
             return False

@@ -1,4 +1,4 @@
-"""What a crawl knows of single hosts, for whoever watches it. Nothing changes by being looked at."""
+"""A running crawl's knowledge of single hosts and URLs, for whoever watches it. Nothing changes by being looked at."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
+from webcrawl.base.hosts import host_of
+from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.crawl.discovery import Discovery
+from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.net.robots_book import SCHEMES, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import InForce
-from webcrawl.statistics.statistics import Statistics
-from webcrawl.urls.hosts import host_of
+from webcrawl.record.statistics.statistics import Statistics
 
 SLICE = 2048  # hosts looked at between two turns of the event loop
 MOST_RULES = 500  # of a robots.txt that are shown
@@ -172,3 +175,28 @@ class Watched:
 
 def _waiting(host: Host) -> float:
     return host.waiting()
+
+
+class About:
+    """Nothing changes by being asked."""
+
+    def __init__(self, discovery: Discovery, frontier: AnyFrontier, elsewhere: Elsewhere | None) -> None:
+        self._discovery, self._frontier, self._elsewhere = discovery, frontier, elsewhere
+        self.pause = frontier.look.pause  # for how long a host was left alone before a request made now, and why
+
+    def __repr__(self) -> str:
+        return f"<About {self._discovery!r}>"
+
+    def __call__(self, url: str) -> dict[str, Any]:
+        """`known`: a link to it was found lately, and is this crawl's own. `in_flight`: it is being fetched.
+
+        `wait`: seconds for which its host is left alone before a request, as things are now; `rule`: by which rule.
+        """
+        ours = self._elsewhere is None or self._elsewhere.is_ours(url)
+        wait, rule = self.pause(host_of(url))
+        return {
+            "known": ours and self._discovery.heard_of(url),
+            "in_flight": self._frontier.look.in_flight(url),
+            "wait": round(wait, 3),
+            "rule": rule,
+        }

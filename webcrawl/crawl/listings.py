@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import quote
 
-from webcrawl.html.found import Found, FoundLink
+from webcrawl.content.html.found_links import Found, FoundLink
+from webcrawl.net.ftp import split_type
 from webcrawl.net.ftp_listing import LISTING, entries
-from webcrawl.net.ftp_target import split_type
 from webcrawl.net.gopher_menu import MENU, item_url, items
 
 

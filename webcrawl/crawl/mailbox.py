@@ -1,14 +1,14 @@
-"""What comes from other drones, as the crawl takes it."""
+"""Takes what comes from other drones into the crawl."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from webcrawl.base.model import Link, is_prerequisite, is_revisit, unpack
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.model import Link, is_prerequisite, is_revisit, unpack
 
 RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 

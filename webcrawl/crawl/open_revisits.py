@@ -1,4 +1,4 @@
-"""Where the settings of revisits become the part of the crawl that makes them, if there are any."""
+"""Makes of the settings the part of a crawl that fetches pages again, if there is to be one."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from webcrawl.control.changeable import OF_REVISITS
-from webcrawl.control.in_force import InForce
+from webcrawl.base.loading import load
+from webcrawl.base.quantities import count
 from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.control.changeable import OF_REVISITS
+from webcrawl.crawl.control.in_force import InForce
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.crawl.revisit_figures import RevisitCounts
+from webcrawl.crawl.revisit.importance import ByReputation, Weighed
+from webcrawl.crawl.revisit.policies.steered import Steered
+from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
+from webcrawl.crawl.revisit.revisits import FLOOR, MEMORY, Revisits
+from webcrawl.crawl.revisit.signals import Signals
+from webcrawl.crawl.revisit_budget import Split
+from webcrawl.crawl.revisit_figures import RevisitCounts, Watched
 from webcrawl.crawl.revisiting import META, Revisiting
 from webcrawl.crawl.signalling import Signalling
-from webcrawl.crawl.split import Split
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.loading import load
-from webcrawl.revisit.importance import ByReputation, Weighed
-from webcrawl.revisit.policies.steered import Steered
-from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
-from webcrawl.revisit.revisits import FLOOR, MEMORY, Revisits
-from webcrawl.revisit.signals import Signals
-from webcrawl.revisit.watched import Watched
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.text.quantities import count
-from webcrawl.urls.fingerprint import Fingerprints
-from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 if TYPE_CHECKING:
-    from webcrawl.hive.drone import Drone
-    from webcrawl.hive.member import Post
+    from webcrawl.crawl.hive.drone import Drone
+    from webcrawl.crawl.hive.member import Post
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +86,7 @@ def open_revisiting(
         age, rate, share = (now[name] for name in OF_REVISITS)
         split.change(age=age, rate=rate, share=share)
         options.age = age
-        frontier.divide(share)
+        frontier.set_revisit_share(share)
 
     in_force.listen(OF_REVISITS, change)
     if post is not None:

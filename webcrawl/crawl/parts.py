@@ -1,4 +1,4 @@
-"""What a crawl is made of, and what may be beside it."""
+"""The parts that a crawl is made of, and those that may be beside it."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from webcrawl.control.in_force import InForce
-from webcrawl.control.optouts import FileOptOuts
+from webcrawl.base.model import Packed
+from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.control.exclusions import FileOptOuts
+from webcrawl.crawl.control.in_force import InForce
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
-from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.inline import Halfway
+from webcrawl.crawl.lost_requests import Unkept
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.revisiting import Revisiting
-from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.model import Packed
-from webcrawl.seen.content import ContentSeen
-from webcrawl.seen.portions import Portions
-from webcrawl.seen.protocol import SeenStore
-from webcrawl.statistics.statistics import Statistics
+from webcrawl.frontier.seen.content import ContentSeen
+from webcrawl.frontier.seen.portions import Portions
+from webcrawl.frontier.seen.protocol import SeenStore
+from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.urls.lately import Lately
-from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.recent_urls import RecentUrls
 
 if TYPE_CHECKING:
-    from webcrawl.hive.member import Post
+    from webcrawl.crawl.hive.member import Post
 
 
 class Follower(Protocol):
@@ -62,11 +63,12 @@ class Parts:
     seeding: Seeding
     outputs: Outputs
     log: CrawlLog
-    lately: Lately
+    lately: RecentUrls
     portions: Portions
     site_of: Callable[[str], str]
     refusals: Refusals
     counters: Counter[str]
+    unkept: Unkept
     halfway: Halfway
     ending: Ending
     uplink: Uplink

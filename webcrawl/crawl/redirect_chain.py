@@ -1,4 +1,4 @@
-"""What travels with a link through a chain of redirects: which URLs were asked for, and the cookies that they set.
+"""A chain of redirects, as it travels with a link: the URLs that were asked for, and the cookies that they set.
 
 It is a field of the link, so it is stored wherever the link is, and forgotten with the last hop. Most redirects set no
 cookie: then it is the keys of the URLs, and reading it takes no decoding.
@@ -29,7 +29,7 @@ def cookie_header(chain: str, url: str) -> bytes:
 
 
 def has_asked(chain: str, key: int) -> bool:
-    """Whether the URL with this key was asked for in this chain."""
+    """True if the URL with this key was asked for in this chain."""
     return f"{key:x}" in chain.partition("~")[0].split(".")
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import msgpack
 
+from webcrawl.base.model import Link, Status
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.model import Link, Status
 from webcrawl.store.crawldb import CrawlDB
 
 META = "refusals"
@@ -61,7 +61,7 @@ class Refusals:
 
     @property
     def waiting(self) -> bool:
-        """Whether `take` would give something."""
+        """True if `take` would give something."""
         return bool(self._waiting)
 
     def take(self) -> Refusal | None:

@@ -1,4 +1,4 @@
-"""What a page needs to be shown: its requisites, in the sense of Heritrix' TransclusionDecideRule (REQUISITES).
+"""Requisites: what a page needs to be shown, in the sense of Heritrix' TransclusionDecideRule (REQUISITES).
 
 They are fetched beyond the scope, the depth and the file types of a crawl, and so are theirs: from a page to its style
 sheet, what that imports, and a font are three hops. The discovery path counts them: E for each, since the last link
@@ -7,8 +7,8 @@ that was followed.
 
 from __future__ import annotations
 
-from webcrawl.html.found import FoundLink
-from webcrawl.model import NEAR, requisite_hops
+from webcrawl.base.model import NEAR, requisite_hops
+from webcrawl.content.html.found_links import FoundLink
 
 KINDS = frozenset(("img", "srcset", "script", "style", "media", "object", "frame", "iframe"))
 FRAMES = frozenset(("frame", "iframe"))  # pages that are shown in others: links as well, where the scope allows it
@@ -19,16 +19,16 @@ SOURCES = (*sorted(KINDS), "link")  # all kinds that may be some
 
 
 def is_requisite(link: FoundLink) -> bool:
-    """Whether a link names what its page needs to be shown."""
+    """True if a link names what its page needs to be shown."""
     kind = link[0]
     return kind in KINDS or (kind == "link" and not RELS.isdisjoint(link[3].lower().split()))
 
 
 def may_need(path: str) -> bool:
-    """Whether the requisites of what was found by this path are fetched: within three hops of a page."""
+    """True if the requisites of what was found by this path are fetched: within three hops of a page."""
     return requisite_hops(path) < NEAR
 
 
 def is_needed(path: str) -> bool:
-    """Whether what was found by this path is a requisite itself."""
+    """True if what was found by this path is a requisite itself."""
     return 0 < requisite_hops(path) <= NEAR

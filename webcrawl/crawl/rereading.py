@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from webcrawl.crawl.offline import Offline
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.parts import Parts
-from webcrawl.model import Exchange, Link, Outcome
-from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
+from webcrawl.net.robots_book import NO_HEAD, SCHEMES, origin_of, robots_url
+from webcrawl.net.robots_entry import Head
 from webcrawl.net.robots_said import RobotsSaid
 
 SILENT = 1 << 14
+
+
+class Offline(Crawl):
+    """Has no budgets, and no rules that would have to be obeyed."""
+
+    def new_body(self, link: Link, body: bytes) -> None:
+        """Nobody's budget grows."""
+
+    def robots_answered(
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        chain: str = "",
+        head: Head = NO_HEAD,
+    ) -> Sequence[str]:
+        """Nobody is asked, so its rules do not matter."""
+        del location, chain, head
+        self.robots_read(link.url, status, body, now)
+        return ()
+
+    def robots_read(self, url: str, status: int, body: bytes, now: float) -> None:
+        """Of use to those that ask what a robots.txt says of the use of pages."""
 
 
 class Rereading(Offline):

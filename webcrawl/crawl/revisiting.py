@@ -14,26 +14,24 @@ from typing import Any
 
 import msgpack
 
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.base.page_change import GONE, By, Change, Judged
 from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.revisit import listing_schedule
+from webcrawl.crawl.revisit.change import Honesty, judged
+from webcrawl.crawl.revisit.fetched_ahead import lacks
+from webcrawl.crawl.revisit.fresh_until import LONGEST
+from webcrawl.crawl.revisit.policy import Policy
+from webcrawl.crawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
+from webcrawl.crawl.revisit.revisits import Revisits
+from webcrawl.crawl.revisit.signals import Signals
+from webcrawl.crawl.revisit_budget import Split, Unused
 from webcrawl.crawl.revisit_figures import RevisitCounts
-from webcrawl.crawl.split import Split
-from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.model import Exchange, Link, Outcome, Status
-from webcrawl.net.max_age import fresh_for
-from webcrawl.net.validators import Validators, validators
-from webcrawl.revisit import readings
-from webcrawl.revisit.ahead import lacks
-from webcrawl.revisit.change import GONE, By, Change, Judged, judged
-from webcrawl.revisit.figures import RevisitFigures
-from webcrawl.revisit.held import LONGEST
-from webcrawl.revisit.honesty import Honesty
-from webcrawl.revisit.policy import Policy
-from webcrawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
-from webcrawl.revisit.revisits import Revisits
-from webcrawl.revisit.signals import Signals
+from webcrawl.net.http_freshness import Validators, fresh_for, validators
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
+from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 
 META = "revisiting"
 STEP = 0.05  # seconds between two looks at what is due
@@ -101,7 +99,7 @@ class Revisiting:
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is something to wait for, even if nothing is to be done now."""
+        """True if there is something to wait for, even if nothing is to be done now."""
         return self._on and len(self) > 0
 
     # -- out
@@ -185,25 +183,25 @@ class Revisiting:
         return replace(found, announced=True) if found is not None and is_ahead(link) else found
 
     def is_seen(self, link: Link) -> bool:
-        """Whether the page was fetched before, though of that no record is at hand."""
+        """True if the page was fetched before, though of that no record is at hand."""
         record = record_of(link) if is_ahead(link) else None
         return record is not None and not lacks(record)
 
     @property
     def knows_first(self) -> bool:
-        """Whether of each page that was fetched that is noted, as far as this crawl goes back.
+        """True if of each page that was fetched that is noted, as far as this crawl goes back.
 
         A drone of a hive has pages that others have fetched.
         """
         return self._notes_first and self._frontier.gate is None
 
     def was_gone(self, link: Link) -> bool:
-        """Whether a signal has such a page fetched that was gone when it was asked for last."""
+        """True if a signal has such a page fetched that was gone when it was asked for last."""
         record = record_of(link) if is_ahead(link) else None
         return record is not None and record.gone > 0 and not lacks(record)
 
     def knows(self, link: Link) -> bool:
-        """Whether the page was fetched before, and what came of that is at hand."""
+        """True if the page was fetched before, and what came of that is at hand."""
         record = None if link.request else self._record(link)
         return record is not None and record.digest != 0
 
@@ -403,8 +401,8 @@ class Revisiting:
         if record.digest and found.change is not Change.NEW:
             seconds = max(now - record.fetched, 0.0)
             if listing is not None and signals is not None:
-                signals.expected(link.url, listing.news, readings.expected(record, seconds))
-                readings.learn(record, seconds, listing.news, changed=changed)
+                signals.expected(link.url, listing.news, listing_schedule.expected(record, seconds))
+                listing_schedule.learn(record, seconds, listing.news, changed=changed)
             else:
                 self._policy.observe(record, seconds, changed)
         if signals is not None:
@@ -417,7 +415,7 @@ class Revisiting:
         record.gone, record.weight = 0, self._importance(link)
         if listing is not None:  # the freshness of copies is that of pages
             self.counts.kept_listing(link.url)
-            self.revisits.keep_listing(record, now, readings.HOUR * listing.listings)
+            self.revisits.keep_listing(record, now, listing_schedule.HOUR * listing.listings)
             return
         self.counts.kept(record, interval)
         self.revisits.keep(record, now)

@@ -1,18 +1,18 @@
-"""What checked settings say, as the values that parts of a crawl are made with."""
+"""Turns checked settings into the values that parts of a crawl are made with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from webcrawl.base.loading import load
+from webcrawl.content.preferences.crawl_purpose import Purpose
 from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.arguments import Rules
 from webcrawl.frontier.booking import Limits, Own
-from webcrawl.frontier.connections import Connections
-from webcrawl.frontier.parts import Rules
+from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.loading import load
-from webcrawl.preferences.purpose import Purpose
-from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.urls.host_names import RegisteredDomains
 
 SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
@@ -25,7 +25,7 @@ def purpose_of(values: Mapping[str, Any]) -> Purpose:
 
 
 def needs_all_seeds(values: Mapping[str, Any]) -> bool:
-    """Whether it is the seeds that say what is inside the crawl."""
+    """True if it is the seeds that say what is inside the crawl."""
     scope = values["URL_SCOPE"]
     return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 
 import msgpack
 
+from webcrawl.base.model import Link
 from webcrawl.crawl.elsewhere import Elsewhere
-from webcrawl.model import Link
-from webcrawl.seeds.errors import SeedError
-from webcrawl.seeds.listing import Seed
-from webcrawl.seeds.reader import Seeds
-from webcrawl.seeds.source import BELOW_JOBDIR
-from webcrawl.seen.protocol import SeenStore
+from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.canonical import MAX_LENGTH
-from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.seeds.seed_list import Seed
+from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR
 
 logger = logging.getLogger(__name__)
 
@@ -90,10 +90,10 @@ class Seeding:
             source = str(jobdir / place)
         return Seeds(source, None, self._longest)
 
-    def add(self, source: str) -> None:
-        """Reads this source too, after those before. SeedError or OSError if it cannot be opened."""
-        if source not in self._more:
-            self._more[source] = self._opened(source)
+    def add(self, *sources: str) -> None:
+        """Reads these too, after those before. SeedError or OSError if one cannot be opened: then none is read."""
+        self._more |= {source: self._opened(source) for source in sources if source not in self._more}
+        for source in sources:
             self._lost.pop(source, None)
         if self.ended:
             self._seeds = self._next_source()
@@ -135,7 +135,7 @@ class Seeding:
 
     @property
     def first(self) -> bool:
-        """Whether the crawl must wait until all seeds are read."""
+        """True if the crawl must wait until all seeds are read."""
         return self._all_first and not self.ended
 
     def read(self, most: int) -> bool:

@@ -1,17 +1,17 @@
-"""What sitemaps, feeds and hubs say of pages, on its way to those that fetch them again (docs/revisits.md)."""
+"""Passes what sitemaps, feeds and hubs say of pages to those that fetch them again (docs/revisits.md)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from webcrawl.formats.entry import Entry
-from webcrawl.items import Page
-from webcrawl.model import Link
-from webcrawl.revisit.signals import Dated, Signals
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link
+from webcrawl.content.formats.listing_entry import Entry
+from webcrawl.content.page import Page
+from webcrawl.crawl.revisit.signals import Dated, Signals
 from webcrawl.urls.canonical import canonical_links
-from webcrawl.urls.hosts import host_of
-from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.link_pipeline import LinkPipeline
 
 ROLES = frozenset(("item", "sitemap", "guid"))
 Tell = Callable[[str, float, str], bool]

@@ -1,4 +1,4 @@
-"""What a crawl was last run with: the spider, its arguments, the settings. Kept in the state, compared at each start.
+"""The spider, arguments and settings that a crawl was last run with: kept in the state, compared at each start.
 
 A JOBDIR belongs to one spider, and the settings of FIXED hold for the whole crawl: with others, URLs that were
 fetched would count as new. All other settings may change; a change is logged.
@@ -13,14 +13,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.names import current, path_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.text.credentials import text_without_credentials
-from webcrawl.urls.host_rules import read_host_rules
+from webcrawl.store.jobdir.meta_row import TERMS as META
+from webcrawl.store.jobdir.meta_row import read_terms
+from webcrawl.urls.foldings import read_host_rules
 
 logger = logging.getLogger(__name__)
 
-META = "terms"
 FIXED = ("URL_FOLDINGS", "URL_HOST_RULES")  # which URLs count as one
 FRONTIER = "FRONTIER"
 OURS = "webcrawl.frontier.state.open_frontier"  # also that of crawls which have not noted any
@@ -60,7 +62,7 @@ def keep_terms(db: CrawlDB, now: Terms) -> None:
     """
     saved = db.get(META)
     if saved is not None:
-        before = json.loads(saved)
+        before = read_terms(saved)
         refuse(db.folder.parent, before, now)
         for line in changes(before, now):
             logger.info("%s", line)
@@ -130,8 +132,8 @@ def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(":".join(map(_text, one)) if isinstance(one, tuple) else _text(one) for one in value) or NONE
     if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    return NONE if value is None or value == "" else text_without_credentials(str(value))
+        return path_of(value)
+    return NONE if value is None or value == "" else text_without_credentials(current(str(value)))
 
 
 def _host_rules(path: Path) -> str:

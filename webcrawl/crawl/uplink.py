@@ -7,16 +7,15 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.quantities import count
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.model import Link, Outcome, Status
-from webcrawl.net.errors import FetchError
+from webcrawl.net.errors import FetchError, Sign
 from webcrawl.net.outage import Detector, Failure, Record
 from webcrawl.net.robots_book import RobotsBook
-from webcrawl.net.robots_table import Row
-from webcrawl.net.sign import Sign
-from webcrawl.text.quantities import count
-from webcrawl.urls.hosts import host_of
+from webcrawl.net.robots_entry import Row
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +26,9 @@ GROWTH = 1.5
 SOON = 1.0  # seconds until the next look if no host is due
 SLACK = 1.0  # seconds before the last answer from which on failures are forgiven: outcomes come a little out of order
 REMIND = 3600.0  # seconds between two lines about an outage that lasts
-MAY_BE_OURS = frozenset((Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT))
+MAY_BE_OURS = frozenset(
+    (Status.DNS_FAILED, Status.EXCLUDED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT)
+)
 KEPT = 4096  # failures of robots.txt that can be forgiven
 
 
@@ -59,13 +60,17 @@ class Uplink:
 
     @property
     def out(self) -> bool:
-        """Whether there is no network."""
+        """True if there is no network."""
         return self._detector.out
 
     @property
     def seconds(self) -> float:
         """How long it has been out; 0 if it is not."""
         return self._clock() - self._began if self._detector.out else 0.0
+
+    def reached(self) -> list[str]:
+        """The names of a few hosts that earlier runs have reached."""
+        return self._frontier.look.reached()
 
     # -- what it hears
 
@@ -91,7 +96,8 @@ class Uplink:
             return None
         now, host = self._clock.at(ended), host_of(url)
         failures, asked, address = self._frontier.look.record(host)
-        record = Record.FAILING if failures else Record.KNOWN if asked else Record.NEW
+        known = bool(address) if error.sign is Sign.NO_NAME else asked  # a name led there, or nobody knows
+        record = Record.FAILING if failures else Record.KNOWN if known else Record.NEW
         failure = Failure(host, error.address or address, error.sign, record)
         if self._detector.failed(failure, self._clock.at(begun), now):
             self._begin(now)
@@ -120,7 +126,7 @@ class Uplink:
     # -- probes
 
     def may_probe(self, now: float) -> bool:
-        """Whether it is time to ask one more host."""
+        """True if it is time to ask one more host."""
         if now - self._told >= REMIND:
             self._told = now
             logger.warning(
@@ -135,7 +141,7 @@ class Uplink:
         return link
 
     def may_await(self, now: float) -> bool:
-        """Whether a download that somebody awaits may go out: always, or as a probe, one in LONGEST seconds.
+        """True if a download that somebody awaits may go out: always, or as a probe, one in LONGEST seconds.
 
         Pages that await some may have all hosts; then nothing else would find out that the network is back.
         """

@@ -7,29 +7,31 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from operator import itemgetter
 
+from webcrawl.base.model import Exchange, Link, redirects_in_a_row
+from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.base.room import FEW, fitting
+from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
+from webcrawl.content.page import Page
+from webcrawl.content.preferences.joined_preferences import kept
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
+from webcrawl.crawl.page_states import States
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
 from webcrawl.crawl.revisiting import Revisiting
-from webcrawl.crawl.states import States
 from webcrawl.crawl.withholding import Owners, forget_links, withhold
-from webcrawl.formats.documents import DocumentReader
-from webcrawl.html.found import Found, FoundLink, is_nofollow
-from webcrawl.items import Page
-from webcrawl.model import Exchange, Link, redirects_in_a_row
+from webcrawl.frontier.seen.content import SHELL_SIZE, Shells
 from webcrawl.net.robots_book import robots_url
-from webcrawl.net.robots_fresh import head_of
-from webcrawl.preferences.joining import kept
-from webcrawl.revisit.change import By, Change, Judged
-from webcrawl.seen.shells import SIZE, Shells
-from webcrawl.urls.redirects import target
+from webcrawl.net.robots_entry import head_of
+from webcrawl.urls.canonical import MAX_LENGTH, redirect_target
 
 KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
+ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
 NEEDED = {"refresh": "R"}  # all other requisites are E
 
 
@@ -76,7 +78,7 @@ class Visitor:
     def visit(self, link: Link, exchange: Exchange) -> Page:
         """The page of this answer; `follow` submits its links."""
         page = Page.of(link, exchange)
-        location = target(exchange)
+        location = redirect_target(exchange)
         if link.path.endswith("P"):
             self._robots(page, link, exchange, location)
             return page
@@ -89,7 +91,7 @@ class Visitor:
         return page
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
-        """Whether an answer that somebody else processes is not to be kept; then only its head is left."""
+        """True if an answer that somebody else processes is not to be kept; then only its head is left."""
         return self._judges and self._judge_use(self.unread(link, exchange), exchange)
 
     def forbids(self, link: Link, exchange: Exchange) -> bool:
@@ -161,13 +163,13 @@ class Visitor:
         if not (known and self._skip_seen):
             if page.found is None:
                 self._read(page, exchange)
-        elif len(exchange.body) <= SIZE and self._home is None:
+        elif len(exchange.body) <= SHELL_SIZE and self._home is None:
             self._read_shell(page, exchange, redirects_in_a_row(link.path))
         if self._requisites and page.found is None and may_need(link.path):
             self._read_requisites(page, exchange)
 
     def _is_withheld(self, page: Page, link: Link, exchange: Exchange) -> bool:
-        """Whether the body is not to be kept; then its links are followed, and it does not count as seen.
+        """True if the body is not to be kept; then its links are followed, and it does not count as seen.
 
         Another URL may have the same one, with an owner who allows it.
         """
@@ -195,7 +197,7 @@ class Visitor:
         return follow(link.chain, self._crawl.key(link.url), link.url, lines, exchange.started)
 
     def _knows_links(self, page: Page) -> bool:
-        """Whether the links of this body were submitted before.
+        """True if the links of this body were submitted before.
 
         The same body on another site has the same links, but there others of them are in scope.
         """
@@ -227,7 +229,7 @@ class Visitor:
         named = self._crawl.robots_answered(link, status, body, location or None, self._crawl.now(), chain)
         if named and self._sitemaps:
             page = replace(link, path=link.path.removesuffix("P"))
-            self._crawl.discover(page, named, lambda _: "L", base=robots_url(link.history))
+            self._follow_sitemaps(page, robots_url(link.history), named)
 
     def read_ahead(self, link: Link, exchange: Exchange) -> None:
         """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
@@ -252,9 +254,15 @@ class Visitor:
     def follow_robots(self, page: Page) -> None:
         """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
         if page.link is not None and page.found is not None:
-            page.followed = page.found.links
             link = replace(page.link, path=page.link.path.removesuffix("P"))
-            self._crawl.discover(link, [one[1] for one in page.found.links], lambda _: "L", base=page.found.base)
+            page.followed = page.found.links
+            self._follow_sitemaps(link, page.found.base, [*map(ADDRESS, page.found.links)])
+
+    def _follow_sitemaps(self, page: Link, base: str, named: Sequence[str]) -> None:
+        kept = _fitting(page, base, named)
+        if kept < len(named):
+            self._crawl.count_truncated_links(len(named) - kept)
+        self._crawl.discover(page, named[:kept], lambda _: "L", base=base)
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
@@ -275,9 +283,10 @@ class Visitor:
         if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:
             flags = self._wanted(link, found)
             found = list(compress(found, flags))
-        if links is not None or self._requisites or 0 < self._most < len(found):
+        kept, needed = self._cut(page, link, found), self._cut(page, link, needed)
+        if links is not None or self._requisites or kept is not found:
             flags = None  # they are of these, and not of all that the page has
-        found, needed = self._cut(page, found), self._cut(page, needed)
+        found = kept
         page.followed, page.flags = [*needed, *found] if needed else found, flags
         if needed:  # first: a page is shown by these
             self._discover(page, link, needed, needed=True)
@@ -292,14 +301,18 @@ class Visitor:
             link, addresses, lambda at: hops.get(found[at][0], other), base=page.base, needed=needed, targets=targets
         )
 
-    def _cut(self, page: Page, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
-        """The first links of a page that has too many."""
-        if not 0 < self._most < len(found) or page.content_type in LISTINGS:
+    def _cut(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+        """The first links of a page that has too many, or too long ones."""
+        if len(found) <= FEW and not 0 < self._most < len(found):
             return found
-        self._crawl.cut(len(found) - self._most)
+        first = found if self._most == 0 or page.content_type in LISTINGS else found[: self._most]
+        kept = _fitting(link, page.base, [*map(ADDRESS, first)])
+        if kept == len(found):
+            return found
+        self._crawl.count_truncated_links(len(found) - kept)
         if page.exchange is not None:
-            page.exchange.links_cut += len(found) - self._most
-        return found[: self._most]
+            page.exchange.links_cut += len(found) - kept
+        return found[:kept]
 
     def _apart(
         self, page: Page, link: Link, found: Sequence[FoundLink]
@@ -335,6 +348,11 @@ class Visitor:
         return list(map(kinds.__contains__, map(KIND, found)))
 
 
+def _fitting(link: Link, base: str, addresses: Sequence[str]) -> int:
+    """How many of a page's links may be followed: each may get lines with its URL, the page's and the seed's."""
+    return fitting([addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), ROOM)
+
+
 def _kept(page: Page, found: Judged) -> tuple[int, int]:
     """What is kept of what the owner said. A document that is the same says the same, and need not be read again."""
     header, document = kept(page.said_so_far.statements)
@@ -342,5 +360,5 @@ def _kept(page: Page, found: Judged) -> tuple[int, int]:
 
 
 def _is_same(page: Page, exchange: Exchange) -> bool:
-    """Whether there is nothing to be read; of an answer that was cut short the links are read all the same."""
+    """True if there is nothing to be read; of an answer that was cut short the links are read all the same."""
     return page.change is Change.UNCHANGED and exchange.revisit is not None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webcrawl.html.found import Found
-from webcrawl.items import Page
-from webcrawl.model import Exchange, Withheld
+from webcrawl.base.model import Exchange, Withheld
+from webcrawl.content.html.found_links import Found
+from webcrawl.content.page import Page
+from webcrawl.content.preferences.crawl_purpose import Purpose
+from webcrawl.content.preferences.joined_preferences import RobotsWord
 from webcrawl.net.robots_said import RobotsSaid
-from webcrawl.preferences.joining import RobotsWord
-from webcrawl.preferences.purpose import Purpose
 
 NOTE = "withheld"
 
@@ -32,7 +32,7 @@ class Owners:
         return self._plain if said is None else RobotsWord(said.of(url), said.licenses, self._agent)
 
     def withholds(self, page: Page) -> bool:
-        """Whether it is not to be kept. Reads the head of its document if that was not done."""
+        """True if it is not to be kept. Reads the head of its document if that was not done."""
         return self.purpose.withholds(page.said_so_far) or self.purpose.withholds(page.preferences)
 
 

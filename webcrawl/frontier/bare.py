@@ -1,12 +1,12 @@
-"""What a frontier answers that does without all that `protocol.Frontier` has beyond a queue."""
+"""The answers of a frontier that does without all that `protocol.Frontier` has beyond a queue."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.protocol import Found, InFlight
-from webcrawl.model import Link, Outcome, Status
 
 R = TypeVar("R")
 NEVER = float("inf")
@@ -40,6 +40,9 @@ class NoLook:
 
     def record(self, _name: str) -> tuple[int, bool, str]:
         return 0, True, ""
+
+    def reached(self) -> list[str]:
+        return []
 
     def pause(self, _name: str) -> tuple[float, str]:
         return 0.0, "politeness"
@@ -102,6 +105,6 @@ class Bare:
 
     def paused_until(self, now: float) -> None: ...
 
-    def share(self, slots: int) -> None: ...
+    def set_slots(self, slots: int) -> None: ...
 
     def vote(self, source: str, url: str) -> None: ...

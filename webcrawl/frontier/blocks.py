@@ -11,8 +11,7 @@ import zstandard
 
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-
-LARGEST = 64 << 20  # bytes; a block has 32 KiB and a record, a saved queue 8 bytes per block: enough for 8 million
+from webcrawl.store.jobdir.queue_row import LARGEST
 
 
 class Blocks:

@@ -1,20 +1,97 @@
-"""What a download's outcome means for its host: when it is due again, and whether it is retired."""
+"""Books a download's outcome on its host: when the host is due again, and whether it is retired.
+
+A host that answers more slowly, or fails more often, than it did at first is slowed down before it asks. Mercator's
+wait is in proportion to the last answer already, which keeps our share of a busy server's time as it was; here it
+becomes less. Strain is kept in memory only, of a bounded number of hosts: after a restart a host is heard anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import exp, log
+from typing import Protocol
 
-from webcrawl.frontier.connections import Connections
-from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered, echoed
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.frontier.health import DAY, STRIKES, HealthRules, echoed
+from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.outcomes import has_failed, rule
+from webcrawl.frontier.outcomes import attempts, has_failed
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.strain import Strain
-from webcrawl.model import Link, Outcome, Status
+from webcrawl.frontier.unwell import (
+    LONGER,
+    SOONEST,
+    TURNS,
+    UNWELL,
+    is_alone,
+    is_charged,
+    is_hosts,
+    is_unwell,
+    noted,
+    recovered,
+    returned,
+)
+
+HOSTS = 1 << 16
+HEARD = 10  # answers until a host's usual time is known
+USUAL = 1 / 64  # weight of an answer in its usual time, once it is known
+DRIFT = 1 / 1024  # by which an answer under strain lengthens it: a host that stays as slow is usual after a thousand
+LATELY = 1 / 8  # weight of an answer in what was lately, of which the geometric mean is taken: one odd one says little
+SHORTEST = 1e-3  # seconds that an answer counts for at least
+LEAST = 0.1  # seconds: a host that answers sooner than this is not busy, whatever it did at first
+SLOWER = 2.0  # times its usual time: no strain yet
+QUICK = log(SLOWER * LEAST)  # with late answers below this none is slow
+FAILS = 0.2  # share of failures: no strain yet
+
+Heard = tuple[int, float, float, float]  # of a host: answers, usual seconds, log of late ones, share of failures
 
 # These kept the server busy too, a time-out longer than any answer, so they count for Mercator's wait.
 UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
+
+
+class Strain:
+    """Which hosts are under strain, and how many times longer than usual each of them is left alone, up to `most`."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.times: dict[str, float] = {}  # of the hosts under strain, which are few
+        self._known: dict[str, Heard] = {}  # the last one heard is the last
+
+    def __repr__(self) -> str:
+        return f"<Strain most={self.most} hosts={len(self._known)} strained={len(self.times)}>"
+
+    def heard(self, host: str, seconds: float, *, failed: bool) -> None:
+        """A download of this host has ended."""
+        now = log(max(seconds, SHORTEST))
+        known = self._known.pop(host, None)
+        count, usual, lately, fails = self._unknown(seconds, now) if known is None else known
+        lately += LATELY * (now - lately)
+        fails += LATELY * (failed - fails)
+        if count < HEARD:
+            usual += (seconds - usual) / (count + 1)
+        elif seconds <= SLOWER * LEAST or seconds <= SLOWER * usual:
+            usual += USUAL * (seconds - usual)
+        else:
+            usual += DRIFT * usual
+        self._known[host] = count + 1, usual, lately, fails
+        strained = count >= HEARD and (lately > QUICK or fails > FAILS)
+        times = self._times(usual, lately, fails) if strained else 1.0
+        if times > 1.0:
+            self.times[host] = times
+        else:
+            self.times.pop(host, None)
+
+    def _unknown(self, seconds: float, now: float) -> Heard:
+        if len(self._known) >= HOSTS:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self.times.pop(oldest, None)
+        return 0, seconds, now, 0.0
+
+    def _times(self, usual: float, lately: float, fails: float) -> float:
+        slow = exp(lately) / (SLOWER * max(usual, LEAST))
+        bad = 1.0 + (fails - FAILS) * self.most
+        return min(max(slow, bad), self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +115,19 @@ class Limits:
 
 
 Own = tuple[Politeness, Limits]  # of one host
+
+
+class Asked(Protocol):
+    """What a host's wait depends on: of a host in memory, or of its row."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def times(self) -> list[float]: ...
+
+    @property
+    def crawl_delay(self) -> float: ...
 
 
 class Booking:
@@ -75,28 +165,41 @@ class Booking:
             del host.times[:-5]
             if self._strain is not None and happened:
                 self._strain.heard(host.name, outcome.seconds, failed=status < 0 or status >= 500)
+        unwell = status in UNWELL and is_unwell(link, outcome)
+        failed = is_hosts(host, link, outcome) if unwell else has_failed(link, outcome)
+        soon = unwell and not failed and is_alone(host, link)
         host.pages += _is_page(link, outcome)
-        wait = self.wait(host)
+        turn = wait = self.wait(host)
         if outcome.wait:
             wait = max(wait, min(outcome.wait, limits.retry_after_max))
-        failed = has_failed(link, outcome)
-        if failed and news:
-            wait = max(wait, self.health.failed(host, link, outcome, now))
-        elif failed:
-            echoed(host, link)
-        elif host.failures:
-            answered(host)
+        if failed:
+            wait = max(wait, self._failed(host, link, outcome, now, news=news))
+        elif unwell:
+            wait = max(wait, LONGER * turn)
+            noted(host, link, outcome, now)
+        elif host.failures or host.row is not None:
+            recovered(host)
         host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
         if limits.host_pages and host.pages >= limits.host_pages:
             host.retired = host.retired or Status.HOST_BUDGET
         if host.retired or again is None:
             return None
-        return self._later(host, link, now, failed=failed), again
+        later = self._later(link, now, turn if soon else DAY)
+        if failed or unwell:
+            later = max(later, host.ready_at + turn * unwell)  # others go first: they tell whose fault it is
+        return later, again
 
-    def _later(self, host: Host, link: Link, now: float, *, failed: bool) -> float:
+    def _failed(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool) -> float:
+        """Books a failure of the host; returns how long it is left alone."""
+        if news:
+            return self.health.failed(host, link, outcome, now)
+        echoed(host, link)
+        return 0.0
+
+    def _later(self, link: Link, now: float, turn: float) -> float:
         """When to retry the link. The wait grows with each time, even if answers to others came in between."""
-        later = now + min(self._limits.retry_wait * 2.0 ** min(link.attempt + link.struck, 60), DAY)
-        return max(host.ready_at, later) if failed else later
+        first = min(self._limits.retry_wait, max(TURNS * turn, SOONEST))
+        return now + min(first * 2.0 ** min(link.attempt + link.struck, 60), DAY)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
         """Books a download that was cut because others needed its slot: no failure, but the host was busy with it."""
@@ -105,32 +208,31 @@ class Booking:
         host.ready_at = max(host.ready_at, now + max(self.wait(host), self._limits.retry_wait))
 
     def tries_again(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> bool:
-        """Whether booking this outcome will lead to a retry."""
+        """True if booking this outcome will lead to a retry."""
         if not self._most(link, outcome):  # most are answers
             return False
         return self(replace(host, times=[*host.times]), link, outcome, now, news=news, happened=False) is not None
 
     def is_worth(self, link: Link, outcome: Outcome) -> bool:
-        """Whether the link is worth another attempt, if this one is charged to it."""
+        """True if the link is worth another attempt, if this one is charged to it."""
         return link.attempt + 1 < self._most(link, outcome)
 
     def _most(self, link: Link, outcome: Outcome) -> int:
         """How many attempts a link has that ended so; 0: it does not come again."""
-        status, codes = outcome.status, self._limits.retry_codes
-        again = rule(outcome).again if status < 0 or codes is None else status in codes
-        if not again or link.path.endswith("P"):
-            return 0
-        return self._limits.attempts if outcome.retries is None else outcome.retries + 1
+        most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
+        return 0 if most and link.path.endswith("P") else most
 
     def _again(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
         """The link as it is queued once more, or None. A failure of its host uses up none of the attempts."""
-        last = link.attempt + 1 >= most
-        if self.health.is_charged(host, link, outcome, last=last):
+        last, unwell = link.attempt + 1 >= most, is_unwell(link, outcome)
+        if is_charged(host, link, outcome) if unwell else self.health.is_charged(host, link, outcome, last=last):
             return None if last else replace(link, attempt=link.attempt + 1)
-        over = not host.failures and link.struck + 1 >= STRIKES
+        if unwell:
+            link = returned(link, host.row)
+        over = not host.failures and link.struck + 1 >= STRIKES and (outcome.wait > 0 or not unwell)
         return None if over else replace(link, struck=link.struck + 1)
 
-    def wait(self, host: Host) -> float:
+    def wait(self, host: Asked) -> float:
         """Seconds between two requests to the host if none fails."""
         politeness, limits = self._general if self.own is None else self.of(host.name)
         wait = politeness.wait(host.times)
@@ -140,10 +242,10 @@ class Booking:
 
     @property
     def varies_connections(self) -> bool:
-        """Whether there may be a host that may have several requests at once."""
+        """True if there may be a host that may have several requests at once."""
         return self.own is not None or self._limits.connections is not None
 
-    def connections(self, host: Host) -> int:
+    def connections(self, host: Asked) -> int:
         """How many requests it may have at once. A Crawl-delay is between any two: its robots.txt goes first."""
         limits = self.of(host.name)[1]
         if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):
@@ -155,7 +257,7 @@ class Booking:
         return min(host.row.asked, self.of(host.name)[1].retry_after_max) if host.row is not None else 0.0
 
     def is_spent(self, host: Host) -> bool:
-        """Whether the host has had all the pages that it may have."""
+        """True if the host has had all the pages that it may have."""
         return 0 < self.of(host.name)[1].host_pages <= host.pages
 
 

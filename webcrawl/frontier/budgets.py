@@ -12,11 +12,11 @@ from heapq import heappop, heappush
 from itertools import count
 from zlib import crc32
 
+from webcrawl.base.model import Link, Packed, is_found, is_requisite, is_seed, url_of
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
+from webcrawl.frontier.new_texts import Texts
 from webcrawl.frontier.reputation import Reputation
-from webcrawl.frontier.texts import Texts
-from webcrawl.model import Link, Packed, is_found, is_requisite, is_seed, url_of
 
 PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
 WIDE = 1.5  # times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too large
@@ -71,7 +71,7 @@ class Budgets:
     # -- for every page
 
     def admits(self, name: str, record: Packed) -> bool:
-        """Whether this URL of the domain may go on; else it is held. A user's own request may always."""
+        """True if this URL of the domain may go on; else it is held. A user's own request may always."""
         if not self.counts or not is_found(record):
             return True
         domain = self._get(name)
@@ -95,7 +95,7 @@ class Budgets:
         return False
 
     def is_charged(self, link: Link) -> bool:
-        """Whether the link is a page of its domain's budget: of the requisites, one in REQUISITES is.
+        """True if the link is a page of its domain's budget: of the requisites, one in REQUISITES is.
 
         None is a user's request, a robots.txt, or a page that is fetched again.
         """
@@ -104,7 +104,7 @@ class Budgets:
         return not (self._requisites and link.path.endswith("E")) or _is_one_of_many(link.url)
 
     def is_new(self, name: str, body: bytes) -> bool:
-        """Whether a page of the domain whose body was not seen before counts as new; of some the text is looked at."""
+        """True if a page of the domain whose body was not seen before counts as new; of some the text is looked at."""
         if not self.counts:
             return False
         domain = self.table.get(name)
@@ -160,7 +160,7 @@ class Budgets:
         domain.most = policy.most(domain.rank, seed=domain.seed)
         domain.sure, domain.lead = policy.sure(domain.rank, seed=domain.seed), policy.lead
 
-    def vary(self, own: Mapping[str, Allowance | None] | None) -> None:
+    def set_overrides(self, own: Mapping[str, Allowance | None] | None) -> None:
         """From now on some domains have policies of their own."""
         self._own, self._moved = own, True
         self.table.rate_again()
@@ -179,7 +179,7 @@ class Budgets:
         return used < domain.sure or domain.queue is None or used + domain.queue.count <= WIDE * domain.most
 
     def _may_show(self, domain: Domain) -> bool:
-        """Whether the domain may be asked for what pages of others, or its own, need to be shown."""
+        """True if the domain may be asked for what pages of others, or its own, need to be shown."""
         if domain.used >= BEYOND * domain.most:
             self._rate(domain)
         return domain.used < BEYOND * domain.most
@@ -196,7 +196,7 @@ class Budgets:
 
     @property
     def unsettled(self) -> bool:
-        """Whether URLs wait that may turn out to go on when budgets are looked at again."""
+        """True if URLs wait that may turn out to go on when budgets are looked at again."""
         heard = self.reputation.waits or self.reputation.grown  # a checkpoint writes it, but looks at few domains
         return self.held > 0 and (self._moved or heard or self._round is not None)
 
@@ -252,7 +252,7 @@ class Budgets:
                 self._note(domain)
         return found[-1] if found else None
 
-    # -- moving to another crawl of the hive (domain_moves.py)
+    # -- moving to another crawl of the hive (handover_records.py)
 
     def release(self, name: str, size: int) -> list[Packed]:
         """Removes and returns URLs of a domain that wait, so many bytes or one, whatever its budget."""

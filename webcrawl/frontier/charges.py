@@ -1,4 +1,4 @@
-"""What the last failures did to their hosts, so that it can be taken back: they may have been our own network's."""
+"""The marks that the last failures left on their hosts, to be taken back if they were our own network's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webcrawl.frontier.health import FailedRow
+from webcrawl.base.model import Link, Outcome, Packed
 from webcrawl.frontier.hosts import Host
-from webcrawl.model import Link, Packed
+from webcrawl.frontier.outcomes import is_cut_short
+from webcrawl.store.jobdir.host_row import FailedRow
 
+CUT_SHORT = "cut short"  # the counter of URLs that have ended with a body that is not whole
+NEVER = -1  # failures of no host
 KEPT = 4096  # failures; 1 KB each at the most
 
 
@@ -24,6 +27,12 @@ class Charge:
     times: list[float]
     failures: int = 0  # of the host, once it is booked
     again: tuple[float, Link] | None = None  # when the link comes again, and how it is queued then
+    short: bool = False  # it ended with a body that is not whole, and is counted so
+
+    def booked(self, host: Host, outcome: Outcome, again: tuple[float, Link] | None) -> None:
+        """What became of it. A host that has answered, even if not to the end, keeps its record."""
+        self.failures = NEVER if is_cut_short(outcome) else host.failures
+        self.again, self.short = again, again is None and is_cut_short(outcome)
 
     def undo(self, host: Host) -> None:
         """Restores the host's record, unless more has happened to it."""

@@ -1,4 +1,4 @@
-"""What is known of each registered domain that was crawled: a few thousand as objects, the others as rows."""
+"""The records of each registered domain that was crawled: a few thousand as objects, the others as rows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import msgpack
-
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.domain_row import ONE, pack, read
 
 BATCH = 256  # rows written or let go at once: about 1 ms
 LEAST = 4  # objects, whatever the memory: the caller works with one
-LOAD = "SELECT name, rank, waiting, data, crc FROM domain WHERE name = ?"
 STORE = "INSERT OR REPLACE INTO domain VALUES (?, ?, ?, ?, ?)"
 NAMES = "SELECT name FROM domain WHERE name > ? ORDER BY name LIMIT ?"
 COUNT = "SELECT count(*), coalesce(sum(waiting), 0) FROM domain WHERE waiting > 0"
@@ -66,7 +64,7 @@ class DomainTable:
             return found
         if len(self._cached) >= self._room:
             self._let_go()
-        rows = self._db.query(LOAD, (name,))
+        rows = self._db.query(ONE, (name,))
         domain = self._cached[name] = self._unpack(rows[0]) if rows else Domain(name)
         return domain
 
@@ -76,13 +74,10 @@ class DomainTable:
             domain.most = 0
 
     def _unpack(self, row: tuple[str, int, int, bytes, int]) -> Domain:
-        name, rank, waiting, data, _ = row
-        if not rowcrc.agrees(rowcrc.domain, row):
-            raise DamagedFile(self._db.path, 0, f"table domain, {name}: checksum")
         try:
-            seed, used, debt, old, queue = msgpack.unpackb(data)
-        except (ValueError, TypeError) as error:
-            raise DamagedFile(self._db.path, 0, f"table domain, {name}: {error!r}") from error
+            name, rank, waiting, seed, used, debt, old, queue = read(row)
+        except ValueError as error:
+            raise DamagedFile(self._db.path, 0, f"table domain, {row[0]}: {error}") from error
         domain = Domain(name, rank, seed, used, debt, old)
         if waiting:
             domain.queue = self._fifo(domain, queue)
@@ -166,6 +161,6 @@ class DomainTable:
 
 def _row(domain: Domain) -> tuple[str, int, int, bytes, int]:
     queue = domain.queue
-    data = msgpack.packb((domain.seed, domain.used, domain.debt, domain.old, None if queue is None else queue.save()))
+    data = pack((domain.seed, domain.used, domain.debt, domain.old, None if queue is None else queue.save()))
     row = domain.name, domain.rank, 0 if queue is None else queue.count, bytes(data)
     return (*row, rowcrc.domain(*row))

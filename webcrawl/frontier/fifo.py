@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.records import LENGTH, LONG, SHORTS, count_records, cut, frame, some
-from webcrawl.frontier.saved import SavedFifo, unpack
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.framing import LENGTH, LONG, SHORTS, count_records, cut, frame, some
+from webcrawl.store.jobdir.queue_row import SavedFifo, unpack
 
 BLOCK = 32 << 10  # bytes of records per block: larger blocks compress no better
 INLINE = 4 << 10  # bytes of a tail in what is saved of its queue, so that this stays small for very many queues

@@ -11,15 +11,16 @@ from typing import Any
 
 import msgpack
 
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, Packed, Status, unpack, url_of
+from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.bare import Bare
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.outcomes import has_failed, rule
-from webcrawl.frontier.parts import Hooks, Rules, Shape
+from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.outcomes import attempts, has_failed, is_cut_short
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.told import Told
-from webcrawl.model import Link, Outcome, Packed, Status, unpack, url_of
+from webcrawl.frontier.retry_after_journal import Told
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
 
 META, URL, END = "fifo", "fifo/", "fifo0"  # END follows all names that begin with URL
 LONGEST = 86_400.0  # seconds between two tries of a host that fails
@@ -205,6 +206,8 @@ class FifoFrontier(Bare):
             self.queued += 1
         else:
             self._forget(number)
+            if outcome.short:
+                self.counters[CUT_SHORT] += is_cut_short(outcome)
         self.counters["tried again" if again else "finished"] += 1
         self._schedule(host)
         return not again
@@ -215,10 +218,8 @@ class FifoFrontier(Bare):
         return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:  # noqa: ARG002 - now or later is the same
-        codes, status = self._limits.retry_codes, outcome.status
-        again = rule(outcome).again if status < 0 or codes is None else status in codes
-        most = self._limits.attempts if outcome.retries is None else outcome.retries + 1
-        return again and not link.path.endswith("P") and link.attempt + 1 < most
+        most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
+        return not link.path.endswith("P") and link.attempt + 1 < most
 
     def unasked(self, link: Link, now: float) -> None:  # noqa: ARG002 - its host does not wait
         host, number = self._received(link)

@@ -6,34 +6,34 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappush
 
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, Status, unpack, url_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.back import BackEnd
+from webcrawl.frontier.arguments import Gate, Heard, Hooks, Queues, Rules, both
+from webcrawl.frontier.back_end import BackEnd
+from webcrawl.frontier.best_first import Sift
 from webcrawl.frontier.booking import Booking, Limits, Own
 from webcrawl.frontier.budgets import Budgets
-from webcrawl.frontier.charges import Charges
-from webcrawl.frontier.gate import Gate
-from webcrawl.frontier.giving import Giving
-from webcrawl.frontier.health import Health, given_up
-from webcrawl.frontier.hearing import Heard, both
-from webcrawl.frontier.hosts import FIRST, Host, State
+from webcrawl.frontier.charges import CUT_SHORT, Charges
+from webcrawl.frontier.host_handover import Moves
+from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.host_steering import Steering
+from webcrawl.frontier.hosts import FIRST, Host
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
-from webcrawl.frontier.look import Look
-from webcrawl.frontier.moves import Moves
+from webcrawl.frontier.outcomes import is_cut_short
 from webcrawl.frontier.overstay import Overstay
+from webcrawl.frontier.parallel_hosts import Several
 from webcrawl.frontier.pardon import Pardon
-from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Choosing, Informed, Learning
 from webcrawl.frontier.protocol import Found
+from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.frontier.several import Several
-from webcrawl.frontier.sift import Sift
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
-from webcrawl.frontier.steering import Steering
-from webcrawl.frontier.told import is_worth_a_line
-from webcrawl.model import Link, Outcome, Status, unpack, url_of
-from webcrawl.urls.hosts import host_of
+from webcrawl.frontier.unwell import give_back
+from webcrawl.frontier.url_selection import Giving
+from webcrawl.store.jobdir.host_row import FailedRow, Health, State, given_up
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
@@ -176,7 +176,7 @@ class Frontier:
         return self._rotation.aside.next_return()
 
     def resting(self) -> bool:
-        """Whether the URLs that are left are all of hosts set aside, or tried from there, or over budgets."""
+        """True if the URLs that are left are all of hosts set aside, or tried from there, or over budgets."""
         left = len(self) - self.aside - self.over_budget
         for host in self._back.active.values():
             if not left or self._book.health.health(host) is not Health.ASIDE:
@@ -208,19 +208,19 @@ class Frontier:
         self._rotation.aside.failures = limits.host_failures
         self._several.renew()
 
-    def share(self, slots: int) -> None:
+    def set_slots(self, slots: int) -> None:
         """There are so many slots from now on; 0: no limit."""
         self._slots.resize(slots)
 
-    def weigh(self, bias: float) -> None:
+    def set_level_bias(self, bias: float) -> None:
         """From now on each level is served so many times as often as the next one."""
-        self._front.weigh(bias)
+        self._front.set_level_bias(bias)
 
-    def allow(self, policy: Allowance) -> None:
+    def set_domain_budget(self, policy: Allowance) -> None:
         """From now on domains have these budgets."""
         self._budgets.change(policy)
 
-    def vary(self, own: Mapping[str, Own | None] | None) -> None:
+    def set_host_overrides(self, own: Mapping[str, Own | None] | None) -> None:
         """For some hosts others hold than for all; what of theirs is None holds for all."""
         self._book.own = own
         self._several.renew()
@@ -262,9 +262,9 @@ class Frontier:
             self._back.now = now
             self._rotation.bring(BRINGS)
 
-    def divide(self, share: float) -> None:
+    def set_revisit_share(self, share: float) -> None:
         """From now on this part of the turns is for what is fetched again: of the front-end, and of each host."""
-        self._front.divide(share)
+        self._front.set_revisit_share(share)
 
     def links_to(self, url: str) -> int:
         """How many other domains link to that of a URL, as far as that is counted."""
@@ -353,17 +353,17 @@ class Frontier:
             self._rotation.shrink()
 
     def holds_back(self, now: float) -> bool:
-        """Whether only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
+        """True if only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
         rotation = self._rotation
         return not rotation.others_wait() and (rotation.lines_wait or self._back.spare(now) is not None)
 
     def wants_hosts(self, now: float) -> bool:
-        """Whether only hosts beyond their domain's share can be asked: any new host would go before them."""
+        """True if only hosts beyond their domain's share can be asked: any new host would go before them."""
         rotation = self._rotation
         return rotation.lines_wait and self._back.spare(now) is None and not rotation.others_wait()
 
     def takes_new(self) -> bool:
-        """Whether a host that was never asked would get a slot."""
+        """True if a host that was never asked would get a slot."""
         return self._slots.open_to(NEW)
 
     def next_ready(self) -> float | None:
@@ -406,7 +406,7 @@ class Frontier:
         return given
 
     def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
-        """Whether the host has its address for itself; otherwise it gets its turn later."""
+        """True if the host has its address for itself; otherwise it gets its turn later."""
         again = addresses.hold(host, now)
         if again is not None and again < float("inf"):
             self._back.schedule(host, again)
@@ -447,21 +447,21 @@ class Frontier:
             self._new.add(link.url)
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """Whether `done` would return False, i.e. the link would be retried."""
+        """True if `done` would return False, i.e. the link would be retried."""
         host = self._back.active[host_of(link.url)]
         return self._book.tries_again(host, link, outcome, now, news=self._several.is_news(host, link))
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
-        pages, failures, retired = host.pages, host.failures, host.retired
+        pages, failures, retired, row = host.pages, host.failures, host.retired, host.row
         charge = self._charges.note(host, link, now) if outcome.doubtful else None
         if host.lanes is None:
             again = self._book(host, link, outcome, now)
         else:
             again = self._several.book(host, link, outcome, now)
         if charge is not None:
-            charge.failures, charge.again = host.failures, again
+            charge.booked(host, outcome, again)
         if not pages and host.pages:
             self.counters["hosts answered"] += 1
         if pages < GROWN == host.pages and self.on_grown is not None:
@@ -474,10 +474,10 @@ class Frontier:
             heappush(host.later, (again[0], again[1].pack()))
             self.queued += 1
         else:
-            self._answered(host, link)
+            self._final(host, link, outcome)
         self.counters["finished" if again is None else "tried again"] += 1
         if host.failures > failures:
-            self._failed(host, retired)
+            self._failed(host, retired, row)
         if outcome.wait and is_worth_a_line(outcome.wait, failed=host.failures > failures):
             self._told.note(host.name, host.ready_at)
         host.ip = outcome.ip or host.ip
@@ -486,7 +486,13 @@ class Frontier:
             self._rotation.refill()
         return again is None
 
-    def _failed(self, host: Host, retired: int) -> None:
+    def _final(self, host: Host, link: Link, outcome: Outcome) -> None:
+        self._answered(host, link)
+        if outcome.short:
+            self.counters[CUT_SHORT] += is_cut_short(outcome)
+
+    def _failed(self, host: Host, retired: int, row: FailedRow | None) -> None:
+        give_back(host, row)
         self.counters["hosts set aside"] += host.failures == self._book.health.failures
         self.counters["hosts given up"] += host.retired != retired and given_up(host)
 

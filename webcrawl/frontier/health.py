@@ -8,45 +8,20 @@ here, and no clock.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import rule
-from webcrawl.model import Link, Outcome, Status
-
-if TYPE_CHECKING:
-    from webcrawl.frontier.hosts import Host
+from webcrawl.store.jobdir.host_row import FailedRow, Health, given_up, health_of
 
 DAY = 86_400.0  # no wait between two tries is longer; and a host given up is given another chance after so long
 STRIKES = 6  # if its host was well before, so many failures of a URL that were no fault of its own are one after all
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))  # if permanent: no such name, or one that leads inside
-# A name that does not exist is asked for once more, after this many times HOST_RETRY_WAIT: resolvers may remember for
-# ten minutes that it did not.
+# A name that never led anywhere is asked for once more, after this many times HOST_RETRY_WAIT: resolvers may remember
+# for ten minutes that it did not exist.
 GONE = 10.5
 LATE = 2.0  # a host may be tried so many times later than planned; of longer gaps we know only that we did not look
-
-
-class Health(Enum):
-    """What is thought of a host."""
-
-    HEALTHY = "its last answer was one"
-    FAILING = "it is tried at growing intervals, in its place"
-    ASIDE = "the same, from aside: one URL is tried at each of them"
-    GIVEN_UP = "its URLs end"
-
-
-class FailedRow(NamedTuple):
-    """The failures in a row of one host, beside their number; stored with it."""
-
-    at: float  # when the last one was
-    away: float  # seconds for which the host was away, as far as we have looked
-    status: int  # that all its URLs end with if the host is given up now
-    only: int  # a checksum of the URL that alone has failed; 0: there were several
-    gone: bool  # the name servers say that there is no such name, or none that may be asked
-    origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several, -1: none yet
-    planned: float = 0.0  # seconds for which it was to be left alone after that
-    asked: float = 0.0  # of these, for how many it has asked itself (Retry-After)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +34,7 @@ class HealthRules:
 
     def health(self, host: Host) -> Health:
         """What is thought of this host now."""
-        if given_up(host):
-            return Health.GIVEN_UP
-        if not host.failures:
-            return Health.HEALTHY
-        return Health.ASIDE if host.failures >= self.failures else Health.FAILING
+        return health_of(host, self.failures)
 
     def is_charged(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
         """Whether this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
@@ -76,13 +47,13 @@ class HealthRules:
             return True
         if not verdict.charged or host.failures >= self.failures:
             return False
-        return not last or host.row is None or host.row.only == _sum(link)
+        return not last or host.row is None or host.row.only == sum_of(link)
 
     def failed(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
         """Books a failure; returns how long the host is left alone. It may be given up by this."""
-        before, only, away = host.row, _sum(link), 0.0
-        origin = _origin(link.url)
-        gone = outcome.permanent and outcome.status in NOWHERE
+        before, only, away = host.row, sum_of(link), 0.0
+        origin = origin_of(link.url)
+        gone = _is_gone(host, outcome)
         if before is not None:
             away = before.away + min(max(now - before.at, 0.0), LATE * before.planned)
             only = only if only == before.only else 0
@@ -111,13 +82,8 @@ def answered(host: Host) -> None:
 def echoed(host: Host, link: Link) -> None:
     """A request that was under way when the host failed has failed too: one failure, of more than one URL."""
     row = host.row
-    if row is not None and row.only != _sum(link):
+    if row is not None and row.only != sum_of(link):
         host.row = FailedRow(row.at, row.away, row.status, 0, row.gone, row.origin, row.planned, row.asked)
-
-
-def given_up(host: Host) -> bool:
-    """Whether all URLs of the host end because it was away for too long."""
-    return host.retired not in (0, Status.HOST_BUDGET)
 
 
 def returns(host: Host, now: float) -> bool:
@@ -130,16 +96,22 @@ def returns(host: Host, now: float) -> bool:
     return True
 
 
-def spares(host: Host, url: str) -> bool:
+def revive_for_other_origin(host: Host, url: str) -> bool:
     """Takes a host back that was given up for the failures of another origin alone: this URL's may be up.
 
     It stays aside, and is tried with one URL when it is due.
     """
     row = host.row
-    if row is None or row.gone or not given_up(host) or row.origin in (0, _origin(url)):
+    if row is None or row.gone or not given_up(host) or row.origin in (0, origin_of(url)):
         return False
     host.retired, host.row = 0, FailedRow(row.at, 0.0, row.status, 0, gone=False, origin=row.origin)
     return True
+
+
+def _is_gone(host: Host, outcome: Outcome) -> bool:
+    """Whether there is no such host. Of one that has been reached the name servers may say so and be wrong."""
+    reached = outcome.doubtful and bool(host.times)
+    return outcome.permanent and outcome.status in NOWHERE and not reached
 
 
 def _status(link: Link, outcome: Outcome) -> int:
@@ -149,9 +121,11 @@ def _status(link: Link, outcome: Outcome) -> int:
     return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
 
 
-def _origin(url: str) -> int:
+def origin_of(url: str) -> int:
+    """A checksum of scheme, host and port."""
     return crc32(url[: url.find("/", url.find("//") + 2)].encode()) if url else 0
 
 
-def _sum(link: Link) -> int:
+def sum_of(link: Link) -> int:
+    """A checksum of the URL, above 0."""
     return crc32(link.url.encode()) or 1

@@ -5,38 +5,22 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import partial
 
-import msgpack
-
+from webcrawl.base.model import is_revisit, priority_of
 from webcrawl.frontier.fifo import Fifo, Pool
-from webcrawl.frontier.health import FailedRow
-from webcrawl.frontier.lanes import Lanes
+from webcrawl.frontier.host_lanes import Lanes
+from webcrawl.frontier.host_rows import HostRows, Row
 from webcrawl.frontier.ranked import CHOSEN, REVISITS, Ranked
-from webcrawl.frontier.rows import HostRows, Row
-from webcrawl.model import is_revisit, priority_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, State, pack, unpack
 
 SORTED = 1 << 13  # hosts sorted at once: 3 ms
 SLICE = 32  # rows written between two turns of the event loop; each may write a block of its queue too
 # Due time of a record that is to be handed out again, in flight at a crash or put back: robots.txt must precede the URL
 # that needs it, or comes twice.
 FIRST = -1.0
-
-
-class State(IntEnum):
-    """Where a host is; the numbers are stored in the database."""
-
-    MOVING = -3  # is on its way to another crawl of the hive, or has come from one and is not yet ours (moves.py)
-    ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (aside.py)
-    PARKED = -1  # gave way to other hosts, with URLs in its queue
-    IDLE = 0  # has nothing to fetch
-    ACTIVE = 1  # in the back-end: scheduled, or with a request in flight
-
-
-STATES = {int(state): state for state in State}  # ten times as fast as State(number)
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +92,7 @@ class Host:
             self.queue.save() if self.queue.count else None,
         )
         ranked = (self.ranked.save(),) if self.ranked is not None and self.ranked.queues else ()
-        return bytes(msgpack.packb(fields + ranked))
+        return pack(fields + ranked)
 
 
 class HostTable:
@@ -149,18 +133,14 @@ class HostTable:
 
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
-            ready_at, times, crawl_delay, failures, pages, retired, ip, *rest = msgpack.unpackb(data)
-            later, failed, aside, queue, *ranked = rest
-            row = FailedRow(*failed) if failed is not None else None
+            ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, aside, queue, ranked = unpack(data)
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
-            host.aside = aside or 0.0
-            for priority, saved in saved_queues(*ranked):
+            host.later, host.aside = later, aside
+            for priority, saved in ranked:
                 self._ranked(host, priority, saved)
-        except (ValueError, TypeError, KeyError) as error:
+        except UNREADABLE as error:
             raise DamagedFile(self._db.path, 0, f"table host, {name}: {error!r}") from error
-        if later:
-            host.later = sorted((at, record) for at, record in later)
         return host
 
     def queue_for(self, host: Host, record: bytes) -> Fifo:
@@ -244,11 +224,6 @@ class HostTable:
         hosts = [host for name in names if (host := self._dirty.pop(name, None)) is not None]
         self._rows.store(map(_row, hosts))
         self._rows.write(names)
-
-
-def saved_queues(ranked: Iterable[tuple[int, bytes]] | bytes = ()) -> list[tuple[int, bytes]]:
-    """A host's queues by priority, as its row has them; earlier rows of this version have one for all above 0."""
-    return [(1, ranked)] if isinstance(ranked, bytes) else [(priority, saved) for priority, saved in ranked]
 
 
 def _row(host: Host) -> Row:

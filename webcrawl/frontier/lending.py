@@ -10,18 +10,19 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Outcome, Packed, Status
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.admission import Admission, Decision
-from webcrawl.frontier.back import BackEnd
+from webcrawl.frontier.arguments import Admission, Decision, Gate
+from webcrawl.frontier.back_end import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charges
-from webcrawl.frontier.gate import Gate
-from webcrawl.frontier.health import given_up, returns
+from webcrawl.frontier.health import returns
 from webcrawl.frontier.hosts import Host, HostTable
-from webcrawl.frontier.setaside import SetAside
-from webcrawl.frontier.told import Told, is_worth_a_line
-from webcrawl.model import Link, Outcome, Packed, Status
-from webcrawl.urls.hosts import host_of
+from webcrawl.frontier.hosts_set_aside import SetAside
+from webcrawl.frontier.retry_after_journal import Told, is_worth_a_line
+from webcrawl.frontier.unwell import give_back
+from webcrawl.store.jobdir.host_row import given_up
 
 NEVER = float("inf")  # for the time being: the end of the request that uses the host must be waited for
 NO_PAGE = Link("")  # counts for the host's times and failures, not as a page of its budget
@@ -122,7 +123,7 @@ class Lending:
         return ready
 
     def again(self, link: Link, outcome: Outcome) -> bool:
-        """Whether to try a link once more; its host's turn says when, and whether the host is retired."""
+        """Return whether to try a link once more; its host's turn says when, and whether the host is retired."""
         return self._book.is_worth(link, outcome)
 
     def ready_at(self, name: str) -> float:
@@ -149,7 +150,7 @@ class Lending:
         """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
         ip = self.lent.pop(name)
         host, held = self._open(name)
-        retired, failures = host.retired, host.failures
+        retired, failures, row = host.retired, host.failures, host.row
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
@@ -160,6 +161,7 @@ class Lending:
             host.ip = outcome.ip or host.ip
             self._counters["lent"] += 1
             if host.failures > failures:
+                give_back(host, row)
                 self._counters["hosts given up"] += host.retired != retired and given_up(host)
             if is_worth_a_line(outcome.wait, failed=host.failures > failures):
                 self._told.note(name, host.ready_at)

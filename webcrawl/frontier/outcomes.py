@@ -1,10 +1,10 @@
-"""What each outcome means for its URL and its host, as a table (docs/frontier.md)."""
+"""The meaning of each outcome for its URL and its host, as a table (docs/frontier.md)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webcrawl.model import Link, Outcome, Status
+from webcrawl.base.model import Link, Outcome, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +36,46 @@ RULES: dict[int, Rule] = {
 }
 
 
+STALLED = "time"  # of Outcome.short
+STALLS = (
+    2  # attempts of a URL whose body is not whole in time: a host that always drips holds a slot no longer than that
+)
+
+
 def rule(outcome: Outcome) -> Rule:
-    """A certificate that is not accepted will not be in a minute either, and is no fault of the host's other URLs."""
+    """A certificate that is not accepted will not be in a minute either, and is no fault of the host's other URLs.
+
+    A name that leads inside says the same of all of them, whatever an exclusion of one URL means.
+    """
+    if outcome.doubtful and outcome.status == Status.EXCLUDED:
+        return HOST
     if outcome.permanent and outcome.status == Status.CONNECT_FAILED:
         return FINAL
+    if outcome.short and outcome.status > 0:
+        return URL
     return RULES.get(outcome.status, FINAL)
 
 
+def attempts(outcome: Outcome, usual: int, codes: frozenset[int] | None) -> int:
+    """How many attempts a URL has that ended so; 0: it does not come again.
+
+    `usual` is RETRY_TIMES + 1, and `codes` are RETRY_HTTP_CODES.
+    """
+    plain = outcome.status < 0 or codes is None or outcome.short
+    if not (rule(outcome).again if plain else codes is not None and outcome.status in codes):
+        return 0
+    if outcome.retries is not None:
+        return outcome.retries + 1
+    return min(usual, STALLS) if outcome.short == STALLED else usual
+
+
+def is_cut_short(outcome: Outcome) -> bool:
+    """True if this is an answer of which a part is missing, neither a failure nor whole."""
+    return bool(outcome.short) and outcome.status > 0
+
+
 def has_failed(link: Link, outcome: Outcome) -> bool:
-    """Whether this counts as a failure of the link's host.
+    """True if this counts as a failure of the link's host.
 
     A robots.txt that cannot be read does, whatever the reason: all URLs of its host wait for it (RFC 9309 2.3.1.4).
     """

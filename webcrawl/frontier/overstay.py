@@ -1,15 +1,15 @@
-"""Which downloads are cut because others need their slots."""
+"""The downloads that are cut because others need their slots."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from webcrawl.frontier.back import BackEnd
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link
+from webcrawl.frontier.back_end import BackEnd
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import PROVEN
-from webcrawl.model import Link
-from webcrawl.urls.hosts import host_of
 
 # Bytes per second of a download that is never cut: 2 MiB at less would not be complete within three minutes anyway,
 # and what a faster one has brought would be asked for a second time.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappush
 
-from webcrawl.frontier.charges import Charge, Charges
-from webcrawl.frontier.gate import Gate
-from webcrawl.frontier.hosts import Host, State
+from webcrawl.base.model import Packed
+from webcrawl.frontier.arguments import Gate
+from webcrawl.frontier.charges import CUT_SHORT, Charge, Charges
+from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.lending import Lender
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.model import Packed
+from webcrawl.store.jobdir.host_row import State
 
 AT_ONCE = 0.0  # in a host's retries: it is due
 
@@ -65,6 +66,7 @@ class Pardon:
         """The host has gone with its record, and a link that comes again with its attempts; one that ended does too."""
         if charge.retry is None and _comes_back(charge):
             self._counters["finished"] -= 1
+            self._counters[CUT_SHORT] -= charge.short
             gate.pass_on(charge.link.pack())
 
     def _restore(self, host: Host, charge: Charge) -> None:
@@ -74,6 +76,7 @@ class Pardon:
             if not _comes_back(charge):
                 return
             self._counters["finished"] -= 1
+            self._counters[CUT_SHORT] -= charge.short
             self._ask_again(host, charge.link.pack())
         elif retry in host.later:  # else it is under way again
             host.later.remove(retry)
@@ -92,7 +95,7 @@ class Pardon:
 
 
 def _comes_back(charge: Charge) -> bool:
-    """Whether a link whose attempts were used up comes again; for none a host was lent or a download cut.
+    """True if a link whose attempts were used up comes again; for none a host was lent or a download cut.
 
     Of its own request's end a spider was told. A page that is fetched again has its next time already.
     """

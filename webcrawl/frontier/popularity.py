@@ -1,4 +1,4 @@
-"""How much links give to URLs, in fixed memory: what prioritizers learn while URLs wait.
+"""The weight that links give to URLs, in fixed memory: what prioritizers learn while URLs wait.
 
 Each URL has two cells that it may be in. Where others are in both it takes as much from the poorer one as it was given
 itself, and takes its place if it was given at least as much (Boyer and Moore's vote): so what many links lead to stays.

@@ -1,4 +1,4 @@
-"""What the crawl needs of a frontier, so that another one may take the place of ours.
+"""The interface that the crawl needs of a frontier, so that another one may take the place of ours.
 
 `Frontier` is all of it. `bare.py` has an answer for each part that a simple frontier does without, and
 `fifo_frontier.py` is a simple one. `tests/frontier/test_contract.py` is the contract.
@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Protocol
 
-from webcrawl.frontier.admission import Decision
+from webcrawl.base.model import Link, Outcome, Packed
+from webcrawl.frontier.arguments import Decision, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.overstay import R
-from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.model import Link, Outcome, Packed
 from webcrawl.store.crawldb import CrawlDB
 
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
@@ -54,7 +53,7 @@ class Queue(Protocol):
         """Books how a download ended; False if the link comes again."""
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """Whether `done` would return False."""
+        """True if `done` would return False."""
 
     def unasked(self, link: Link, now: float) -> None:
         """Ends a link for which no host was asked."""
@@ -94,16 +93,19 @@ class Lends(Protocol):
 
 
 class Looks(Protocol):
-    """What is known of a host: `look.py`."""
+    """What is known of a host: `host_inspection.py`."""
 
     def record(self, name: str) -> tuple[int, bool, str]:
         """How often it has failed in a row, whether it was ever asked, and its address if that is known."""
+
+    def reached(self) -> list[str]:
+        """The names of a few hosts that earlier runs have reached."""
 
     def pause(self, name: str) -> tuple[float, str]:
         """Seconds for which it was left alone before the request that is made now, and by which rule."""
 
     def in_flight(self, url: str) -> bool:
-        """Whether this URL is out."""
+        """True if this URL is out."""
 
 
 class Cuts(Protocol):
@@ -144,19 +146,19 @@ class Frontier(Queue, Protocol):
         """While our own network is out: a link of a host that answered last time, or with `anyone` of another."""
 
     def holds_back(self, now: float) -> bool:
-        """Whether there are links, and others should go before them if there are any."""
+        """True if there are links, and others should go before them if there are any."""
 
     def wants_hosts(self, now: float) -> bool:
-        """Whether links of any new host would go before those."""
+        """True if links of any new host would go before those."""
 
     def takes_new(self) -> bool:
-        """Whether a host that was never asked would get a slot."""
+        """True if a host that was never asked would get a slot."""
 
     def new_body(self, link: Link, body: bytes = b"") -> None:
         """The answer to a link that is out has a body that was not seen before."""
 
     def resting(self) -> bool:
-        """Whether nothing is left but what need not be done now."""
+        """True if nothing is left but what need not be done now."""
 
     @property
     def over_budget(self) -> int:
@@ -178,7 +180,7 @@ class Frontier(Queue, Protocol):
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """These hold from now on."""
 
-    def share(self, slots: int) -> None:
+    def set_slots(self, slots: int) -> None:
         """There are so many slots from now on; 0: no limit."""
 
     def vote(self, source: str, url: str) -> None:

@@ -10,7 +10,7 @@ from webcrawl.frontier.fifo import Fifo
 # Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
 MOST = 16
 LARGEST = 1 << 31  # priorities beyond are all one
-CHOSEN = 1  # of what goes before the host's queue because it is worth more (sift.py)
+CHOSEN = 1  # of what goes before the host's queue because it is worth more (best_first.py)
 REVISITS = -LARGEST - 1  # of the queue of what is fetched again, which has no priority: the two take turns
 
 
@@ -30,7 +30,7 @@ class Ranked:
         return sum(queue.count for _, queue in self.queues)
 
     def before(self) -> bool:
-        """Whether the first URL here goes before those without a priority."""
+        """True if the first URL here goes before those without a priority."""
         return bool(self.queues) and self.queues[0][0] > 0
 
     def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
@@ -47,7 +47,7 @@ class Ranked:
         return queue
 
     def has_revisits(self) -> bool:
-        """Whether anything here is fetched again."""
+        """True if anything here is fetched again."""
         return bool(self.queues) and self.queues[-1][0] == REVISITS
 
     def pop(self, at: int = 0) -> bytes | None:

@@ -1,22 +1,132 @@
-"""Who links to whom, by registered domain: IRLbot's reputation, in bounded memory."""
+"""The links between registered domains: IRLbot's reputation, in bounded memory.
+
+The table `linked` has a row for each domain that a page of another one links to: hashes of those others, at most MOST.
+Links are sorted on their way there, and written a few at a time.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
 from siphashc import siphash
 
-from webcrawl.frontier.votes import TAG, Votes
+from webcrawl.base.hosts import host_of
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
+from webcrawl.store.jobdir.domain_row import MOST, TAG
+
+VOTE = 48  # bytes of a vote that waits: 12, once more while it is sorted, and 24 for its order and its Python objects
+SLICE = 64  # votes written at once: 0.2 ms
+FULL = 1 << 12  # domains remembered that have MOST already
+LOAD_LINKED = "SELECT domain, sources FROM linked WHERE domain IN (?{more})"
+REPLACE = "INSERT OR REPLACE INTO linked VALUES (?, ?)"
+# `||` makes text of its operands, without changing a byte. Tags of a row that is full, or has them, are dropped.
+APPEND = (
+    "INSERT INTO linked VALUES (?, ?) ON CONFLICT (domain) DO UPDATE SET sources = CAST(sources || excluded.sources AS "
+    f"BLOB) WHERE length(sources) < {MOST * TAG} AND instr(sources, excluded.sources) = 0"
+)
 
 PLACE = 8  # bytes of a pair in the filter
 SCHEME = 9  # a slash from here on ends the host of a URL; one that ends a shorter URL's host earlier is passed over
 KNOWN = 1 << 12  # domains whose links are remembered for the prioritizer
 NUMBERED = 1 << 14  # hosts whose domains' numbers are remembered, 250 bytes each
 LOAD = "SELECT sources FROM linked WHERE domain = ?"
+
+
+class Votes:
+    """Each is the number of a domain that is linked to, and the tag of one that links to it.
+
+    They are written in the table's order, because one of millions of rows is read and written in pages. What a row gets
+    more than once in a slice is joined before.
+    """
+
+    def __init__(self, db: CrawlDB, memory: int, on_write: Callable[[], None]) -> None:
+        """`on_write` is called whenever some were written."""
+        self._db, self._on_write = db, on_write
+        self.room = max(memory // VOTE, 1)
+        self._targets, self._tags = array("q"), array("I")
+        self._owed = 0  # of those, how many were added since some of the sorted ones were written
+        self._sorted: npt.NDArray[np.int64] = np.empty((0, 2), np.int64)  # targets and tags
+        self._written = 0  # of those
+        self.full: set[int] = set()  # some of the domains for which no vote counts any more
+
+    def __repr__(self) -> str:
+        return f"<Votes waiting={len(self)} room={self.room}>"
+
+    def __len__(self) -> int:
+        """The number of votes that are not written yet."""
+        return len(self._targets) + len(self._sorted) - self._written
+
+    def add(self, targets: Sequence[int], tag: int) -> None:
+        """A domain links to these. For each that is added, one is written."""
+        self._targets.extend(targets)
+        self._tags.extend([tag] * len(targets))
+        self._owed += len(targets)
+        if self._owed >= SLICE and self._written < len(self._sorted):
+            self._write()
+        if len(self._targets) >= self.room:
+            self.flush()
+            self._sort()
+
+    def _sort(self) -> None:
+        votes = np.column_stack((np.asarray(self._targets, np.int64), np.asarray(self._tags, np.int64)))
+        self._sorted, self._written = votes[np.argsort(votes[:, 0], kind="stable")], 0
+        self._targets, self._tags = array("q"), array("I")
+
+    def _write(self) -> None:
+        """Writes the next of the sorted votes."""
+        some = self._sorted[self._written : self._written + SLICE].tolist()
+        self._written, self._owed = self._written + len(some), 0
+        self.store((target, tag.to_bytes(TAG, "little")) for target, tag in some)
+
+    def store(self, votes: Iterable[tuple[int, bytes]]) -> None:
+        """Writes these at once. A row that is full, or has a tag, stays as it is."""
+        several: defaultdict[int, list[bytes]] = defaultdict(list)
+        for target, tag in votes:
+            several[target].append(tag)
+        single = [(target, tags[0]) for target, tags in several.items() if len(tags) == 1]
+        for target, _ in single:
+            del several[target]
+        self._db.executemany(APPEND, single)
+        if several:
+            self._join(several)
+        self._on_write()
+
+    def _join(self, votes: Mapping[int, Sequence[bytes]]) -> None:
+        """Writes each of these rows once, for all that it gets."""
+        rows: dict[int, bytes] = dict(self._db.query(LOAD_LINKED.format(more=", ?" * (len(votes) - 1)), [*votes]))
+        joined = []
+        for target, tags in votes.items():
+            sources = rows.get(target, b"")
+            for tag in tags:
+                if tag not in sources and len(sources) < MOST * TAG:
+                    sources += tag
+            joined.append((target, sources))
+        self._db.executemany(REPLACE, joined)
+        if len(self.full) >= FULL:
+            self.full.clear()
+        self.full.update(target for target, sources in joined if len(sources) >= MOST * TAG)
+
+    def flush(self) -> None:
+        """Writes the rest of what is sorted."""
+        for _ in self._rest():
+            pass
+
+    def _rest(self) -> Iterator[None]:
+        while self._written < len(self._sorted):
+            self._write()
+            yield
+
+    def prepare(self) -> Iterator[None]:
+        """Writes in slices what waits now."""
+        yield from self._rest()
+        if self._targets:
+            self._sort()
+        yield from self._rest()
 
 
 class Reputation:
@@ -79,7 +189,7 @@ class Reputation:
 
     @property
     def waits(self) -> bool:
-        """Whether links were heard that are not yet written."""
+        """True if links were heard that are not yet written."""
         return len(self._votes) > 0
 
     def links_to(self, domain: str) -> int:

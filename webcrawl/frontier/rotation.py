@@ -1,18 +1,18 @@
-"""Which hosts have a queue in the back-end: they enter in turns and give way; n follows the demand."""
+"""The hosts that have a queue in the back-end: they enter in turns and give way; n follows the demand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from webcrawl.frontier.back import BackEnd
-from webcrawl.frontier.domains import Group, Shares
-from webcrawl.frontier.gate import Gate
-from webcrawl.frontier.health import returns, spares
-from webcrawl.frontier.hosts import Host, State
-from webcrawl.frontier.parts import Queues, Rules
-from webcrawl.frontier.setaside import SetAside
-from webcrawl.model import Status, authority_of, is_revisit, url_of
-from webcrawl.urls.hosts import host_of
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Status, authority_of, is_revisit, url_of
+from webcrawl.frontier.arguments import Gate, Queues, Rules
+from webcrawl.frontier.back_end import BackEnd
+from webcrawl.frontier.health import returns, revive_for_other_origin
+from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.hosts_set_aside import SetAside
+from webcrawl.frontier.place_shares import Group, Shares
+from webcrawl.store.jobdir.host_row import State
 
 MOVES = 256  # URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
 EARLY = 1.0  # seconds by which a host that was set aside may come back early: it waits in the back-end then
@@ -63,7 +63,7 @@ class Rotation:
         return bool(self._lines.queues) or self.others_wait() or (not self._back.active and self._budgets.unsettled)
 
     def others_wait(self) -> bool:
-        """Whether there are URLs outside the back-end, other than those of domains that have their share."""
+        """True if there are URLs outside the back-end, other than those of domains that have their share."""
         return bool(self._front.filled or self._parked.count or self._budgets.listed) or self._is_aside_due()
 
     def _is_aside_due(self) -> bool:
@@ -76,7 +76,7 @@ class Rotation:
 
     @property
     def lines_wait(self) -> bool:
-        """Whether hosts wait because their domain or address has its share."""
+        """True if hosts wait because their domain or address has its share."""
         return bool(self._lines.queues)
 
     def grow(self, *, anyone: bool = False) -> bool:
@@ -232,7 +232,7 @@ class Rotation:
         crowd: Group | None = None
         if host.retired and not (
             returns(host, self._back.now)
-            or spares(host, url_of(record))
+            or revive_for_other_origin(host, url_of(record))
             or (host.retired == Status.HOST_BUDGET and is_revisit(record))
         ):
             self._ended(record, host.retired)
@@ -280,7 +280,7 @@ class Rotation:
         self._hosts.put_away(host)
 
     def must_yield(self, host: Host, now: float) -> bool:
-        """Whether the host must give way to others that wait for its place, or for a fetcher.
+        """True if the host must give way to others that wait for its place, or for a fetcher.
 
         It must if it has been in for long and no more queues fit, or if it is beyond its domain's share.
         """

@@ -1,4 +1,4 @@
-"""How the slots are shared: a host's standing says how likely it is to hold one for long."""
+"""Shares the slots among hosts: a host's standing says how likely it is to hold one for long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNPROVEN = (ANSWERED, NEW, DOUBTFUL)
 SHARE = 16  # each unproven standing is sure of one slot in so many
 # And better hosts of one slot in RESERVE, if there are as many hosts. Of these slots, hosts that have only answered for
 # their robots.txt have half at most: in a crawl of one page per host, robots.txt takes longer than the page, which
-# needs no new connection. docs/decisions/frontier-unproven.md has the figures.
+# needs no new connection. docs/decisions/frontier-hosts.md has the figures.
 RESERVE = 3
 # An answer is slow after this many seconds, or after USUAL times what most answers take, if that is longer. The
 # estimate of that begins at UNKNOWN and follows the median of all answers by one STEP each.
@@ -105,11 +105,11 @@ class Slots:
     # -- who may have a slot
 
     def open_to(self, standing: int) -> bool:
-        """Whether a host of this standing would get a slot that is free."""
+        """True if a host of this standing would get a slot that is free."""
         return standing == PROVEN or self.asked[standing] < self.share or self.room(standing)
 
     def room(self, standing: int) -> bool:
-        """Whether one more unproven host of this standing may have a slot beyond the share.
+        """True if one more unproven host of this standing may have a slot beyond the share.
 
         Its own hosts and all worse ones must leave the slots that are kept for better hosts; with the hosts between
         them and the proven, they must leave those that are kept for the proven; and so on.

@@ -9,23 +9,23 @@ from typing import Any
 
 import msgpack
 
-from webcrawl.frontier.aside import Aside
+from webcrawl.base.hosts import host_of
+from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.distant_turns import Aside
 from webcrawl.frontier.domain_table import DomainTable
-from webcrawl.frontier.domains import Lines
 from webcrawl.frontier.fifo import Pool
-from webcrawl.frontier.front import FrontEnd
+from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import HostTable
-from webcrawl.frontier.parts import Hooks, Queues, Rules, Shape
+from webcrawl.frontier.new_texts import Texts
+from webcrawl.frontier.place_shares import Lines
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers import Informed, Learning
 from webcrawl.frontier.reputation import Reputation
-from webcrawl.frontier.texts import Texts
-from webcrawl.frontier.told import Told
+from webcrawl.frontier.retry_after_journal import Told
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
 
 HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
 DOMAIN_BYTES = 640  # a domain's record as a Python object, most of them without a queue: 560 measured

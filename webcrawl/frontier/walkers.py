@@ -1,19 +1,26 @@
-"""Random walkers: where each of them is, and where it goes next (Henzinger and others, 1999 and 2000)."""
+"""Random walkers: where each of them is, where it goes next, and where it begins again.
+
+After Henzinger and others, 1999 and 2000. Walks begin at the seeds, and again at these or at hosts visited so far.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
+from hashlib import blake2b
+from heapq import heapify, heappop, heappush, heappushpop
 from random import Random
 from typing import Any, NamedTuple
 
 import msgpack
 
-from webcrawl.frontier.starts import Starts
-from webcrawl.model import Link, Packed, unpack
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Packed, unpack
 from webcrawl.store.crawldb import CrawlDB
+
+SEED, NUMBER, HOST = "walk/seed/", "walk/number/", "walk/host/"
+KEPT = 64  # pages per host
 
 META = "walk"
 SEEDS, HOSTS = "seeds", "hosts"
@@ -22,6 +29,73 @@ START, LINK, REDIRECT, RESTART, DEADEND = "start", "link", "redirect", "restart"
 # Seconds until a walker whose URL got no answer goes on, and how many times longer that becomes while nobody gets any.
 REST, LONGEST_REST = 1.0, 60
 STRANDED = 10  # URLs per walker, in a row, of which none got an answer
+
+
+class Starts:
+    """All of it lies in the database, one small row per seed and two per host, so memory does not depend on the number.
+
+    Of a host with more visited pages than KEPT those with the smallest hashes are kept: a random sample of the distinct
+    ones, however often each was visited.
+    """
+
+    def __init__(
+        self, db: CrawlDB, random: Random, key: bytes, *, hosts: bool, counts: tuple[int, int] = (0, 0)
+    ) -> None:
+        """`hosts`: jumps lead to visited hosts, once there is one. `counts`: as of the last checkpoint."""
+        self._db, self._random, self._key, self._by_host = db, random, key, hosts
+        self._seeds, self._hosts = counts
+
+    def __repr__(self) -> str:
+        return f"<Starts seeds={self._seeds} hosts={self._hosts}>"
+
+    def __bool__(self) -> bool:
+        """True if there is any."""
+        return self._seeds > 0
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """What a checkpoint keeps: how many seeds and hosts there are."""
+        return self._seeds, self._hosts
+
+    def add(self, urls: Iterable[str]) -> None:
+        """These are seeds."""
+        rows = [(f"{SEED}{number}", url.encode()) for number, url in enumerate(urls, self._seeds)]
+        self._db.set_all(rows)
+        self._seeds += len(rows)
+
+    def visited(self, url: str) -> None:
+        """A page was fetched."""
+        if not self._by_host:
+            return
+        name = host_of(url)
+        number = self._db.get(NUMBER + name)
+        if number is None:
+            number = str(self._hosts).encode()
+            self._db.set(NUMBER + name, number)
+            self._hosts += 1
+        row = self._db.get(HOST + number.decode())
+        pages = [] if row is None else [(-value, page) for value, page in msgpack.unpackb(row)]
+        if self._keep(pages, url):
+            self._db.set(HOST + number.decode(), msgpack.packb([(-value, page) for value, page in pages]))
+
+    def _keep(self, pages: list[tuple[int, str]], url: str) -> bool:
+        """Adds a page to those of its host, unless it is there or its hash is too large."""
+        value = int.from_bytes(blake2b(url.encode(), key=self._key, digest_size=8).digest(), "big")
+        if (-value, url) in pages:
+            return False
+        heapify(pages)  # the largest hash is first
+        if len(pages) < KEPT:
+            heappush(pages, (-value, url))
+            return True
+        return heappushpop(pages, (-value, url)) != (-value, url)
+
+    def draw(self) -> str:
+        """A random visited page of a random visited host, or a random seed."""
+        if self._by_host and self._hosts:
+            row = self._db.get(f"{HOST}{self._random.randrange(self._hosts)}")
+            return str(self._random.choice(msgpack.unpackb(row))[1])
+        seed = self._db.get(f"{SEED}{self._random.randrange(self._seeds)}")
+        return seed.decode() if seed is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +190,12 @@ class Walkers:
         return {"walk/visits": self.visits, "walk/steps": self.rules.steps}
 
     def has_ended(self, in_flight: int = 0) -> bool:
-        """Whether all visits are made, or will be when so many downloads have ended."""
+        """True if all visits are made, or will be when so many downloads have ended."""
         return 0 < self.rules.steps <= self.visits + in_flight
 
     @property
     def stranded(self) -> bool:
-        """Whether no walker gets an answer any more, wherever it starts."""
+        """True if no walker gets an answer any more, wherever it starts."""
         return self._unanswered >= STRANDED * self.rules.walkers
 
     def start(self, now: float) -> Iterator[Link]:

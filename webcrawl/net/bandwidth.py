@@ -2,7 +2,7 @@
 
 A request that is handed out takes as many bytes from the bucket as answers had lately; what it gets in the end is
 settled when it is finished. While the bucket is empty no request is handed out, so small answers never wait. An answer
-that is longer than FREE is not read on while the bucket is empty (docs/decisions/bandwidth.md).
+that is longer than FREE is not read on while the bucket is empty (docs/decisions/net-connections.md).
 """
 
 from __future__ import annotations
@@ -47,11 +47,8 @@ class Bandwidth:
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0  # when it fires, by the clock
 
-    def __repr__(self) -> str:
-        return f"<Bandwidth {self.rate} level={self._level:.0f} held={self.held} waiting={len(self._waiting)}>"
-
     def limit(self, rate: int) -> None:
-        """From now on so many bytes per second; what is on its way counts only if there was a limit before."""
+        """Set the rate, in bytes per second; what is on its way counts only if there was a limit before."""
         self._refill()
         if not rate or not self.rate:
             self._level, self._reserved, self._open = rate * BURST, 0.0, 0

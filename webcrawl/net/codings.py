@@ -135,7 +135,7 @@ class Gunzip:
 
 
 def _header_is_whole(data: bytes) -> bool:
-    """Whether a header with several optional fields ends within these bytes; True if they are no such header."""
+    """True if a header with several optional fields ends within these bytes; True if they are no such header."""
     if data[:3] != _MAGIC[: len(data)]:
         return True
     if len(data) < 12:
@@ -153,7 +153,7 @@ def _header_is_whole(data: bytes) -> bool:
 
 
 class Inflate:
-    """What servers call deflate: zlib's format as in RFC 9110, or raw deflate as old servers send it."""
+    """The coding that servers call deflate: zlib's format as in RFC 9110, or raw deflate as old servers send it."""
 
     def __init__(self) -> None:
         self._start = b""

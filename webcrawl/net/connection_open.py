@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 
-from webcrawl.model import Timings
-from webcrawl.net.certificate import certificate_flaws
+from webcrawl.base.model import Timings
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, TlsFailed, TlsTimeout
-from webcrawl.net.http_target import Target
-from webcrawl.net.late import until
+from webcrawl.net.http_request import Target
 from webcrawl.net.protocols import Access, Bind
-from webcrawl.net.shortage import is_ours
+from webcrawl.net.shortage import is_ours, until
+from webcrawl.net.tls import certificate_flaws
 
 
 class Opener:

@@ -22,7 +22,7 @@ class ConnectionPool:
 
     Without room the spare one goes that was kept first. If there is none, the new one is not kept: hosts have their
     turns about in the order in which they were asked, so the one kept first is the next to be used
-    (docs/decisions/net-kept-connections.md).
+    (docs/decisions/net-connections.md).
 
     Some servers answer one request per connection without saying so, and end it on the second, or fall silent. None is
     kept to these.

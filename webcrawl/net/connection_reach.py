@@ -7,12 +7,11 @@ import socket
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, cast
 
-from webcrawl.model import Timings
-from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused
-from webcrawl.net.late import until
+from webcrawl.base.model import Timings
+from webcrawl.net.dns_answer import known_without_asking
+from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused, Sign
 from webcrawl.net.protocols import Access, Bind
-from webcrawl.net.shortage import is_ours, lacks_route, port_lacks
-from webcrawl.net.sign import Sign
+from webcrawl.net.shortage import is_ours, lacks_route, port_lacks, until
 
 _MAX_ADDRESSES = 4  # tried in turn; a name with a hundred dead addresses must not cost a hundred timeouts
 
@@ -62,7 +61,12 @@ class Reach(Generic[C]):
             raise self._access.shortage.begins(error) from error
         timings.dns = self._clock() - start
         start = self._clock()
-        connection = await self._first(addresses[:_MAX_ADDRESSES], port, bind)
+        try:
+            connection = await self._first(addresses[:_MAX_ADDRESSES], port, bind)
+        except AddressRefused as error:
+            if known_without_asking(host) is None:  # else the URL itself names the address
+                error.sign = Sign.NO_NAME
+            raise
         timings.connect = self._clock() - start
         return connection
 

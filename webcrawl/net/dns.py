@@ -1,18 +1,95 @@
-"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator 3.3)."""
+"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator 3.3).
+
+Witnesses tell names that do not exist from name servers that deny names which they knew.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
-from webcrawl.net.dns_answer import Answer, Failure, Lookup
-from webcrawl.net.dns_literal import known_without_asking
+from webcrawl.base.quantities import count
+from webcrawl.net.dns_answer import Answer, Failure, Lookup, known_without_asking
 from webcrawl.net.dns_silence import LATER, WAIT, Silence
 from webcrawl.net.errors import DnsFailed, NoNameServer, NoSocket
-from webcrawl.net.late import until
+from webcrawl.net.shortage import until
+
+logger = logging.getLogger(__name__)
+
+Admits = Callable[[str], bool]
+"""True if the crawl may connect to an address."""
+
+GOOD = 4  # names that are remembered because they led somewhere
+FRESH = 10.0  # seconds for which what was learnt of the name servers holds
+DENIALS = frozenset((None, Failure.NO_NAME, Failure.NO_ADDRESS))  # with None, the addresses are all inside
+
+
+class Witnesses:
+    """Hears every answer. Where a name is denied, names that led somewhere are asked for again, past any cache.
+
+    If all of these are denied as well, the name servers lie: those of a hotel that wants to be paid, or of a network
+    that is filtered. One question in FRESH seconds is the most that it costs where they do not.
+    """
+
+    def __init__(self, check: Callable[[str], Awaitable[Answer]], admits: Admits, clock: Callable[[], float]) -> None:
+        self._check, self._admits, self._clock = check, admits, clock
+        self.names: deque[str] = deque(maxlen=GOOD)
+        self._lock = asyncio.Lock()
+        self._found_at = self._lied_at = -FRESH
+        self._lies = False
+
+    def leads(self, answer: Answer) -> bool:
+        """True if it has an address that the crawl may connect to."""
+        return answer.failure is None and any(map(self._admits, answer.addresses))
+
+    async def confirm(self, name: str, answer: Answer) -> bool:
+        """False if the answer denies that the name leads anywhere, and is a lie."""
+        if self.leads(answer):
+            if name not in self.names:
+                self.names.append(name)
+            self._found()
+            return True
+        if answer.failure not in DENIALS:
+            return True
+        async with self._lock:
+            return await self._is_true()
+
+    async def _is_true(self) -> bool:
+        now = self._clock()
+        if not self.names or now - self._found_at < FRESH:
+            return True
+        if now - self._lied_at < FRESH:
+            return False
+        answers = []
+        for name in [*self.names]:  # another one may be found meanwhile
+            answers.append(answer := await self._check(name))
+            if self.leads(answer) or (answer.failure is None and not answer.addresses):
+                self._found()
+            if self._found_at >= now:
+                return True
+        self._lied_at = self._clock()  # or fail: then nobody knows
+        if all(answer.failure in DENIALS for answer in answers):
+            self._lie()
+        return False
+
+    def _found(self) -> None:
+        self._found_at = self._clock()
+        if self._lies:
+            self._lies = False
+            logger.info("name servers lead to hosts again")
+
+    def _lie(self) -> None:
+        if not self._lies:
+            self._lies = True
+            logger.warning(
+                "name servers deny %s that led to hosts before: no host is given up for that",
+                count(len(self.names), "name"),
+            )
+
 
 SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
 
@@ -33,7 +110,9 @@ class CachingResolver:
         in_flight: int = 1000,
         timeout: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
+        admits: Admits = bool,
     ) -> None:
+        """`admits`: whether the crawl may connect to an address."""
         self._lookup, self._hosts, self._size = lookup, hosts or {}, size
         self._timeout, self._clock = timeout, clock
         self._places = asyncio.Semaphore(in_flight)
@@ -43,13 +122,11 @@ class CachingResolver:
         self._closed = False
         self.counters: Counter[str] = Counter()
         self.silence = Silence(self._check, clock)
+        self._witnesses = Witnesses(self._check, admits, clock)
         self.seconds = 0.0  # sum of all queries' durations
 
     def __len__(self) -> int:
         return len(self._kept)
-
-    def __repr__(self) -> str:
-        return f"<CachingResolver kept={len(self._kept)} in_flight={len(self._asked)}>"
 
     @property
     def in_flight(self) -> int:
@@ -104,6 +181,8 @@ class CachingResolver:
             begun = self._clock()
             answer = await self._measured(name)
         self.silence.heard(name, answer, begun)
+        if not await self._witnesses.confirm(name, answer):
+            answer = Answer(failure=Failure.DENIED)
         if answer.failure is not Failure.NO_SOCKET and not (self.silence.on and answer.failure in LATER):
             self._keep(name, answer)
         return answer
@@ -140,7 +219,12 @@ class CachingResolver:
             return Answer(failure=Failure.TIMEOUT)
 
     def _keep(self, name: str, answer: Answer) -> None:
-        seconds = answer.failure.seconds if answer.failure else min(max(answer.ttl, SHORTEST), LONGEST)
+        if answer.failure is not None:
+            seconds = answer.failure.seconds
+        elif self._witnesses.leads(answer):
+            seconds = min(max(answer.ttl, SHORTEST), LONGEST)
+        else:
+            seconds = Failure.NO_ADDRESS.seconds
         self._kept[name] = (self._clock() + seconds, answer)
         self._kept.move_to_end(name)
         while len(self._kept) > self._size:
@@ -148,8 +232,13 @@ class CachingResolver:
 
     def forget_failures(self) -> None:
         """Asks again for names that could not be resolved: what was wrong with our own network is over."""
-        for name in [name for name, (_, answer) in self._kept.items() if answer.failure in LATER]:
+        for name in [name for name, (_, answer) in self._kept.items() if not self._witnesses.leads(answer)]:
             del self._kept[name]
+
+    def remember(self, names: Iterable[str]) -> None:
+        """These led to their hosts in a former run."""
+        asked = (name for name in names if name not in self._hosts and known_without_asking(name) is None)
+        self._witnesses.names.extend(asked)
 
     async def probe(self) -> None:
         """Raise DnsFailed, with a one-line message for the user, if no name server answers."""

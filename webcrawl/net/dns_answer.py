@@ -1,22 +1,29 @@
-"""The result of a DNS query, and the interface of what performs it."""
+"""The result of a DNS query, the interface of what performs it, and the answers that need no query.
+
+No query is needed for literal addresses, for what cannot be a name, and for the names of HOSTS_FILE.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
+from ipaddress import IPv6Address, ip_address
+from pathlib import Path
 from typing import Protocol
 
 
 class Failure(Enum):
     """Why a name has no address: message, whether it is permanent, seconds it is cached.
 
-    RFC 2308 allows "no such name" to be cached for hours and a server failure for five minutes; RFC 9520 requires
-    failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's next try queries again.
+    RFC 9520 requires failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's next try queries again,
+    also one that name servers denied, whatever RFC 2308 allows: they may have lied.
     """
 
-    NO_NAME = ("no such name", True, 600.0)
-    NO_ADDRESS = ("the name has no address", True, 600.0)
+    NO_NAME = ("no such name", True, 30.0)
+    NO_ADDRESS = ("the name has no address", True, 30.0)
     BAD_NAME = ("not a valid DNS name", True, 600.0)
+    DENIED = ("the name servers deny this name, and names that they knew", False, 30.0)
     SERVER_FAILED = ("the name server failed", False, 30.0)
     REFUSED = ("the name server refused", False, 30.0)
     BAD_ANSWER = ("invalid answer from the name server", False, 30.0)
@@ -51,9 +58,54 @@ class Lookup(Protocol):
         ...
 
     async def check(self, host: str) -> Answer:
-        """What the servers say of a name now, past any cache; addresses may be missing."""
+        """Ask the servers for a name now, past any cache; addresses may be missing, and are not judged then."""
         ...
 
     async def close(self) -> None:
         """Cancel pending queries and leave nothing running."""
         ...
+
+
+LONGEST_NAME = 253  # RFC 1035 2.3.4, as text
+# The URL Standard's "ends in a number": such a host is an IPv4 address or invalid. Some resolvers would read 0x7f.1 as
+# 127.0.0.1.
+_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9a-fA-F]*)", re.DOTALL).fullmatch
+_LABELS = re.compile(r"[^.]{1,63}(?:\.[^.]{1,63})*", re.DOTALL).fullmatch
+
+
+def known_without_asking(host: str) -> Answer | None:
+    """The answer for an address in the URL Standard's spelling or an invalid name; None if a query is needed."""
+    if ":" in host or _NUMBER(host):
+        return _literal(host)
+    if len(host) > LONGEST_NAME or not host.isascii() or not _LABELS(host):
+        return Answer(failure=Failure.BAD_NAME)
+    return None
+
+
+def _literal(host: str) -> Answer:
+    try:
+        address = ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return Answer(failure=Failure.BAD_NAME)
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        return Answer(failure=Failure.BAD_NAME)
+    return Answer((str(address),), float("inf"))
+
+
+def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
+    """Lower-case name -> its addresses in file order; ValueError names a bad line."""
+    hosts: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        address, *names = line.partition("#")[0].split() or [""]
+        if not address:
+            continue
+        try:
+            address = str(ip_address(address))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: begins with no address") from error
+        if not names:
+            raise ValueError(f"{path}, line {number}: no name follows the address")
+        for name in names:
+            key = name.lower().removesuffix(".")
+            hosts[key] = (*hosts.get(key, ()), address)
+    return hosts

@@ -37,9 +37,6 @@ class Silence:
         self._task: asyncio.Task[None] | None = None
         self._next = self._began = self._told = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Silence on={self.on} failed={len(self._failed)}>"
-
     def heard(self, name: str, answer: Answer, begun: float) -> None:
         """The answer to a question that was asked at `begun`."""
         if answer.failure in WORDS:
@@ -55,7 +52,7 @@ class Silence:
                 self._task = asyncio.get_running_loop().create_task(self._watch())
 
     def may_ask(self) -> bool:
-        """Whether a name may be asked for. While nobody answers, a known one is, or if there is none, one at a time."""
+        """True if a name may be asked for. While nobody answers, a known one is, or if there is none, one at a time."""
         if not self.on:
             return True
         if self._good or self._clock() < self._next:

@@ -1,13 +1,29 @@
-"""Everything that can go wrong in a fetch: each error has a status for the log and a name for the stats."""
+"""Everything that can go wrong in a fetch: each error has a status for the log and a name for the stats.
+
+Each also has a Sign: what it says of our own network.
+"""
 
 # ruff: noqa: N818 - errors are named as in the log and the stats
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import ClassVar
 
-from webcrawl.model import Status
-from webcrawl.net.sign import Sign
+from webcrawl.base.model import Status
+
+
+class Sign(Enum):
+    """The evidence that an error is of our own network; each error class below has one."""
+
+    NOTHING = "nothing: it never came to asking"
+    LIFE = "the network is well: something came back from the host"
+    DOUBT = "either the host is away or our network is"
+    NO_ROUTE = "this machine has no route to the host"
+    NO_NAME = "name servers deny the host or lead inside: doubt if it has answered before, else nothing"
+
+
+DOUBTFUL = frozenset((Sign.DOUBT, Sign.NO_ROUTE, Sign.NO_NAME))
 
 
 class FetchError(Exception):
@@ -43,7 +59,7 @@ class DnsFailed(FetchError):
     def __init__(self, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
         self.permanent = permanent
-        self.sign = Sign.NOTHING if permanent else Sign.DOUBT
+        self.sign = Sign.NO_NAME if permanent else Sign.DOUBT
 
 
 class AddressRefused(FetchError):
@@ -166,6 +182,18 @@ class ConnectionLost(FetchError):
     status = Status.CONNECTION_LOST
     name = "lost"
     sign = Sign.DOUBT
+
+
+class CutShort(ConnectionLost):
+    """The connection ended within the response's body, or its chunks cannot be read, and a whole one is wanted."""
+
+    name = "cut_short"
+
+
+class CutLate(TimedOut):
+    """The deadline passed within the response's body, and a whole one is wanted."""
+
+    name = "cut_late"
 
 
 class EmptyAnswer(ConnectionLost):

@@ -32,7 +32,7 @@ _DOS = (
 
 @cache
 def _dialects() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Of a Unix line and of a DOS line; on first use, for most crawls see no listing."""
+    """The patterns of a Unix line and of a DOS line, compiled on first use, for most crawls see no listing."""
     return re.compile(_UNIX, re.DOTALL), re.compile(_DOS, re.DOTALL)
 
 

@@ -1,20 +1,65 @@
-"""A Gopher client for crawling (RFC 1436): one selector per connection, everything bounded (docs/protocols.md)."""
+"""A Gopher client for crawling (RFC 1436): one selector a connection, all bounded (docs/net.md#ftp-and-gopher)."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
 
-from webcrawl.model import Exchange, Timings
+from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, EmptyAnswer, TimedOut
-from webcrawl.net.filetypes import type_of
 from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
-from webcrawl.net.gopher_target import GopherTarget, parse_gopher
-from webcrawl.net.gopher_text import ends, plain
+from webcrawl.net.host_port import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.http_request import Headers
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
-from webcrawl.net.stream import Stream
-from webcrawl.net.stream_body import read_body
+from webcrawl.net.stream import Stream, read_body, type_of
+
+_STUFFED = re.compile(rb"(?:\A|(?<=\n))\.\.")
+
+
+def ends(tail: bytes) -> bool:
+    """True if these last bytes of an answer end it."""
+    return tail == b".\r\n" or tail.endswith(b"\n.\r\n")
+
+
+def plain(text: bytes) -> bytes:
+    """The text without the final dot, leading dots undoubled; unchanged without a final dot, as from many servers."""
+    for end in (b".\r\n", b".\n", b"."):
+        start = len(text) - len(end)
+        if text.endswith(end) and text[max(start - 1, 0) : start] in (b"", b"\n"):
+            return _STUFFED.sub(b".", text[:start])
+    return text
+
+
+_URL = queryless("gopher")
+
+
+class GopherTarget(NamedTuple):
+    """The server and what to send; `kind` is the item type, one ASCII character."""
+
+    host: str
+    port: int
+    kind: str
+    selector: bytes
+    search: bytes | None  # including what Gopher+ appends after another tab
+
+    @property
+    def line(self) -> bytes:
+        """The request line."""
+        return self.selector + (b"" if self.search is None else b"\t" + self.search) + b"\r\n"
+
+
+def parse_gopher(url: str) -> GopherTarget:
+    """Parse an absolute gopher URL; raises BadUrl."""
+    host, port, path = host_port_path(url, _URL, 70)
+    wanted = unquote_to_bytes(path) or b"1"
+    if LINE_BREAKING.search(wanted) or not b" " < wanted[:1] <= b"~":
+        raise BadUrl(f"a selector that cannot be sent: {url[:200]!r}")
+    selector, tab, search = wanted[1:].partition(b"\t")
+    return GopherTarget(host, port, chr(wanted[0]), selector, search if tab else None)
+
 
 _PATIENCE = 1.0  # seconds for a server to close after the line that ends its answer
 _LINES = frozenset("017")  # types sent as lines, with a dot at the end

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
-from webcrawl.net.authority import host_port
+from webcrawl.net.host_port import host_port
 
 MENU = "text/x-gopher-menu"
 # Menu text (i), errors (3), mirrors (+), search forms (7), and other protocols: phone books (2), telnet (8, T).
@@ -59,7 +59,7 @@ def item_url(item: Item) -> str:
 
 
 def is_refusal(answer: bytes) -> bool:
-    """Whether an answer is only an error: Gopher has no status, only items of type 3."""
+    """True if an answer is only an error: Gopher has no status, only items of type 3."""
     if not answer.startswith(b"3") or len(answer) > _MAX_LINE:
         return False
     lines = [line for line in answer.split(b"\n") if line.strip(b"\r.")]

@@ -4,24 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from webcrawl.model import Exchange, Timings
-from webcrawl.net.connection import Connection
+from webcrawl.base.model import Exchange, Timings
+from webcrawl.net.bandwidth import FREE, Bandwidth
+from webcrawl.net.connection import Connection, Deadlines
 from webcrawl.net.connection_open import Opener
 from webcrawl.net.connection_pool import ConnectionPool, Key
 from webcrawl.net.connection_proxied import ProxiedOpener
-from webcrawl.net.deadlines import Deadlines
 from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, TimedOut
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
-from webcrawl.net.http_metered import MeteredAnswer
-from webcrawl.net.http_request import Headers, RequestWriter, with_fields
-from webcrawl.net.http_target import Target, parse_target
-from webcrawl.net.late import until
+from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Signing, Watch
 from webcrawl.net.proxy import whole_url, with_credentials
+from webcrawl.net.shortage import until
 from webcrawl.net.tls import tls_context
+
+
+class MeteredAnswer(Answer):
+    """Made instead of a plain one while there is a limit. `held`: seconds for which it was not read."""
+
+    __slots__ = ("_bandwidth", "_clock", "_connection", "_held", "_since")
+
+    def __init__(
+        self,
+        bandwidth: Bandwidth,
+        connection: Connection,
+        clock: Callable[[], float],
+        truncate: int,
+        *,
+        bodiless: bool = False,
+    ) -> None:
+        super().__init__(truncate, bodiless=bodiless)
+        self._bandwidth, self._connection, self._clock = bandwidth, connection, clock
+        self._held = 0.0
+        self._since: float | None = None
+
+    def feed(self, data: bytes) -> Message | None:
+        short = self._bandwidth.received(len(data))
+        message = super().feed(data)
+        if short and message is None and self._since is None and self.received > FREE:
+            self._bandwidth.wait(self)
+        return message
+
+    @property
+    def held(self) -> float:
+        return self._held if self._since is None else self._held + self._clock() - self._since
+
+    def hold(self) -> None:
+        self._since = self._clock()
+        self._connection.pause()
+
+    def go_on(self) -> None:
+        self._held, self._since = self.held, None
+        self._connection.resume(self)
 
 
 @dataclass(slots=True)
@@ -46,11 +84,9 @@ class HttpClient:
         tls: ssl.SSLContext | None = None,
         contact: str = "",
         signing: Signing | None = None,
-        show_signatures: bool = True,
     ) -> None:
-        """`show_signatures`: the request of an exchange has them, too."""
         self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
-        self._signing, self._show_signatures = signing, show_signatures
+        self._signing = signing
         self._bounds = bounds
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self._opener = Opener(access, tls or tls_context())
@@ -66,7 +102,7 @@ class HttpClient:
         self._deadlines.use(bounds)
 
     def keep(self, connections: int) -> None:
-        """From now on so many stay open for their hosts' next requests."""
+        """Set how many stay open for their hosts' next requests."""
         self._pool.limit = connections
 
     async def fetch(
@@ -133,8 +169,7 @@ class HttpClient:
         if proxy is not None:
             self._proxied.answered(proxy, target, message.head.status)
         bounds.check(message.truncated)
-        shown = signed if self._show_signatures else head
-        return _exchange(url, shown + body, started, timings, connection, message)
+        return _exchange(url, signed + body, started, timings, connection, message)
 
     async def close(self) -> None:
         """Close all connections and wait until their sockets are closed."""

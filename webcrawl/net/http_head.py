@@ -1,4 +1,7 @@
-"""The head of a response: its end in the stream, its exact bytes, parsed by llhttp."""
+"""The head of a response: its end in the stream, its exact bytes, parsed by llhttp.
+
+Broken heads are repaired the way browsers read them; the parser still decides.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,66 @@ from dataclasses import dataclass
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from webcrawl.net.errors import BadHead, HeadTooLong, NotHttp
-from webcrawl.net.http_mend import mend
+
+_STATUS_LINE = re.compile(rb"HTTP/([0-9])\.([0-9])[ \t]+([0-9]{3})(?![0-9])[ \t]*(.*)")
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+# RFC 9112 2.2: a bare CR is replaced with a space; so are other controls. NUL is rejected before.
+_SPACED = bytes(32 if (code < 32 and code != 9) or code == 127 else code for code in range(256))
+_FRAMING = (b"content-length", b"transfer-encoding")
+_LONGEST = 2**63 - 1
+
+
+def mend(raw: bytes) -> bytes:
+    """The head as its sender may have meant it: CRLF line ends, only valid fields, at most one length."""
+    status_line, *rest = raw.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")
+    lines = [_status(status_line)]
+    lengths: set[int] = set()
+    coded = False
+    for name, value in _fields(rest):
+        if not value and name.lower() in _FRAMING:
+            continue
+        if name.lower() == b"content-length":
+            lengths |= _lengths(value)
+            continue
+        coded = coded or name.lower() == b"transfer-encoding"
+        lines.append(b"%b: %b" % (name, value))
+    if len(lengths) > 1 and not coded:
+        raise BadHead(f"contradictory lengths: {sorted(lengths)[:5]}")
+    # RFC 9112 6.3: Transfer-Encoding overrides Content-Length. An impossibly large length is ignored.
+    if lengths and not coded and max(lengths) <= _LONGEST:
+        lines.append(b"Content-Length: %d" % lengths.pop())
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _status(line: bytes) -> bytes:
+    match = _STATUS_LINE.match(line)
+    if match is None:
+        raise BadHead(f"not a status line: {line[:100]!r}")
+    major, minor, code, reason = match.groups()
+    version = b"1.1" if (major, minor) >= (b"1", b"1") else b"1.0"
+    return b"HTTP/%b %b %b" % (version, code, reason.translate(_SPACED))
+
+
+def _fields(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
+    fields: list[tuple[bytes, bytes]] = []
+    for line in lines:
+        if line[:1] in (b" ", b"\t") and fields:  # RFC 9112 5.2: a folded line is joined by a space
+            name, value = fields[-1]
+            fields[-1] = (name, (value + b" " + line.translate(_SPACED).strip()).strip())
+            continue
+        name, colon, value = line.partition(b":")
+        name = name.strip()
+        if colon and _TOKEN.fullmatch(name):
+            fields.append((name, value.translate(_SPACED).strip()))
+    return fields
+
+
+def _lengths(value: bytes) -> set[int]:
+    parts = [part.strip() for part in value.split(b",")]
+    if not all(part.isdigit() and len(part) < 40 for part in parts):
+        raise BadHead(f"not a length: {value[:100]!r}")
+    return {int(part) for part in parts}
+
 
 MAX_HEAD = 65536  # bytes of all heads of a response, including 1xx; browsers allow 256 KiB, Apache sends 8
 MAX_HEADERS = 200  # fields

@@ -1,11 +1,110 @@
-"""A message after its head: collects the body as received, without transfer coding, and decoded, within bounds."""
+"""A message after its head: where its body ends (RFC 9112 6.3), the body as received, and the body decoded.
+
+Bodies are collected without transfer coding, within bounds.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from httptools import HttpParserError, HttpResponseParser
+
 from webcrawl.net.decoding import Decoder, UnknownCoding, decoder
-from webcrawl.net.http_chunks import Chunks
-from webcrawl.net.http_framing import frame
 from webcrawl.net.http_head import Head
+
+_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+class Chunks:
+    """Feed it what follows the head; appends the chunks' contents to `payload`.
+
+    llhttp calls Python at most once per chunk and never for trailer fields, so a body in one-byte chunks costs no
+    more than its bytes.
+    """
+
+    __slots__ = ("_parser", "broken", "complete", "excess", "on_body", "payload")
+
+    def __init__(self) -> None:
+        self.payload = bytearray()
+        self.complete = False
+        self.broken = False
+        self.excess = False  # data after the last chunk
+        self.on_body = self.payload.extend
+        self._parser = HttpResponseParser(self)
+        # Padded sizes and bare LF line ends occur in the wild. llhttp takes "3 LF" only with both line-end flags, and
+        # still waits after "0 LF LF": such a body ends with its connection.
+        self._parser.set_dangerous_leniencies(
+            lenient_spaces_after_chunk_size=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_optional_lf_after_cr=True,
+        )
+        self._parser.feed_data(_CHUNKED)
+
+    def feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except HttpParserError:
+            self.excess = self.complete
+            self.broken = not self.complete
+
+    def end(self) -> None:
+        """The connection has ended: the body is complete if only the empty line after the last chunk is missing."""
+        size = len(self.payload)
+        self.feed(b"\r\n")
+        del self.payload[size:]  # inside a chunk, the line end counts as content
+
+    def on_message_begin(self) -> None:
+        if self.complete:  # otherwise another response's body would be appended to this one
+            raise HttpParserError("another message")
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+    def close(self) -> None:
+        """Drop the parser, which refers back to this object."""
+        del self._parser
+
+
+_TELLING = frozenset((b"content-length", b"transfer-encoding", b"content-encoding", b"connection"))
+
+
+@dataclass(slots=True)
+class Framing:
+    """The way to read the data after the head."""
+
+    chunked: bool
+    length: int | None  # None: until the connection closes, unless chunked
+    codings: list[bytes]  # in the order they were applied
+    persistent: bool  # whether the connection may be reused
+
+
+def frame(head: Head, *, bodiless: bool = False) -> Framing:
+    """The framing that this head declares; `bodiless`: the response to HEAD."""
+    told: dict[bytes, list[bytes]] = {}
+    for name, value in head.headers:
+        if (lower := name.lower()) in _TELLING:
+            tokens = _tokens(value)
+            told[lower] = told[lower] + tokens if lower in told else tokens
+    options = told.get(b"connection", ())
+    persistent = b"close" not in options and (head.version == "1.1" or b"keep-alive" in options)
+    codings = told.get(b"content-encoding", [])
+    if bodiless or head.status in (204, 304):
+        return Framing(chunked=False, length=0, codings=codings, persistent=persistent)
+    if transfer := told.get(b"transfer-encoding"):
+        chunked = transfer[-1] == b"chunked"
+        while transfer[-1:] == [b"chunked"]:
+            transfer.pop()
+        # Transfer codings wrap the content codings and are decoded in the same way.
+        codings = codings + transfer
+        return Framing(chunked=chunked, length=None, codings=codings, persistent=persistent and chunked)
+    lengths = told.get(b"content-length")
+    length = int(lengths[0]) if lengths else None
+    return Framing(chunked=False, length=length, codings=codings, persistent=persistent and length is not None)
+
+
+def _tokens(value: bytes) -> list[bytes]:
+    return [token for part in value.lower().split(b",") if (token := part.strip())]
+
 
 _SLACK = 65536
 

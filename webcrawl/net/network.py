@@ -7,19 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from webcrawl.identity.keys import SigningKey
-from webcrawl.identity.signing import RequestSigning
+from webcrawl.base.ports import Ports
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answer import Lookup
+from webcrawl.net.dns_answer import Lookup, read_hosts
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
-from webcrawl.net.hostsfile import read_hosts
 from webcrawl.net.http import HttpClient
+from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.identity.signing_key import SigningKey
 from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.tls import ANY, tls_context
-from webcrawl.ports import Ports
 
 
 class Network:
@@ -29,8 +28,10 @@ class Network:
         self, values: Mapping[str, Any], *, lookup: Callable[..., Lookup] = NameServers, keep_at_most: int = 256
     ) -> None:
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
-        self.resolver = CachingResolver(lookup(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"])
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
+        self.resolver = CachingResolver(
+            lookup(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"], admits=guard.admits
+        )
         bind = values.get("DOWNLOAD_BIND_ADDRESS")
         self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]), bind=bind)
         self.shortage, self.bandwidth = self.access.shortage, self.access.bandwidth
@@ -43,7 +44,6 @@ class Network:
             tls=_tls(values),
             contact=values["BOT_FROM"],
             signing=self._signing(values),
-            show_signatures=values["WARC_SIGNATURES"],
         )
         self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
         self.gopher = GopherClient(self.access, bounds)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from math import log
 
-from webcrawl.net.sign import Sign
+from webcrawl.net.errors import Sign
 
 ENOUGH = 9.0  # points that make an outage
 ANSWER = 3.0  # points that any answer takes away: where a quarter of all hosts answer, there is a network
@@ -33,7 +33,7 @@ CALM = 3600.0  # seconds after which ENOUGH is enough again
 
 
 class Record(Enum):
-    """What is known of a host that fails now."""
+    """The past of a host that fails now."""
 
     KNOWN = "it answered last time"
     NEW = "it was never asked"
@@ -42,7 +42,7 @@ class Record(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A download that failed with DOUBT or NO_ROUTE."""
+    """A download that failed with DOUBT, NO_NAME or NO_ROUTE."""
 
     host: str
     address: str  # empty if it is not known; hosts of one address count as one, like those of a domain
@@ -68,9 +68,6 @@ class Detector:
         self._unrelated: set[str] = set()  # domains and addresses that have failed, or answered in an outage
         self._began = 0.0
         self._factor, self._raised = 1.0, 0.0
-
-    def __repr__(self) -> str:
-        return f"<Detector out={self.out} points={self._points:.1f} hosts={len(self._unrelated)}>"
 
     def failed(self, failure: Failure, begun: float, now: float) -> bool:
         """A download that lasted from `begun` until now failed. Returns True if an outage is recognised by it."""
@@ -121,6 +118,8 @@ class Detector:
     def _worth(self, failure: Failure, begun: float) -> float:
         if failure.sign is Sign.NO_ROUTE:
             return NO_ROUTE
+        if failure.sign is Sign.NO_NAME and failure.record is not Record.KNOWN:
+            return 0.0  # lists are full of names that nobody has
         new = failure.record is Record.NEW
         if failure.record is Record.KNOWN or (new and not self.answered_at):  # nobody has answered so far
             return self._known_worth()

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from webcrawl.model import Exchange, Timings
+from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.decoding import UnknownCoding, decoder
 
 SLACK = 65536  # bytes beyond twice the bound of a decoded body, as in net/http_message.py
@@ -18,7 +18,7 @@ _FRAMING = frozenset((b"transfer-encoding", b"content-length"))  # of the wire; 
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """What a client gives of an answer: the payload without transfer coding, with its content coding."""
+    """The parts of an answer that a client gives: the payload without transfer coding, with its content coding."""
 
     url: str
     status: int

@@ -1,19 +1,21 @@
-"""What protocol clients are given, and what they must offer."""
+"""The contract of protocol clients: the parts they are given, and the methods they must offer."""
 
 from __future__ import annotations
 
+import socket
 import time
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from ipaddress import ip_address
+from typing import Any, Protocol
 
-from webcrawl.model import Exchange, Timings
+from webcrawl.base.model import Exchange, Timings
+from webcrawl.base.ports import Ports
+from webcrawl.net.address_families import Families
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.errors import TooLarge
-from webcrawl.net.families import Families
 from webcrawl.net.http_request import Headers
 from webcrawl.net.proxy import Proxy
 from webcrawl.net.shortage import Shortage
-from webcrawl.ports import Ports
 
 
 class Resolver(Protocol):
@@ -51,7 +53,7 @@ Bind = tuple[str, int]  # a local address, and 0 for any port
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What one request wants otherwise than the settings say."""
+    """The settings that one request overrides."""
 
     timeout: float = 0.0  # seconds in all; 0: as the settings say
     maxsize: int = 0  # bytes of a decoded body above which it is refused; 0: as the settings say
@@ -65,7 +67,7 @@ PLAIN = Options()
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What every client connects with."""
+    """The parts with which every client connects."""
 
     resolver: Resolver
     guard: Guard
@@ -81,7 +83,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one fetch may take."""
+    """The limits of one fetch."""
 
     truncate: int = 2 * 2**20  # bytes of a decoded body
     timeout: float = 60.0  # seconds in all
@@ -103,7 +105,7 @@ class Bounds:
             raise TooLarge(f"more than {self.truncate} bytes")
 
     def patience(self, asked: float, received: int) -> float:
-        """When an answer is too slow, if no more comes than these bytes; `asked` is when the request was sent."""
+        """The time at which an answer with only these bytes is too slow; `asked` is when the request was sent."""
         return asked + self.grace + received / self.rate if self.rate else float("inf")
 
 
@@ -124,7 +126,7 @@ class Watch(Protocol):
 
     @property
     def spare(self) -> bool:
-        """Whether no further request to the server is known: others' connections are kept rather than this one."""
+        """True if no further request to the server is known: others' connections are kept rather than this one."""
         ...
 
 
@@ -148,3 +150,18 @@ class ProtocolModule(Protocol):
     ) -> Exchange:
         """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
         ...
+
+
+def local_address(value: Any) -> Bind:
+    """The address as `bindaddress` has it: text, or a pair with port 0; raises ValueError with the reason."""
+    host, port = value if isinstance(value, list | tuple) and len(value) == 2 else (value, 0)
+    if port:
+        raise ValueError("a port of one's own serves only one connection: it must be 0")
+    address = ip_address(host)
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError as error:
+        raise ValueError(f"{address} is no address of this machine: {error.strerror}") from error
+    return str(address), 0

@@ -7,18 +7,18 @@ from base64 import b64encode
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from webcrawl.net.authority import host_port
 from webcrawl.net.errors import BadOption
+from webcrawl.net.host_port import host_port
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
-from webcrawl.net.http_target import Target
+from webcrawl.net.http_request import Target
 
 _PORT = 80  # as Scrapy has it
 _VALUE = re.compile(rb"[ -~]*")
 
 
 class Proxy(NamedTuple):
-    """Where the proxy is, and the credentials for it."""
+    """The proxy's address, and the credentials for it."""
 
     host: str
     port: int

@@ -1,7 +1,14 @@
-"""Retry-After (RFC 9110 10.2.3): seconds, or a date."""
+"""The wait that an answer asks for: Retry-After on any status, and what is left of a rate limit.
+
+Retry-After (RFC 9110 10.2.3) has seconds or a date.
+Rate limits: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit: "name";r=3;t=20` with `RateLimit-Policy:
+"name";q=100;w=60`; its versions up to 07, `limit=100, remaining=3, reset=20` in one field or in three; and the same
+three with `X-` before, whose `Reset` many servers give as a time since 1970, in seconds or milliseconds.
+"""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
@@ -18,3 +25,76 @@ def retry_after(value: bytes | None, now: float) -> float:
         return max(date.timestamp() - now, 0.0)
     except (ValueError, OverflowError):
         return 0.0
+
+
+_LIMITS = (b"ratelimit", b"ratelimit-policy", b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset")
+NAMES = frozenset(before + name for before in (b"", b"x-") for name in (b"retry-after", *_LIMITS))
+LONGEST = 2048  # bytes of a field that is read
+EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as nobody asks for three years
+MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the year 5138
+# A name is a string by the draft; many servers send a token, without quotes.
+_ITEM = re.compile(
+    r'(?:"([^"]{0,64})"|(?<![^\s,])([A-Za-z*][\w.*:/-]{0,63})(?=\s*;))'
+    r'((?:\s*;\s*[a-z*][a-z0-9_.*-]{0,31}(?:=(?:"[^"]{0,64}"|[^\s;,"]{1,130}))?)*)'
+)
+_PARAMETER = re.compile(r';\s*([^\s;,="]+)(?:=(?:"([^"]*)"|([^\s;,"]+)))?')  # of an item
+_DIGITS = re.compile(r"[0-9.]{1,15}")
+_OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,15})\b")
+_NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")  # alone, or the first of a list; no date
+
+
+def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
+    """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for nonsense.
+
+    It does only in headers of these NAMES: whoever knows that there are none need not call.
+    """
+    again, told = 0.0, dict[str, str]()
+    for name, value in headers:
+        if (known := name.lower().removeprefix(b"x-")) == b"retry-after":
+            again = max(again, retry_after(value[:LONGEST], now))
+        elif known in NAMES:  # lists, which may go on in more fields of the same name
+            before = told.get(known.decode())
+            text = value[:LONGEST].decode("latin-1")
+            told[known.decode()] = text if before is None else f"{before}, {text}"[:LONGEST]
+    return max(again, _limited(told, now)) if told else again
+
+
+def _limited(told: dict[str, str], now: float) -> float:
+    """Spread the requests that are left evenly over the time that is left; without any, all of it is to pass."""
+    field = told.get("ratelimit", "")
+    policies = dict(_items(told.get("ratelimit-policy", "")))
+    waits = [_spread(given.get("r"), given.get("t"), policies.get(name, {})) for name, given in _items(field)]
+    old = dict(_OLD.findall(field))
+    for name in ("remaining", "reset"):
+        value = told.get(f"ratelimit-{name}", "")
+        if name not in old and (found := _NUMBER.fullmatch(value.strip())):
+            old[name] = found[1]
+    if "remaining" in old and "reset" in old:
+        reset = float(old["reset"])
+        at = reset / 1000 if reset > MILLISECONDS else reset
+        waits.append(_spread(old["remaining"], str(at - now if reset > EPOCH else reset), {}))
+    return max(waits, default=0.0)
+
+
+def _items(field: str) -> list[tuple[str, dict[str, str]]]:
+    """The members of a list, and their parameters; those that count something else than requests are left out."""
+    found = []
+    for text, token, parameters in _ITEM.findall(field):
+        given = {key: text or number for key, text, number in _PARAMETER.findall(parameters)}
+        if given.get("qu", "requests") == "requests":
+            found.append((text or token, given))
+    return found
+
+
+def _spread(left: str | None, until: str | None, policy: dict[str, str]) -> float:
+    remaining, window = _number(left), _number(until if until is not None else policy.get("w"))
+    if remaining is None or window is None or window <= 0:
+        return 0.0
+    return window / max(remaining, 1.0)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text is not None and _DIGITS.fullmatch(text) else None
+    except ValueError:
+        return None

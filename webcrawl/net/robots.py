@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from webcrawl.net.robots_lines import records
-from webcrawl.net.robots_pattern import is_plain, matches, path_of, pattern_of
 from webcrawl.net.robots_said import LICENSE, SIGNAL, USAGE, Collecting, RobotsSaid, said_by
+from webcrawl.net.robots_syntax import is_plain, matches, path_of, pattern_of, records
 
 # Patterns with `*` or `$` in one group: each may cost 6 us per verdict, so a host with 30,000 of them could slow the
 # whole crawl. 1,927 real files have at most 528; a file with more than this forbids everything.
@@ -45,11 +44,8 @@ class Rules:
     def __len__(self) -> int:
         return len(self._plain) + len(self._special)
 
-    def __repr__(self) -> str:
-        return f"<Rules {len(self)} crawl_delay={self.crawl_delay:g}>"
-
     def allowed(self, url: str) -> bool:
-        """Whether a canonical URL of this host may be fetched."""
+        """True if a canonical URL of this host may be fetched."""
         if not (self._plain or self._special):  # most hosts forbid nothing, or have no robots.txt
             return True
         path = path_of(url)
@@ -102,7 +98,7 @@ class _Group:
             self.add(pattern, allow=kind == "allow")
 
     def add(self, pattern: str, *, allow: bool) -> None:
-        """Of two equal patterns the allowing one wins (RFC 9309 2.2.2)."""
+        """Add a rule: of two equal patterns the allowing one wins (RFC 9309 2.2.2)."""
         self.rules[pattern] = allow or self.rules.get(pattern, False)
         folder, _, page = pattern.rpartition("/")
         if allow and page.startswith("index.htm"):  # as Google and Protego do: allowing this page allows the folder

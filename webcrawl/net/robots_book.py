@@ -9,14 +9,25 @@ from collections import Counter, OrderedDict
 from dataclasses import replace
 from enum import Enum
 
+from webcrawl.net.http_freshness import Validators
 from webcrawl.net.robots import Rules, parse
-from webcrawl.net.robots_entry import KEEP, Entry, Heard, InForce
-from webcrawl.net.robots_fresh import HOUR, NOT_MODIFIED, Fresh, Head, look
+from webcrawl.net.robots_entry import (
+    HOUR,
+    KEEP,
+    NOT_MODIFIED,
+    Entry,
+    Fresh,
+    Head,
+    Heard,
+    InForce,
+    Meaning,
+    RobotsTable,
+    Row,
+    look,
+    meaning,
+)
 from webcrawl.net.robots_packed import Away, pack, pack_away, pack_fresh, split, unpack
-from webcrawl.net.robots_policy import Meaning, meaning
 from webcrawl.net.robots_said import RobotsSaid
-from webcrawl.net.robots_table import RobotsTable, Row
-from webcrawl.net.validators import Validators
 
 SCHEMES = ("http:", "https:", "ftp:")  # RFC 9309 2.3
 SIBLINGS = {"http": "https", "https": "http"}  # schemes whose origins are usually one server
@@ -31,7 +42,7 @@ DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
 
 
 class Verdict(Enum):
-    """What to do with a URL now."""
+    """The decision on a URL."""
 
     ALLOWED = "fetch it"
     FORBIDDEN = "it ends: Status.ROBOTS_FORBIDDEN"
@@ -66,7 +77,7 @@ class RobotsBook:
         self.counters: Counter[str] = Counter()
 
     def change(self, *, retry_wait: float, patience: float) -> None:
-        """From now on these hold."""
+        """Replace the settings."""
         self._retry_wait, self._patience = retry_wait, patience
         self._useful = max(KEEP, patience)  # seconds for which a row may be needed after it expired
 
@@ -74,11 +85,8 @@ class RobotsBook:
         """Origins in memory."""
         return len(self._entries)
 
-    def __repr__(self) -> str:
-        return f"<RobotsBook origins={len(self._entries)} bytes={self._weight}>"
-
     def verdict(self, url: str, now: float) -> Verdict:
-        """What to do with a canonical URL that is due."""
+        """Decide what to do with a canonical URL that is due."""
         if not url.startswith(SCHEMES):
             return Verdict.ALLOWED
         origin = origin_of(url)
@@ -105,7 +113,7 @@ class RobotsBook:
         return verdict
 
     def said(self, url: str) -> RobotsSaid | None:
-        """What the robots.txt of its host says of the use of pages, if that is anything."""
+        """The preferences for the use of pages in the robots.txt of its host, if there are any."""
         if not url.startswith(SCHEMES):
             return None
         origin = origin_of(url)
@@ -113,17 +121,17 @@ class RobotsBook:
         return entry.rules.said if entry is not None and entry.rules is not None else None
 
     def next_try(self, url: str) -> float:
-        """When to try a waiting URL again."""
+        """The time at which to try a waiting URL again."""
         entry = self._entry(origin_of(url))
         return entry.until if entry is not None else 0.0
 
     def tries(self, origin: str) -> int:
-        """How often in a row its robots.txt could not be fetched."""
+        """The number of failed fetches of its robots.txt in a row."""
         entry = self._entry(origin)
         return entry.tries if entry is not None else 0
 
     def is_gone(self, url: str) -> bool:
-        """Whether nobody should await this URL: its robots.txt has failed several times, and no rules are known."""
+        """True if nobody should await this URL: its robots.txt has failed several times, and no rules are known."""
         entry = self._entry(origin_of(url))
         return entry is not None and entry.rules is None and entry.tries >= TRIES
 
@@ -132,7 +140,7 @@ class RobotsBook:
         return self._table.origins(host, ORIGINS)
 
     def in_force(self, origin: str) -> InForce | None:
-        """What is known of an origin's robots.txt, for whoever watches; None if nothing is."""
+        """The knowledge of an origin's robots.txt, for whoever watches; None if nothing is."""
         entry = self._entry(origin)
         return None if entry is None else InForce(entry.until, entry.rules, entry.tries, entry.since)
 
@@ -173,7 +181,7 @@ class RobotsBook:
         return Heard(what, self._crawl_delay(origin, rules.crawl_delay, now), sitemaps)
 
     def _fresh(self, before: Entry | None, rules: Rules, now: float, head: Head) -> Fresh:
-        """When to look again, by what is known of the file's changes."""
+        """The time of the next look, by what is known of the file's changes."""
         if before is None or before.rules is None:
             return look(now, None, changed=False, head=head)
         changed = rules is not before.rules and pack(rules, self._agent) != pack(before.rules, self._agent)
@@ -182,7 +190,7 @@ class RobotsBook:
     # -- failures that were our own network's
 
     def row(self, origin: str) -> Row:
-        """What is stored of an origin."""
+        """The stored row of an origin."""
         return self._table.robots(origin)
 
     def restore(self, origin: str, row: Row) -> None:
@@ -221,7 +229,7 @@ class RobotsBook:
         return min(self._retry_wait * 2.0 ** min(tries - 1, DOUBLINGS), KEEP)
 
     def _crawl_delay(self, origin: str, seconds: float, now: float) -> float:
-        """What this host's origins ask for: its http and https share one turn, so the longer delay holds."""
+        """The delay that this host's origins ask for: its http and https share one turn, so the longer delay holds."""
         scheme, _, authority = origin.partition(":")
         other = self._entry(f"{SIBLINGS[scheme]}:{authority}") if scheme in SIBLINGS else None
         if other is None or other.rules is None or other.until <= now:

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import msgpack
 import zstandard
 
+from webcrawl.content.preferences.purpose_bits import LARGEST
+from webcrawl.net.http_freshness import Validators
 from webcrawl.net.robots import Rules
-from webcrawl.net.robots_fresh import Fresh
+from webcrawl.net.robots_entry import Fresh
 from webcrawl.net.robots_said import LICENSE, RobotsSaid
-from webcrawl.net.validators import Validators
-from webcrawl.preferences.purposes import LARGEST
 
 FIELDS = {True: "Allow: ", False: "Disallow: "}
 AWAY, IN_FORCE = b"!", b";"  # neither begins a zstd frame, nor do these
@@ -93,7 +93,7 @@ def pack_fresh(fresh: Fresh, rules: bytes) -> bytes:
 
 
 class Row(NamedTuple):
-    """What a row says: whether robots.txt is away, the packed rules in force, and when they are looked at again."""
+    """A row, split: whether robots.txt is away, the packed rules in force, and when they are looked at again."""
 
     away: Away | None
     rules: bytes | None

@@ -1,15 +1,15 @@
-"""What a robots.txt says of the use of its host's pages (draft-ietf-aipref-attach-05, section 3)."""
+"""Preferences in robots.txt for the use of its host's pages (draft-ietf-aipref-attach-05, section 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from webcrawl.net.robots_pattern import matches, path_of, pattern_of
-from webcrawl.preferences import signal, usage
-from webcrawl.preferences.addresses import address
-from webcrawl.preferences.purposes import combined
-from webcrawl.preferences.statement import ROBOTS, Statement
+from webcrawl.content.preferences import vocabularies
+from webcrawl.content.preferences.purpose_bits import combined
+from webcrawl.content.preferences.statement import ROBOTS, Statement
+from webcrawl.content.preferences.vocabularies import address
+from webcrawl.net.robots_syntax import matches, path_of, pattern_of
 
 USAGE, SIGNAL, LICENSE = "content-usage", "content-signal", "license"
 MOST = 256  # paths of one field: each may cost 6 us per page, and a file of 500 KiB has room for 25,000
@@ -31,9 +31,6 @@ class RobotsSaid:
         }
         self.licenses = licenses
 
-    def __repr__(self) -> str:
-        return f"<RobotsSaid {self.fields()} {self.licenses}>"
-
     def __bool__(self) -> bool:
         return bool(self._fields or self.licenses)
 
@@ -48,7 +45,7 @@ class RobotsSaid:
         return {name: dict(paths) for name, paths in self._fields.items()}
 
     def of(self, url: str) -> tuple[Statement, ...]:
-        """What it says of a canonical URL of this host."""
+        """The preferences for a canonical URL of this host."""
         path = path_of(url)
         found = ((name, _longest(paths, path)) for name, paths in self._fields.items())
         return tuple(Statement(ROBOTS, name, said) for name, said in found if said)
@@ -96,7 +93,7 @@ class Collecting:
 
 
 def said_by(group: Collecting | None, everybody: Collecting | None) -> RobotsSaid | None:
-    """What was collected of a group, with the licences that are in none; None if it is nothing."""
+    """The preferences collected from a group, with the licences that are in none; None without any."""
     if group is None and everybody is None:
         return None
     licenses = [one for part in (group, everybody) if part is not None for one in part.licenses]
@@ -105,7 +102,7 @@ def said_by(group: Collecting | None, everybody: Collecting | None) -> RobotsSai
 
 
 def _longest(paths: Sequence[tuple[str, int]], path: str) -> int:
-    """What the longest pattern that matches says, or several of that length together. They are sorted so."""
+    """The preferences of the longest pattern that matches, or of several of that length. They are sorted so."""
     said, length = 0, -1
     for pattern, statement in paths:
         if len(pattern) < length:
@@ -116,6 +113,6 @@ def _longest(paths: Sequence[tuple[str, int]], path: str) -> int:
 
 
 _READERS: dict[str, Callable[[bytes], int | None]] = {
-    USAGE: lru_cache(256)(usage.statement),
-    SIGNAL: lru_cache(256)(signal.statement),
+    USAGE: lru_cache(256)(vocabularies.usage_statement),
+    SIGNAL: lru_cache(256)(vocabularies.signal_statement),
 }

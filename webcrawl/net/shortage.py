@@ -1,16 +1,114 @@
-"""Pauses all new connections while this machine lacks what they need: descriptors, ports, memory for sockets."""
+"""The resources that this process may lack: descriptors, ports, memory for sockets, and time of its own to run.
+
+`room` says how many connections fit; Shortage pauses new ones; `until` blames nobody for a deadline noticed late.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import logging
+import resource
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
 
-from webcrawl.net.errors import NoSocket
+from webcrawl.net.errors import NoSocket, Untried
 
 logger = logging.getLogger(__name__)
+
+LATE = 1.0  # seconds by which we may notice a deadline too late, for want of our own time, before we judge nobody
+
+
+class until:  # noqa: N801 - it reads as asyncio.timeout_at
+    """Like asyncio.timeout_at, but Untried if the deadline was noticed late: what came meanwhile is not read yet.
+
+    No generator: a new host has three of these, and each would cost 20 calls more.
+    """
+
+    __slots__ = ("_deadline", "_limit")
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline, self._limit = deadline, asyncio.timeout_at(deadline)
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._limit.__aexit__(kind, error, trace)
+        except TimeoutError as over:
+            self._judge(over)
+            raise
+        if isinstance(error, TimeoutError):
+            self._judge(error)
+
+    def _judge(self, error: TimeoutError) -> None:
+        late = asyncio.get_running_loop().time() - self._deadline
+        if late > LATE:
+            raise Untried(f"this process was busy elsewhere, or stopped, for {late:.1f} s") from error
+
+
+# What else a crawl may open after its start: three descriptors for crawl.db and three for the copy of its log, one for
+# a file that is synced, the archive and the logs (4), the runs of both seen stores, replaced ones included until the
+# next checkpoint (50), their scratch files (10), seed lists (2), sockets of c-ares (10), and some for pipelines.
+OTHERS = 100
+
+
+MOST = 1000  # connections kept for hosts that wait: over TLS each takes 45 KB
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Connections that fit below the limit."""
+
+    fetches: int  # at once
+    kept: int  # idle
+
+
+def raise_limit() -> int:
+    """Raises this process's limit of open files as far as the system allows; returns it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError) as error:  # macOS: the hard limit is none, and cannot be had
+            logger.info("the limit of open files stays %d: %s", soft, error)
+        else:
+            logger.info("the limit of open files is raised from %d to %d", soft, hard)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 30 if limit == resource.RLIM_INFINITY else limit
+
+
+def in_use() -> int:
+    """Descriptors that are open now."""
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
+def worth_keeping(queues: int, fetches: int, factor: float) -> int:
+    """Idle connections that are worth having.
+
+    If hosts wait for `factor` times as long as their last answer took, so many of them wait for each that is asked. In
+    a crawl that does not wait, there is one for each host of the rotation, as the frontier has it at least.
+    """
+    return max(queues, min(int(factor * fetches), MOST))
+
+
+def room(limit: int, used: int, fetches: int, kept: int) -> Room:
+    """Fit the wanted fetches and kept connections below the limit; `fetches` = 0 wants as many as possible.
+
+    Fetches come first, but leave an eighth to kept connections. With a very low limit the crawl's other files get half.
+    """
+    free = max(limit - used, 0)
+    sockets = free - min(OTHERS, free // 2)
+    most = max(sockets - min(kept, sockets // 8), 1)
+    fetches = min(fetches or most, most)
+    return Room(fetches, max(min(kept, sockets - fetches), 0))
+
 
 SHORTEST, LONGEST = 0.05, 5.0  # seconds of a pause; it is doubled as long as no connection opens after it
 QUIET = 10.0  # seconds without a further pause after which the shortage is over
@@ -31,9 +129,6 @@ class Shortage:
         self._seconds = 0.0  # of the last pause; 0: there is no shortage
         self._timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
-
-    def __repr__(self) -> str:
-        return f"<Shortage paused={self.paused} seconds={self._seconds} count={self.count}>"
 
     def begins(self, why: object) -> NoSocket:
         """Starts a pause unless there is one; returns the error to raise."""
@@ -82,12 +177,12 @@ class Shortage:
 
 
 def is_ours(error: OSError) -> bool:
-    """Whether this error says that our own machine lacks something."""
+    """True if this error says that our own machine lacks something."""
     return error.errno in _OURS or getattr(error, "reason", None) == _NO_MEMORY
 
 
 def port_lacks(error: OSError, address: str, port: int) -> bool:
-    """Whether this error of a connection to the address means that all local ports are in use.
+    """True if this error of a connection to the address means that all local ports are in use.
 
     An address that no address of ours can reach (IPv6 without IPv6) has the same error number. Connecting a UDP socket
     tells them apart: it sends nothing, and has ports of its own.
@@ -103,7 +198,7 @@ def port_lacks(error: OSError, address: str, port: int) -> bool:
 
 
 def lacks_route(error: OSError, address: str, port: int) -> bool:
-    """Whether this error of a connection to the address means that this machine has no route there.
+    """True if this error of a connection to the address means that this machine has no route there.
 
     A router far away may answer the same. Connecting a UDP socket, which sends nothing, asks this machine alone.
     """

@@ -1,11 +1,26 @@
-"""A connection read piece by piece, for FTP and Gopher."""
+"""Connections read piece by piece, and bodies that last until they end, for FTP and Gopher."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from mimetypes import MimeTypes
 from typing import cast
 
+from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.connection_reach import Heard
+from webcrawl.net.protocols import Bounds
+
+_TYPES = MimeTypes(())  # only Python's table: the system's differs between machines
+_PACKED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
+
+
+def type_of(name: bytes) -> str:
+    """The content type for this file name; empty if unknown, and then the body may be sniffed."""
+    ending = name[-20:].rpartition(b"/")[2].decode("latin-1")
+    kind, packing = _TYPES.guess_type(f"x{ending}")
+    return _PACKED.get(packing, "application/octet-stream") if packing else kind or ""
+
 
 _FULL = 256 * 1024  # unread bytes at which the transport stops reading
 
@@ -96,3 +111,39 @@ class Stream(asyncio.Protocol):
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+async def read_body(
+    stream: Stream,
+    limit: int,
+    deadline: float,
+    *,
+    complete: Callable[[bytes], bool] | None = None,
+    patience: float = 0.0,
+    bounds: Bounds | None = None,
+    bandwidth: Bandwidth | None = None,
+) -> tuple[bytes, str]:
+    """At most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is in the loop's time.
+
+    If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or send more. With
+    `bounds`, it must send as fast as they say. The bytes count against `bandwidth`, which does not hold them back.
+    """
+    loop = asyncio.get_running_loop()
+    asked = loop.time()
+    body = bytearray()
+    while True:
+        ended = complete is not None and complete(bytes(body[-16:]))
+        until = deadline if bounds is None else min(deadline, bounds.patience(asked, len(body)))
+        until = min(until, loop.time() + patience) if ended else until
+        try:
+            async with asyncio.timeout_at(until):
+                piece = await stream.read()
+        except TimeoutError:
+            return bytes(body), "" if ended else "time"
+        if not piece:
+            return bytes(body), "disconnect" if stream.reset and not ended else ""
+        body += piece
+        if bandwidth is not None:
+            bandwidth.received(len(piece))
+        if len(body) > limit:
+            return bytes(body[:limit]), "length"

@@ -15,11 +15,10 @@ from typing import Any, Protocol
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
-from webcrawl.store.lock import Lock
-from webcrawl.store.log import LIMIT, Log, check_files, files
-from webcrawl.store.presence import Presence
-from webcrawl.store.schema import LATER, begin, check_header, connect, create, head_of
+from webcrawl.store.lock import Lock, Presence
+from webcrawl.store.schema import LATER, begin, check_header, connect, create, head_of, keep_private
 from webcrawl.store.worker import Worker
+from webcrawl.store.write_ahead_log import LIMIT, Log, check_files, files
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 SET = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
@@ -28,7 +27,7 @@ ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter when SQLite's message
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether one of ERRORS means that the file is damaged."""
+    """True if one of ERRORS means that the file is damaged."""
     if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):  # Python's: no SQLite code
         return True
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
@@ -84,6 +83,7 @@ class CrawlDB:
         else:
             create(self.path, self.disk)
         check_files(self.path)
+        keep_private(self.path, self.disk)
         with contextlib.ExitStack() as opened:
             db = opened.enter_context(contextlib.closing(connect(self.path)))
             log = opened.enter_context(contextlib.closing(Log(self.path, self.worker, log_limit)))
@@ -204,11 +204,12 @@ class CrawlDB:
         self.presence.forget(path)
         self._discarded.append(path)
 
-    def prepare(self) -> Iterator[None]:
+    def prepare(self, *, once: bool = False) -> Iterator[None]:
         """Does all that can be done ahead of a checkpoint, in slices; then syncs the log in a thread.
 
         What changes meanwhile would be left to `checkpoint`, in one turn of the event loop. So after a pass that took
-        long another one follows, as long as each takes less than half of the one before.
+        long another one follows, as long as each takes less than half of the one before; `once`: not if nothing changes
+        any more.
         """
         before = float("inf")
         while True:
@@ -217,7 +218,7 @@ class CrawlDB:
                 yield from part.prepare()
             yield from self._log.sync_ahead()
             seconds = time.monotonic() - begun
-            if not SHORT < seconds < before / 2:
+            if once or not SHORT < seconds < before / 2:
                 return
             before = seconds
 

@@ -58,6 +58,10 @@ class Disk:
             with contextlib.suppress(OSError):  # it is only advice
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
+    def make_private(self, path: Path) -> None:
+        """Takes a file away from all but its owner."""
+        path.chmod(0o600)
+
     def truncate(self, fd: int, length: int) -> None:
         os.ftruncate(fd, length)
 

@@ -1,4 +1,8 @@
-"""One process per crawl."""
+"""One process per crawl, and its files at their paths.
+
+Whatever is written to a file that is no longer at its path, or has lost its end, seems to succeed, and is gone when the
+file is closed, or belongs to another place: `Presence` notices that.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,91 @@ import errno
 import fcntl
 import os
 from pathlib import Path
+from stat import S_ISREG
 
-from webcrawl.store.errors import StateLocked
-from webcrawl.store.presence import Identity, identity
+from webcrawl.store.errors import StateLocked, TakenAway
+
+Identity = tuple[int, int]  # device and inode
+NOTHING: Identity = -1, -1
+
+
+def identity(file: Path | int) -> Identity | None:
+    """The identity of a file or folder, given by path or descriptor; None if there is none."""
+    try:
+        about = file.stat() if isinstance(file, Path) else os.fstat(file)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+class Presence:
+    """Paths of files and folders that must stay what they are, and become no shorter."""
+
+    def __init__(self) -> None:
+        self._expected: dict[Path, Identity] = {}
+        self._least: dict[Path, int] = {}  # bytes
+
+    def add(self, path: Path, least: int = 0) -> None:
+        """Watch a path, which must lead to what it leads to now; to nothing is wrong already."""
+        self._expected[path] = identity(path) or NOTHING
+        self._least[path] = least
+
+    def lengthen(self, path: Path, least: int) -> None:
+        """Set the bytes that the file must have."""
+        self._least[path] = least
+
+    def forget(self, path: Path) -> None:
+        self._expected.pop(path, None)
+        self._least.pop(path, None)
+
+    def check(self) -> None:
+        """Raises TakenAway for the path nearest to the root, if any leads elsewhere or nowhere (1.5 us per path)."""
+        found = [
+            (path, how)
+            for path, expected in self._expected.items()
+            if (how := changed(path, self._least[path], expected)) is not None
+        ]
+        if found:
+            raise TakenAway(*min(found, key=lambda one: len(one[0].parts)))
+
+
+def changed(path: Path, least: int, expected: Identity | None = None) -> str | None:
+    """The harm done to this file, which must have so many bytes; None if there is none.
+
+    Without an identity, it must be a file at least.
+    """
+    try:
+        about = path.stat()
+    except OSError:
+        return "moved or removed"
+    if (about.st_dev, about.st_ino) != expected if expected is not None else not S_ISREG(about.st_mode):
+        return "replaced"
+    return "cut off" if about.st_size < least else None
+
 
 UNSUPPORTED = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP}
+
+
+def is_held(folder: Path) -> bool:
+    """True if a process has the Lock of this folder. Nothing is made, and nobody who takes it has to wait."""
+    return any(map(_is_locked, (folder / "lock", folder)))
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
+    finally:
+        os.close(fd)  # which releases it
+    return False
 
 
 class Lock:

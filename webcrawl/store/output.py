@@ -14,6 +14,7 @@ from webcrawl.store.worker import Worker
 # memory that was never used before is expensive, above all on a virtual machine (docs/performance.md).
 WINDOW = 8 << 20
 OPEN = ".open"  # a file's suffix until it is finished
+STREAM, PARQUET = ".arrows.open", ".parquet"  # of a table: what grows, and what it becomes
 Mark = tuple[int, int]  # a file's length, and the crc32 of that many bytes
 
 

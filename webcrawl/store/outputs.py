@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
-from webcrawl.store import presence, rowcrc
+from webcrawl.store import lock, rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import remove_unnamed
 from webcrawl.store.errors import DamagedFile, StoreError, TakenAway
 from webcrawl.store.output import OPEN, Mark, Output
 from webcrawl.store.sorting import sort_lines
+from webcrawl.store.worker import side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +28,7 @@ FORGET = "DELETE FROM output WHERE path = ?"
 USED = "DELETE FROM meta WHERE name = ?"
 AT_ONCE = 1 << 18  # bytes buffered per file: in a crawl, 64 KiB at a time cost twice as much
 FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
-STORED = "stored."  # before such a name, too: where a copy lies (objectstore/listing.py)
+STORED = "stored."  # before such a name, too: where a copy lies (record/objectstore/stored.py)
 SORTED = ".cdxj"  # the ending of files whose lines are sorted when they get their final names
 NOTHING: Mark = 0, 0
 
@@ -59,6 +61,7 @@ class Outputs:
         self._missed: set[str] = set()
         self._adopted: dict[str, Mark] = {}  # until the next checkpoint
         self._replaced: set[str] = set()
+        self._placed: set[str] = set()  # new files whose folders were synced ahead
         self._closers: list[Callable[[], None]] = []
         self._shown: list[Callable[[], None]] = []
         here = {name for name in self._noted if self._where(name).exists()}
@@ -89,22 +92,29 @@ class Outputs:
             self._name(sorted(self._unnamed))
 
     def _name(self, names: list[str]) -> None:
+        """Those whose lines are to be sorted one after the other, for that takes memory."""
+        plain = [name for name in names if not name.endswith(SORTED)]
+        side_by_side([partial(self._name_one, name) for name in plain])
         for name in names:
-            path, final = self._root / f"{name}{OPEN}", self._root / name
-            if not final.exists():  # if it does, the last attempt failed when it was done
-                if (how := presence.changed(path, self._noted[name][0])) is not None:
-                    raise TakenAway(path, how)
-                try:
-                    if name.endswith(SORTED):
-                        sort_lines(self._db.disk, path, final)
-                    else:
-                        self._db.disk.rename(path, final)
-                except OSError as error:
-                    logger.warning("%s: keeps its %s: %s", final, OPEN, error)
-                    continue
             if name.endswith(SORTED):
-                remove_unnamed(self._db.disk, path)
-            self._unnamed.discard(name)
+                self._name_one(name)
+
+    def _name_one(self, name: str) -> None:
+        path, final = self._root / f"{name}{OPEN}", self._root / name
+        if not final.exists():  # if it does, the last attempt failed when it was done
+            if (how := lock.changed(path, self._noted[name][0])) is not None:
+                raise TakenAway(path, how)
+            try:
+                if name.endswith(SORTED):
+                    sort_lines(self._db.disk, path, final)
+                else:
+                    self._db.disk.rename(path, final)
+            except OSError as error:
+                logger.warning("%s: keeps its %s: %s", final, OPEN, error)
+                return
+        if name.endswith(SORTED):
+            remove_unnamed(self._db.disk, path)
+        self._unnamed.discard(name)
 
     def _miss(self) -> None:
         """Warns once of each file of a pipeline that does not run now, if it is gone: it would be needed again."""
@@ -114,7 +124,7 @@ class Outputs:
                 logger.warning("%s: moved or removed: the crawl cannot be resumed without it", self._root / name)
 
     def _committed(self) -> bool:
-        """Whether the COMMIT after the last `save` succeeded: if not, the database refuses all calls."""
+        """True if the COMMIT after the last `save` succeeded: if not, the database refuses all calls."""
         try:
             self._db.query("SELECT 1")
         except StoreError:
@@ -158,7 +168,7 @@ class Outputs:
         return output
 
     def holds(self, path: str) -> bool:
-        """Whether a checkpoint has noted this file."""
+        """True if a checkpoint has noted this file."""
         return path in self._noted
 
     def finished(self) -> Iterator[tuple[str, Mark]]:
@@ -217,15 +227,17 @@ class Outputs:
         self.flush()
         ready = [output for output in self._open.values() if output.unsynced]
         unnamed = sorted(self._unnamed) if self._unnamed and self._committed() else []
-        self._syncing = self._db.worker.submit(self._sync, ready, unnamed)
+        placed = self._open.keys() - self._noted.keys() - self._placed
+        folders = self._folders_of(placed)
+        self._placed |= placed
+        self._syncing = self._db.worker.submit(self._sync, ready, unnamed, folders)
         while not self._db.worker.done(self._syncing):
             yield
 
-    def _sync(self, outputs: list[Output], unnamed: list[str]) -> None:
+    def _sync(self, outputs: list[Output], unnamed: list[str], folders: list[Path]) -> None:
         self._name(unnamed)
         try:
-            for output in outputs:
-                output.sync()
+            self._sync_all(outputs, folders)
         except (OSError, MemoryError) as error:  # a second fsync would report success: the error must be kept
             self._error = error
 
@@ -234,14 +246,13 @@ class Outputs:
             self._db.worker.result(self._syncing)
         if self._error is not None:
             raise StoreError(f"{self._root}: {self._error}") from self._error
-        for folder in {output.path.parent for name, output in self._open.items() if name not in self._noted}:
-            self._sync_folders(folder)
+        self.flush()
+        unsynced = [output for output in self._open.values() if output.unsynced]
+        self._sync_all(unsynced, self._folders_of(self._open.keys() - self._noted.keys() - self._placed))
         for output in self._open.values():
-            output.flush()
-            if output.unsynced:
-                output.sync()
             self._db.presence.lengthen(output.path, output.mark()[0])
         self._note()
+        self._placed.clear()
         closed = [name for name, output in self._open.items() if output.closed]
         if closed:
             self._db.presence.check()  # for the last time of these
@@ -284,13 +295,22 @@ class Outputs:
         self._replaced.clear()
         self._adopted.clear()
 
-    def _sync_folders(self, folder: Path) -> None:
-        """Syncs the folders from this one up to the root: all of them may be new."""
-        while True:
-            self._db.disk.sync_folder(folder)
-            if folder in (self._root, folder.parent):
-                return
-            folder = folder.parent
+    def _sync_all(self, outputs: Sequence[Output], folders: Sequence[Path]) -> None:
+        """All at once: where a sync takes seconds, one after the other would hold up the crawl's end for minutes."""
+        side_by_side([output.sync for output in outputs])
+        side_by_side([partial(self._db.disk.sync_folder, folder) for folder in folders])
+
+    def _folders_of(self, names: Iterable[str]) -> list[Path]:
+        """The folders from these files up to the root, each once: all of them may be new."""
+        found: dict[Path, None] = {}
+        for name in sorted(names):
+            folder = (self._root / name).parent
+            while folder not in found:
+                found[folder] = None
+                if folder in (self._root, folder.parent):
+                    break
+                folder = folder.parent
+        return list(found)
 
     def close(self) -> None:
         """Closes all files. The next start truncates what no checkpoint has noted."""

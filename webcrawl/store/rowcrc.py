@@ -55,7 +55,7 @@ def ahead(key: int, since: int, data: bytes) -> int:
 
 
 def agrees(formula: Callable[..., int], row: Sequence[Any]) -> bool:
-    """Whether the last value of this row is the crc of the others."""
+    """True if the last value of this row is the crc of the others."""
     try:
         return bool(formula(*row[:-1]) == row[-1])
     except MISFITS:

@@ -1,11 +1,13 @@
-"""Reads sorted fingerprint files: pages of keys, an index of first keys, checksums (layout: docs/files.md).
+"""Sorted fingerprint files: pages of keys, an index of first keys, checksums (layout: docs/files.md).
 
-Pages are read singly or in sequential sweeps, depending on the keys looked up. Files are not mapped: resident
-pages of a mapping count as the crawl's memory, and mapping measured slower.
+Written once, whole, and synced before a checkpoint names them. Pages are read singly or in sequential sweeps, depending
+on the keys looked up. Files are not mapped: resident pages of a mapping count as the crawl's memory, and mapping
+measured slower.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import zlib
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
 
 Keys = npt.NDArray[np.uint64]
@@ -93,7 +96,7 @@ class Run:
         return between(self._read(first, last), low, high)
 
     def within(self, low: int, high: int) -> int:
-        """How many rows with low <= key <= high there are at least: those of whole pages, as nothing is read."""
+        """The least number of rows with low <= key <= high: those of whole pages, as nothing is read."""
         first = int(np.searchsorted(self._index, np.uint64(low), "left"))
         last = int(np.searchsorted(self._index, np.uint64(high), "right"))
         return max(last - first - 1, 0) * PAGE
@@ -107,7 +110,7 @@ class Run:
         return between(self._read(first, last), low, high)[:, :most]
 
     def contains(self, keys: Keys, seconds: Keys | None = None) -> Mask:
-        """Which of these ascending keys (with these second values) the file contains."""
+        """For each of these ascending keys (with these second values), whether the file contains it."""
         if keys.dtype != np.uint64:
             raise TypeError(f"keys of {keys.dtype}")  # numpy compares uint64 with int64 as float64: wrong answers
         found = np.zeros(len(keys), np.bool_)
@@ -125,7 +128,7 @@ class Run:
         return found
 
     def holds(self, key: int, second: int) -> bool:
-        """Whether the file contains this pair.
+        """True if the file contains this pair.
 
         Keys are hashes, so a key's position in its page can be computed to within some dozen of 4,096 places: usually
         reading NEAR keys around it shows that it is absent. Otherwise the whole page is searched.
@@ -181,7 +184,7 @@ def between(rows: Keys, low: int, high: int) -> Keys:
 
 
 def contained(needles: Keys, haystack: Keys) -> Mask:
-    """Which of the ascending needles the ascending haystack contains."""
+    """For each of the ascending needles, whether the ascending haystack contains it."""
     if len(haystack) == 0:
         return np.zeros(len(needles), np.bool_)
     where = np.searchsorted(haystack, needles)
@@ -204,3 +207,85 @@ def _span_end(pages: npt.NDArray[np.int64], at: int) -> int:
 def _pair_in(rows: Keys, key: np.uint64, second: np.uint64) -> bool:
     begin, end = np.searchsorted(rows[0], key, "left"), np.searchsorted(rows[0], key, "right")
     return bool((rows[1, begin:end] == second).any())
+
+
+class RunWriter:
+    """Writes ascending keys, each with a second value if there are two columns.
+
+    After an error the file is useless: remove it with `abandon`.
+    """
+
+    def __init__(self, disk: Disk, path: Path, columns: int = 1) -> None:
+        self.path, self.count, self.columns = path, 0, columns
+        self._disk = disk
+        self._rest = np.empty((columns, 0), np.uint64)
+        self._last = np.uint64(0)
+        self._index: list[Keys] = []
+        self._crcs: list[int] = []
+        self._fd: int | None = disk.create(path)
+        try:
+            self._put(HEADER.pack(MAGIC, VERSION, columns))
+        except BaseException:
+            with contextlib.suppress(OSError):  # report the first error
+                self.abandon()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<RunWriter {self.path.name} count={self.count} columns={self.columns}>"
+
+    def append(self, *columns: Keys) -> None:
+        """Appends keys, each above all before (equal only if the second values differ)."""
+        rows = np.stack(columns)
+        if rows.dtype != np.uint64 or len(rows) != self.columns:
+            raise TypeError(f"{self.path}: {len(rows)} columns of {rows.dtype}")
+        if rows.shape[1] == 0:
+            return
+        keys = rows[0]
+        if keys[0] < self._last or bool((keys[1:] < keys[:-1]).any()):
+            raise ValueError(f"{self.path}: keys out of order")
+        self._last = keys[-1]
+        self.count += len(keys)
+        rows = np.concatenate((self._rest, rows), axis=1)
+        whole = rows.shape[1] // PAGE
+        self._write(rows[:, : whole * PAGE])
+        self._rest = rows[:, whole * PAGE :].copy()
+
+    def _write(self, rows: Keys) -> None:
+        if rows.shape[1] == 0:
+            return
+        self._index.append(rows[0, ::PAGE].copy())
+        pages = rows.reshape(self.columns, -1, PAGE).transpose(1, 0, 2).astype("<u8").tobytes()
+        size = PAGE * 8 * self.columns
+        self._crcs.extend(zlib.crc32(pages[at : at + size]) for at in range(0, len(pages), size))
+        self._put(pages)
+
+    def _put(self, data: bytes) -> None:
+        if self._fd is None:
+            raise ValueError(f"{self.path}: finished or abandoned")
+        self._disk.write(self._fd, data)
+
+    def finish(self) -> None:
+        """Completes and syncs the file; the next checkpoint must name it."""
+        try:
+            if self._rest.shape[1]:
+                pad = np.full((self.columns, PAGE - self._rest.shape[1]), LAST)
+                self._write(np.concatenate((self._rest, pad), axis=1))
+            index = b"".join(part.astype("<u8").tobytes() for part in self._index)
+            tables = index + np.array(self._crcs, "<u4").tobytes()
+            crc = trailer_crc(tables, self.columns, self.count)
+            self._put(tables + TRAILER.pack(MAGIC, VERSION, self.columns, self.count, len(self._crcs), crc))
+            if self._fd is not None:
+                self._disk.sync(self._fd)
+            self._disk.sync_folder(self.path.parent)
+        finally:
+            self._close()
+
+    def abandon(self) -> None:
+        """Closes and removes a file that will not be finished."""
+        self._close()
+        self._disk.unlink(self.path)
+
+    def _close(self) -> None:
+        if self._fd is not None:
+            fd, self._fd = self._fd, None
+            os.close(fd)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
 import struct
 from pathlib import Path
 
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
+from webcrawl.store.write_ahead_log import files
+
+logger = logging.getLogger(__name__)
 
 # Version 1 had no row checksums, version 2 other body digests, version 3 neither lines nor portions, version 4 neither
 # chains in links, hosts set aside nor budgets of domains, and other rows of an unreachable robots.txt.
 VERSION = 5
 OLDEST = 4  # what `scrapy upgrade` brings up to date; from version 5 on, every one
 HEAD = 100  # bytes
+OTHERS = 0o077  # permission bits of all but the owner: the seen store's key and the secrets of hubs come from this file
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
@@ -85,7 +90,18 @@ def create(path: Path, disk: Disk) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {VERSION}")
         db.execute("PRAGMA journal_mode = WAL")  # now, so that the header records it from the start
+    disk.make_private(new)  # SQLite gives its log and its index the same mode
     disk.rename(new, path)
+
+
+def keep_private(path: Path, disk: Disk) -> None:
+    """Takes a database that an earlier version made, its log and its index away from other users."""
+    for file in (path, *files(path)):
+        if file.exists() and file.stat().st_mode & OTHERS:
+            try:
+                disk.make_private(file)
+            except OSError as error:
+                logger.warning("%s: other users may read it: %s", file, error.strerror or error)
 
 
 def head_of(path: Path) -> bytes:

@@ -10,8 +10,9 @@ import _thread
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from contextlib import ExitStack
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
@@ -27,7 +28,7 @@ LOOK = 1.0  # seconds between two looks at whether it still lives
 
 
 class Birth:
-    """Of a thread that is started after this was made."""
+    """The birth of a thread that is started after this was made."""
 
     def __init__(self) -> None:
         self._before = _threads()
@@ -62,9 +63,6 @@ class Worker:
             threading.stack_size(before)
         born.wait(lambda seconds: begun.acquire(timeout=seconds))
 
-    def __repr__(self) -> str:
-        return f"<Worker alive={self._alive.locked()} jobs={self._jobs.qsize()}>"
-
     def __del__(self) -> None:
         self._jobs.put(None)
 
@@ -75,7 +73,7 @@ class Worker:
         return future
 
     def done(self, future: Future[T]) -> bool:
-        """Whether this job has ended. MemoryError if it never will: a thread that cannot even report an error dies."""
+        """True if this job has ended. MemoryError if it never will: a thread that cannot even report an error dies."""
         lives = self._alive.locked()  # looked at first, so that what it did last counts
         if not (future.done() or lives):
             raise MemoryError("a thread has died")
@@ -123,3 +121,42 @@ def _do(future: Future[Any], job: Callable[[], Any]) -> None:
         future.set_exception(error)
     else:
         future.set_result(result)
+
+
+LANES = 16
+
+Job = Callable[[], object]
+
+
+def side_by_side(jobs: Sequence[Job], lanes: int = LANES) -> None:
+    """Does all jobs, in as many threads as may be had. When all have ended, raises the first error of any."""
+    if len(jobs) < 2:
+        for job in jobs:
+            job()
+        return
+    with ExitStack() as opened:
+        workers: list[Worker] = []
+        try:
+            while len(workers) < min(lanes, len(jobs)) - 1:
+                workers.append(Worker())
+                opened.callback(workers[-1].close)
+        except (RuntimeError, MemoryError):  # no more threads: those that there are do it
+            pass
+        ways = len(workers) + 1
+        under_way = [worker.submit(_in_turn, jobs[at::ways]) for at, worker in enumerate(workers, start=1)]
+        errors = _in_turn(jobs[::ways])
+        for worker, future in zip(workers, under_way, strict=True):
+            found: list[Exception] = worker.result(future)
+            errors += found
+    if errors:
+        raise errors[0]
+
+
+def _in_turn(jobs: Sequence[Job]) -> list[Exception]:
+    errors = []
+    for job in jobs:
+        try:
+            job()
+        except Exception as error:  # noqa: BLE001 - raised by whoever waits for them
+            errors.append(error)
+    return errors

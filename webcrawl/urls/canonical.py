@@ -6,16 +6,75 @@ a name that DNS can represent, and a `/` follows the host.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ada_url import join_url, normalize_url
 
-from webcrawl.urls.plain import ABSOLUTE, RELATIVE, STEPPED, Heads, heads, match_foreign, match_plain, stepped
+from webcrawl.base.model import Exchange
 
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterable
+# The characters that the URL standard leaves unchanged in a path and in the query of a special scheme.
+_PATH = r"A-Za-z0-9_~!$&'()*+,;=:@%.\[\]|-"
+_QUERY = r"\?[!$-&(-;=?-~]*+"
+_DOTS = r"(?!\.|%2[eE])"  # a segment that starts like this may be `.` or `..`
+_SEGMENTS = rf"(?:/{_DOTS}[{_PATH}]*+)"
+# A name of at least two labels, without punycode (IDNA has to check that), and not an IPv4 address in any of its
+# forms: those end in a label that starts with a digit.
+_PORT = r"(?::(?:[1-5][0-9]{4}|[1-9][0-9]{3}))?+"  # no default port has that many digits
+_HOST = rf"(?![^/:]{{254}})(?:(?!xn--)[a-z0-9-]{{1,63}}\.)++(?!xn--)[a-z][a-z0-9-]{{0,62}}{_PORT}(?=/)"
+_FRAGMENT = r"(?:#[ -~]*+)?"
+_TAIL = rf"{_SEGMENTS}*+(?:{_QUERY})?+"
+_NEIGHBOUR = rf"{_DOTS}[{_PATH.replace(':', '')}]++{_TAIL}"
+
+match_plain = re.compile(
+    rf"(?:(https?://{_HOST}{_TAIL})"
+    rf"|(//{_HOST}{_TAIL})"
+    rf"|((?!//){_SEGMENTS}++(?:{_QUERY})?+)"
+    rf"|({_NEIGHBOUR})"
+    rf"|({_QUERY})"
+    rf"|()"
+    rf"|((?:\.\.?/)++)((?:{_NEIGHBOUR})?+)){_FRAGMENT}"
+).fullmatch
+"""The `lastindex` of the match is the kind of link, an index into `heads`."""
+
+match_foreign = re.compile(r"(?:mailto|javascript|tel|data):(?!//)[ -~]*+").fullmatch
+"""Common strings that are valid URLs of schemes that are never fetched."""
+
+Heads = tuple[str | None, ...]
+
+
+def heads(base: str) -> Heads:
+    """The prefix of each kind of plain link on the page `base` (canonical, or empty); None means: use the parser."""
+    if not base.startswith("http"):
+        return (None, "") + (None,) * 7
+    scheme, _, rest = base.partition("//")
+    host, _, _ = rest.partition("/")
+    path = base.partition("?")[0]
+    directory = path[: path.rindex("/") + 1]
+    return (None, "", scheme, f"{scheme}//{host}", directory, path, base, None, None)
+
+
+ABSOLUTE, RELATIVE, STEPPED = 1, 4, 8  # kinds of links: a whole URL; relative by name; starting with ./ or ../
+_STEPS = 7  # the group of the leading ./ and ../
+
+
+def stepped(directory: str, plain: re.Match[str]) -> str:
+    """The target of a STEPPED link on a page in this directory."""
+    return above(directory, plain[_STEPS].count("..")) + plain[STEPPED]
+
+
+@lru_cache(64)
+def above(directory: str, steps: int) -> str:
+    """The directory this many steps above `directory`, a canonical URL that ends in a slash; never above the root."""
+    root = directory.index("/", directory.index("//") + 2)
+    end = len(directory) - 1
+    while steps and end > root:
+        end = directory.rindex("/", root, end)
+        steps -= 1
+    return directory[: end + 1]
+
 
 SCHEMES = ("http", "https", "ftp", "gopher")
 MAX_LENGTH = 2000
@@ -102,7 +161,7 @@ def _canonical_base(base: str, max_length: int) -> str:
 
 
 def _encodes(link: str) -> bool:
-    """Whether the string has a UTF-8 form; a lone surrogate has none."""
+    """Return whether the string has a UTF-8 form; a lone surrogate has none."""
     try:
         link.encode()
     except UnicodeEncodeError:
@@ -140,3 +199,14 @@ def _has_dns_form(authority: str) -> bool:
         return True
     host = authority.partition(":")[0].removesuffix(".")
     return len(host) <= 253 and all(0 < len(label) <= 63 for label in host.split("."))
+
+
+def redirect_target(exchange: Exchange) -> str:
+    """The canonical URL that the answer redirects to; empty if there is none, or none that can be fetched."""
+    location = exchange.location
+    if location is None:
+        return ""
+    try:
+        return canonical(location, exchange.url)
+    except InvalidUrl:
+        return ""

@@ -8,8 +8,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
 
-from webcrawl.urls.sessions import without_session
+from webcrawl.base.hosts import host_of
+from webcrawl.urls.rules_error import RulesError, readable
+
+# Names that mean nothing else, whatever the value; and common words if the value is long enough for an id (`sid=12` is
+# a story, `s=word` a search). Without look-around, which RE2 does not support.
+SESSION_PARAMETER = (
+    r"(?:phpsessid|jsessionid|aspsessionid[a-z]{8}|cfid|cftoken|oscsid|xtcsid|zenid)=[^&]*"
+    r"|(?:sid|sess|sessid|session_?id|session)=[a-z0-9_-]{16,}"
+    r"|s=[0-9a-f]{32}"
+)
+_SERVLETS = r";jsessionid=[^/?;]*"
+_ASP_NET = r"(?:/\((?:[a-z]\([^()/?]*\))+\))+/"
+SESSION_SEGMENT = f"{_SERVLETS}|{_ASP_NET}"
+"""The path parameter of Java servlets, or ASP.NET's `/(S(…))/`."""
+
+_SESSION_PARAMETER = re.compile(rf"(?<=[?&])(?:{SESSION_PARAMETER})(?:&|$)", re.IGNORECASE)
+_servlets = re.compile(_SERVLETS, re.IGNORECASE).sub
+_asp_net = re.compile(_ASP_NET, re.IGNORECASE).sub
+
+
+def without_session(url: str) -> str:
+    """The URL without the session ids in its path and query."""
+    path, mark, query = url.partition("?")
+    start = path.index("/", path.index("//") + 2)
+    path = path[:start] + _asp_net("/", _servlets("", path[start:]))  # the first may be inside the second's segment
+    if not mark:
+        return path
+    kept = _SESSION_PARAMETER.sub("", mark + query)
+    if len(kept) <= len(query):
+        kept = kept.rstrip("?&")
+    return path + kept
+
 
 Folding = Callable[[str], str]
 
@@ -63,3 +96,65 @@ def compose(foldings: Sequence[Folding]) -> Folding | None:
         return url
 
     return fold
+
+
+_HOST_RULE = re.compile(r"(startsWith|endsWith|synonym)\(([^()\s]+)\)\s*=\s*([^()\s=]*)")
+
+Rules = dict[str, str]
+
+
+class HostRules:
+    """A folding: applies first startsWith, then endsWith, then synonym; of each kind, the longest rule that matches."""
+
+    def __init__(self, starts: Rules, ends: Rules, synonyms: Rules, size: int = 2**16) -> None:
+        self._starts = dict(sorted(starts.items(), key=_longest_first))
+        self._ends = dict(sorted(ends.items(), key=_longest_first))
+        self._synonyms = synonyms
+        self.rules = starts, ends, synonyms
+        self.host = lru_cache(size)(self._host)
+
+    def __call__(self, url: str) -> str:
+        """The URL with its host replaced according to the rules."""
+        host = host_of(url)
+        other = self.host(host)
+        if other == host:
+            return url
+        start = url.index("//") + 2
+        return url[:start] + other + url[start + len(host) :]
+
+    def _host(self, host: str) -> str:
+        name = host
+        for start, other in self._starts.items():
+            if name.startswith(start):
+                name = other + name[len(start) :]
+                break
+        for end, other in self._ends.items():
+            if name.endswith(end):
+                name = name[: -len(end)] + other
+                break
+        return self._synonyms.get(name, name) or host  # keep a host of which the rules would leave nothing
+
+
+def read_host_rules(path: Path) -> HostRules:
+    """Reads the rules from a file. Raises RulesError for the first line that is not a rule."""
+    kinds: dict[str, Rules] = {"startsWith": {}, "endsWith": {}, "synonym": {}}
+    with readable(path):
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    for number, raw in enumerate(lines, 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        rule = _HOST_RULE.fullmatch(line)
+        if rule is None:
+            raise RulesError(f"{path}, line {number}: not a rule such as startsWith(www.)=")
+        kind, old, new = rule.groups()
+        kinds[kind][_host_name(old)] = _host_name(new)
+    return HostRules(kinds["startsWith"], kinds["endsWith"], kinds["synonym"])
+
+
+def _longest_first(rule: tuple[str, str]) -> int:
+    return -len(rule[0])
+
+
+def _host_name(text: str) -> str:
+    return text.replace(",", ".").lower()

@@ -18,7 +18,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 @dataclass(frozen=True, slots=True)
 class OptOut:
-    """`rule` is a domain or URL prefix (urls/filters/exclusion_rules.py). Times are seconds since 1970."""
+    """`rule` is a domain or URL prefix (urls/exclusion_rules.py). Times are seconds since 1970."""
 
     rule: str
     since: float = 0.0  # 0: it is not known
@@ -29,7 +29,7 @@ class OptOut:
     source: str = COMMAND
 
     def holds(self, now: float) -> bool:
-        """Whether its time is not over."""
+        """Return whether its time is not over."""
         return not self.until or now < self.until
 
     @property
@@ -54,7 +54,7 @@ class OptOut:
         return ("since", self.since), ("until", self.until)
 
     def pack(self) -> dict[str, Any]:
-        """What msgpack can keep, without what says nothing."""
+        """Return what msgpack can keep, without what says nothing."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @classmethod
@@ -69,8 +69,8 @@ NAMES = tuple(one.name for one in fields(OptOut))
 def noted(rule: str, comment: str) -> tuple[OptOut, str]:
     """A line of the exclusion file: `by: WHO why: TEXT until: DATE since: DATE forget: yes`, in any order.
 
-    A comment that begins with none of these words is a reason as a whole. What cannot be understood is returned as the
-    second value: the rule holds all the same, for good if it is the end.
+    A comment that begins with none of these words is a reason as a whole. The second value names the date that cannot
+    be understood: the rule holds all the same, for good if it is the end.
     """
     comment = comment.strip()
     first = _KEY.match(comment)
@@ -82,7 +82,7 @@ def noted(rule: str, comment: str) -> tuple[OptOut, str]:
         try:
             times[name] = read_date(found[name], end=name == "until") if found.get(name) else 0.0
         except ValueError:
-            times[name], odd = 0.0, f"{name}: {found[name][:40]}"
+            times[name], odd = 0.0, name
     forget = found.get("forget", "").lower() in _YES
     return OptOut(rule, by=found.get("by", ""), why=found.get("why", ""), forget=forget, source=FILE, **times), odd
 

@@ -1,4 +1,4 @@
-"""How many pages of a registered domain are fetched: one small class per file, chosen by DOMAIN_BUDGET."""
+"""The number of pages of a registered domain that are fetched: one small class per file, chosen by DOMAIN_BUDGET."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same number of pages for every registered domain."""
+"""One number of pages for every registered domain."""
 
 from __future__ import annotations
 

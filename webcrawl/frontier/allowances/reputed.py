@@ -15,7 +15,7 @@ class ByReputation:
     """DOMAIN_BUDGET_PAGES for the first link from another domain, 4 times that for two, 128 times for three.
 
     From there each doubling of the links adds as much again: trust grows with the logarithm, because a spammer's next
-    thousand domains cost less than the first. docs/decisions/frontier-budgets.md has the figures.
+    thousand domains cost less than the first. docs/decisions/frontier-order.md has the figures.
     """
 
     def __init__(self, pages: int) -> None:

@@ -1,4 +1,4 @@
-"""How long a host is left alone after an answer: one small class per file, chosen by POLITENESS_POLICY."""
+"""The wait of a host after an answer: one small class per file, chosen by POLITENESS_POLICY."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 class Politeness(Protocol):
     """A policy is constructed with POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY.
 
-    One that has an attribute `slows_down = False` is kept to even for a host under strain (frontier/strain.py).
+    One that has an attribute `slows_down = False` is kept to even for a host under strain (frontier/booking.py).
     """
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None: ...

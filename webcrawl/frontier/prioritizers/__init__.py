@@ -1,12 +1,12 @@
-"""Which front-end queue a link goes to: one small class per file, chosen by FRONTIER_PRIORITIZER."""
+"""Chooses the front-end queue of a link: one small class per file, chosen by FRONTIER_PRIORITIZER."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
+from webcrawl.base.model import Link
 from webcrawl.frontier.popularity import Popularity
-from webcrawl.model import Link
 
 
 class Prioritizer(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.model import Link
+from webcrawl.base.model import Link
 
 
 class ByArrival:

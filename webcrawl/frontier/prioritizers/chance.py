@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from webcrawl.model import Link
+from webcrawl.base.model import Link
 
 
 class ByChance:

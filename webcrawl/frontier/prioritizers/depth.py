@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.model import NEAR, Link, requisite_hops
+from webcrawl.base.model import NEAR, Link, requisite_hops
 
 
 class ByDepth:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from webcrawl.base.model import Link
 from webcrawl.frontier.popularity import Popularity
-from webcrawl.model import Link
 
 
 class ByIndegree:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import Self
 
-from webcrawl.urls.hosts import host_of
-from webcrawl.urls.sites import sites, steps
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from webcrawl.urls.filters.protocol import Origin, Setup
-    from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.base.hosts import host_of
+from webcrawl.urls.filters.filter_protocol import Origin, Setup
+from webcrawl.urls.host_names import RegisteredDomains, sites, steps
 
 
 class DepthFilter:
@@ -31,7 +27,7 @@ class DepthFilter:
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self:
         deepest = setup.settings["URL_MAX_DEPTH"]
-        # Scrapy's DEPTH_LIMIT, which was taken for ours (checks/scrapys.py), keeps its meaning.
+        # Scrapy's DEPTH_LIMIT, which was taken for ours (crawl/checks/scrapys.py), keeps its meaning.
         return cls(deepest, setup.domains, from_start=setup.settings.get("DEPTH_LIMIT") == deepest)
 
     def within(self, _url: str, /) -> bool:

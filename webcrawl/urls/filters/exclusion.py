@@ -1,21 +1,23 @@
-"""The list of sites that asked not to be crawled, read again whenever it changes."""
+"""The sites that asked not to be crawled: by URL_EXCLUDE_FILE, read again when it changes, and by command."""
 
 from __future__ import annotations
 
 import errno
 import logging
 import stat
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from webcrawl.urls.filters.exclusion_rules import ExclusionRules, optouts_in, parse_exclusions
-from webcrawl.urls.rules_file import RulesError, readable
-
-if TYPE_CHECKING:
-    from webcrawl.urls.filters.protocol import Clock, Origin, Setup
-    from webcrawl.urls.optout import OptOut
+from webcrawl.urls.exclusion_rules import ExclusionRules, optouts_in, parse_exclusions, rules_of
+from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
+from webcrawl.urls.optout import OptOut
+from webcrawl.urls.rules_error import RulesError, readable
 
 logger = logging.getLogger(__name__)
+
+INTERVAL = 30  # seconds between looks: a change has to be heeded within a minute (docs/decisions/settings.md)
 
 
 class ExclusionFilter:
@@ -41,7 +43,7 @@ class ExclusionFilter:
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
         path = setup.settings["URL_EXCLUDE_FILE"]
-        return cls(Path(path), setup.settings["URL_EXCLUDE_FILE_INTERVAL"], setup.clock) if path else None
+        return cls(Path(path), INTERVAL, setup.clock) if path else None
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         excludes = self._current().excludes
@@ -60,7 +62,7 @@ class ExclusionFilter:
         return self._rules
 
     def records(self) -> list[OptOut]:
-        """What the file says of each rule, those that are over too."""
+        """Return what the file says of each rule, those that are over too."""
         return optouts_in(self.text, str(self._path))[0]
 
     def _reread(self) -> None:
@@ -90,3 +92,39 @@ class ExclusionFilter:
         self.text, self.read_at = text, now
         for line in optouts_in(text, str(self._path))[1]:
             logger.warning("%s", line)
+
+
+class CommandedFilter:
+    """The last of every chain; it has no rules until somebody excludes something."""
+
+    name = "commanded"
+
+    def __init__(self, clock: Clock = time.time) -> None:
+        self._clock = clock
+        self.records: list[OptOut] = []
+        self._rules = ExclusionRules()
+
+    @property
+    def rules(self) -> list[str]:
+        """Those that hold."""
+        now = self._clock()
+        return [one.rule for one in self.records if one.holds(now)]
+
+    def use(self, records: Sequence[OptOut]) -> None:
+        """These, and no others. Raises RulesError, and then those before stay."""
+        self._rules = rules_of(records, self._clock())
+        self.records = [*records]
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        if not self.records:
+            return urls
+        excludes = self._current().excludes
+        return [url for url in urls if not excludes(url)]
+
+    def reject(self, url: str) -> bool:
+        return bool(self.records) and self._current().excludes(url)
+
+    def _current(self) -> ExclusionRules:
+        if self._clock() >= self._rules.ends:
+            self.use(self.records)
+        return self._rules

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from typing import Self
 
 import re2
 
-from webcrawl.urls.filters.lines import quiet
-from webcrawl.urls.rules_file import RulesError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from webcrawl.urls.filters.protocol import Origin, Setup
+from webcrawl.urls.filters.filter_protocol import Origin, Setup
+from webcrawl.urls.filters.line_search import quiet
+from webcrawl.urls.rules_error import RulesError
 
 MEMORY = 64 << 20  # limit of the automaton; 344 expressions of a real archiving crew need 2 MiB
 

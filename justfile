@@ -1,0 +1,42 @@
+# The verbs of this project: `just` lists them. Each line also works by hand; CONTRIBUTING.md says when to use which.
+
+python := ".venv/bin/python"
+
+# List the verbs.
+default:
+    @just --list
+
+# Install what the tests need.
+install:
+    python3 -m venv .venv && .venv/bin/pip install -q -r tests/requirements.txt
+
+# Run the default suite, as CI does first.
+test *words:
+    {{python}} -m pytest {{words}}
+
+# Run the tests of one room: just quick urls
+quick room:
+    {{python}} -m pytest -q tests/{{room}} tests/house
+
+# Check style, imports and types.
+lint:
+    .venv/bin/ruff check .
+    .venv/bin/ruff format --check .
+    .venv/bin/mypy
+
+# Check the documents against the code.
+docs:
+    {{python}} -m pytest -q tests/house tests/hostile/test_docs.py
+
+# Print the table of benchmarks, or run one: just bench urls
+bench name="" *words:
+    {{python}} -m benchmarks{{ if name == "" { "" } else { "." + name } }} {{words}}
+
+# Kill, break and starve crawls for minutes to hours.
+campaign kills="20":
+    {{python}} -m pytest -q -m campaign
+    {{python}} -m tests.crash_long --kills {{kills}} --hosts 150 --pages 1200
+    {{python}} -m tests.hive_long --kills {{kills}} --seed 1
+    {{python}} -m tests.torture
+    {{python}} -m tests.crash_long --faults
+    {{python}} -m tests.fuzz --minutes 20

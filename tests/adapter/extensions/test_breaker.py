@@ -1,0 +1,63 @@
+"""logs/errors.log when it cannot be written to."""
+
+import logging
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from webcrawl.adapter.extensions.breaker import ErrorBreaker
+
+
+@pytest.fixture(name="breaker")
+def _breaker(tmp_path):
+    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
+    made.opened()
+    yield made
+    made.closed()
+
+
+def fail():
+    for _ in range(3):
+        try:
+            raise_it()
+        except ValueError:
+            logging.getLogger("somewhere").exception("a mistake")
+
+
+def raise_it():
+    raise ValueError
+
+
+@pytest.mark.parametrize("why", ["No space left on device", "No such file or directory", "not a regular file"])
+def test_a_file_that_takes_nothing_is_told_once(breaker, tmp_path, caplog, capfd, why):
+    """Whether the disk is full, the folder gone or a pipe there, that is one warning, and no "Logging error"."""
+    if "space" in why:
+        (tmp_path / "logs/errors.log").symlink_to("/dev/full")
+    elif "regular" in why:
+        os.mkfifo(tmp_path / "logs/errors.log")
+    else:
+        (tmp_path / "logs").rmdir()
+
+    fail()
+
+    (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert said.startswith(f"{tmp_path}/logs/errors.log: not written: [Errno ")
+    assert why in said
+    assert "Logging error" not in capfd.readouterr().err
+
+
+def test_otherwise_it_has_every_traceback(breaker, tmp_path):
+    """Each error is there with its traceback."""
+    fail()
+
+    assert (tmp_path / "logs/errors.log").read_text().count("Traceback") == 3
+
+
+def test_another_rate(breaker):
+    """A rate that changes while the crawl runs counts the errors before it too."""
+    breaker._times.extend([1.0, 2.0])
+
+    breaker._change({"ERROR_BREAKER": (2, 5)})
+
+    assert ([*breaker._times], breaker._times.maxlen, breaker._seconds) == ([1.0, 2.0], 2, 5)

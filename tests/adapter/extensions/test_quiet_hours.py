@@ -1,0 +1,109 @@
+"""Times of the day at which nothing is fetched."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from webcrawl.adapter.engine_pause import hold
+from webcrawl.adapter.extensions import quiet_hours
+from webcrawl.adapter.extensions.quiet_hours import QuietHours, quiet_until
+from webcrawl.crawl.checks.hours import Hours
+
+NIGHT, NOON = (22 * 60, 6 * 60), (12 * 60, 13 * 60 + 30)
+
+
+def at(hour, minute=0, day=20_000):
+    return day * 86_400.0 + hour * 3600 + minute * 60
+
+
+@pytest.mark.parametrize(
+    ("now", "until"),
+    [
+        (at(21, 59), None),
+        (at(22), 6 * 60),
+        (at(0), 6 * 60),
+        (at(5, 59), 6 * 60),
+        (at(6), None),
+        (at(13, 29), NOON[1]),
+        (at(13, 30), None),
+    ],
+)
+def test_spans(now, until):
+    """From their first minute to the one before their last, over midnight too."""
+    assert quiet_until(now, [NIGHT, NOON]) == until
+
+
+def test_spans_that_overlap():
+    """The one that lasts longer counts."""
+    assert quiet_until(at(23), [(23 * 60, 1), NIGHT]) == NIGHT[1]
+
+
+def test_spans_that_follow_each_other():
+    """They are one: a night written as what is before midnight and what is after it ends in the morning."""
+    assert quiet_until(at(23), [(22 * 60, 0), (0, 6 * 60)]) == quiet_until(at(23), [(0, 6 * 60), (22 * 60, 0)]) == 360
+
+
+@pytest.mark.parametrize(
+    "text", ["22:00", "24:00-06:00", "22:00-22:00", "22-6", "22:00-06:00;", "9:00-10:00", "00:00-12:00,11:00-00:00", 7]
+)
+def test_what_is_no_span(text):
+    """It is refused before the crawl starts."""
+    with pytest.raises(ValueError):  # noqa: PT011 - the check names setting and value
+        Hours().read(text)
+
+
+def test_how_they_are_written():
+    """Several with commas between; none at all by default."""
+    assert Hours().read("22:00-06:00, 12:00-13:30") == [NIGHT, NOON]
+    assert Hours().read("") == Hours().read("none") == Hours().read(None) == []
+
+
+class Crawler:
+    """As far as extensions that pause it need it."""
+
+    def __init__(self):
+        self.paused = []
+        self.engine = SimpleNamespace(pause=lambda: self.paused.append(True), unpause=lambda: self.paused.append(False))
+        self.spider = None
+
+
+def test_it_goes_on_afterwards(monkeypatch):
+    """The engine is paused once, and goes on once."""
+    crawler, now = Crawler(), [at(21)]
+    monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
+    monkeypatch.setattr(
+        "webcrawl.adapter.engine_pause.scheduler_of",
+        lambda _: SimpleNamespace(wake=lambda: None, crawl=SimpleNamespace()),
+    )
+    extension = QuietHours(crawler, [NIGHT])
+    for hour in (21, 22, 23, 24, 29, 30, 31):
+        now[0] = at(hour)
+        extension.look()
+
+    assert crawler.paused == [True, False]
+
+
+def test_it_is_said_why_nothing_is_fetched(monkeypatch):
+    """In the words of the first who holds the crawl, until nobody does."""
+    crawl = SimpleNamespace(held="")
+    monkeypatch.setattr(
+        "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=crawl)
+    )
+    crawler, said = Crawler(), []
+    for holder, held in (("disk", True), ("night", True), ("disk", False), ("night", False)):
+        hold(crawler, holder, f"the {holder}", held=held)
+        said.append(crawl.held)
+
+    assert said == ["the disk", "the disk", "the night", ""]
+
+
+def test_who_else_holds_the_crawl_is_waited_for(monkeypatch):
+    """A full disk in a quiet night: fetching resumes when both are over."""
+    monkeypatch.setattr(
+        "webcrawl.adapter.engine_pause.scheduler_of",
+        lambda _: SimpleNamespace(wake=lambda: None, crawl=SimpleNamespace()),
+    )
+    crawler = Crawler()
+    for holder, held in (("disk", True), ("night", True), ("disk", False), ("night", False)):
+        hold(crawler, holder, holder, held=held)
+        assert crawler.paused == ([True] if holder == "disk" or held else [True, False])

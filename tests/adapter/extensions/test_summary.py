@@ -1,0 +1,104 @@
+"""The last lines of a crawl."""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from webcrawl.adapter.extensions.summary import summary
+
+
+def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
+    """A file that its owner moves at this moment is left out; so is one that cannot be looked at."""
+    (tmp_path / "warc").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / f"warc/{name}.warc.gz").write_bytes(b"x" * 1_000_000)
+    stat = Path.stat
+
+    def fail(path, **options):
+        if path.name == "two.warc.gz":
+            raise FileNotFoundError(path)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", fail)
+
+    assert summary(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
+
+
+def test_what_bounded_it(tmp_path):
+    """A line says what bounded the run, with what would help; of several drones only what bounded them."""
+    figures = Counter({"bound/politeness": 5})
+    assert summary(tmp_path, figures, 1.0)[1] == "bound by politeness 100 %"
+    figures["bound"] = "politeness 100 % of the time; what helps: more hosts"
+    assert summary(tmp_path, figures, 1.0)[1] == "bound by politeness 100 % of the time; what helps: more hosts"
+
+
+def test_seeds_that_are_away(tmp_path):
+    """If lists of seeds that were given by command cannot be opened, a line says so."""
+    line = "1 list of seeds by command cannot be opened, as the log says: the next run tries again"
+    assert summary(tmp_path, Counter(seed_lists_away=1), 1.0)[1] == line
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("requests/unkept", "5 requests of the spider lost, as the log says: they could not be kept"),
+        ("status/-5005", "5 requests ended with status -5005: the spider no longer has the methods that they name"),
+        ("hive/refused", "5 items of letters from the hive's server refused in this run, as the log says"),
+        ("redis_seeds/bad", "5 seeds from the server refused, as the log says"),
+    ],
+)
+def test_what_was_lost_or_refused_is_said(tmp_path, name, line):
+    """Requests that were lost, or have ended for a method that is gone, and what was refused, have a line each."""
+    assert summary(tmp_path, Counter({name: 5}), 1.0)[1] == line
+
+
+def test_what_stays_is_said(tmp_path):
+    """If URLs of hosts set aside are left, a line says how many, of how many hosts, and when the next is due."""
+    due = time.mktime((2026, 11, 21, 13, 5, 0, 0, 0, -1))
+    figures = Counter(aside=12, hosts_aside=1, aside_due=due)
+    assert summary(tmp_path, figures, 1.0)[1] == (
+        "12 URLs of 1 host set aside; run the same command to resume, the next is due at 2026-11-21 13:05"
+    )
+    assert len(summary(tmp_path, Counter(), 1.0)) == 2
+
+
+def test_paused_hosts_have_no_date(tmp_path):
+    """If all hosts set aside are paused, none of them is due before somebody resumes it."""
+    lines = summary(tmp_path, Counter(aside=12, hosts_aside=1, hosts_paused=1), 1.0)
+    assert lines[1:3] == ["12 URLs of 1 host set aside", "1 host paused by command; their URLs count as set aside"]
+
+
+def test_a_walk_says_how_far_it_came(tmp_path):
+    """A random walk that ends before all its visits are made does not look as if it had made them."""
+    assert summary(tmp_path, Counter({"walk/visits": 8, "walk/steps": 500}), 1.0)[1] == "8 visits made of 500"
+    assert summary(tmp_path, Counter({"walk/visits": 8, "walk/steps": 0}), 1.0)[1] == "8 visits made"
+
+
+def test_revisits_are_summed_up(tmp_path):
+    """A crawl that fetches pages again says what came of that."""
+    figures = Counter({"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 4})
+    assert summary(tmp_path, figures, 1.0)[1].startswith("4 revisits of 9 pages (4 unchanged, 0 changed, 0 gone)")
+
+
+def test_paused_hosts_are_named(tmp_path):
+    """If hosts are paused by command, a line says how many: nobody else will resume them."""
+    lines = summary(tmp_path, Counter(hosts_paused=2), 1.0)
+    assert lines[1] == "2 hosts paused by command; their URLs count as set aside"
+
+
+def test_what_an_earlier_crawl_had_is_said(tmp_path):
+    """How many pages were unchanged, how many came again the same, and how much was not stored."""
+    figures = {
+        "pages": 9,
+        "failures": 0,
+        "queued": 0,
+        "since/unmodified": 3,
+        "since/identical": 2,
+        "since/bytes": 2_500_000,
+    }
+
+    assert summary(tmp_path, figures, 1.0)[1] == (
+        "3 pages unchanged since the earlier crawl, 2 sent again the same: 2.5 MB not stored"
+    )

@@ -1,0 +1,31 @@
+"""A file of a pipeline's own: a page whose line the disk does not take is not done."""
+
+import pytest
+from scrapy.exceptions import DropItem
+
+from webcrawl.adapter.pipelines.output import PipelineOutput
+from webcrawl.store.errors import StoreError
+
+
+class Full:
+    """An output on a full disk."""
+
+    def write(self, data):
+        raise StoreError(f"no room for {data!r}")
+
+
+def test_what_is_written_is_in_the_file():
+    """`write` hands the bytes on."""
+    lines = []
+    PipelineOutput(type("Open", (), {"write": lambda self, data: lines.append(data)})(), pytest.fail).write(b"a line\n")
+
+    assert lines == [b"a line\n"]
+
+
+def test_a_full_disk_ends_the_crawl_and_drops_the_page():
+    """A write that fails ends the crawl with its reason, and no later pipeline gets the page."""
+    failures = []
+    with pytest.raises(DropItem, match="no room for b'x'"):
+        PipelineOutput(Full(), failures.append).write(b"x")
+
+    assert [str(error) for error in failures] == ["no room for b'x'"]

@@ -1,0 +1,39 @@
+"""When requests.log is synced: in a thread while the crawl runs, and not once it is closed."""
+
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request
+
+from webcrawl.adapter.pipelines import requests
+from webcrawl.adapter.pipelines.requests import RequestsPipeline
+from webcrawl.store.disk import Disk
+from webcrawl.store.requests_log import SyncedLog
+
+
+@pytest.fixture(name="timers")
+def _timers(monkeypatch):
+    """What was asked for a second later, and not cancelled."""
+    waiting = []
+
+    def call_later(_, job):
+        waiting.append(job)
+        return SimpleNamespace(cancel=lambda: waiting.remove(job))
+
+    monkeypatch.setattr(requests, "call_later", call_later)
+    monkeypatch.setattr(requests, "downloader_of", lambda _: SimpleNamespace(on_send=None))
+    return waiting
+
+
+def test_no_timer_outlives_the_file(timers, tmp_path):
+    """A crawl that takes long to close does not sync a file that is closed already."""
+    pipeline = RequestsPipeline(None, tmp_path)
+    pipeline._log = SyncedLog(Disk(), tmp_path / "logs/requests.log")
+    pipeline._sent(Request("http://a/"), None)
+    assert len(timers) == 1
+
+    pipeline.close_spider()
+    pipeline._close()
+
+    assert timers == []
+    assert (tmp_path / "logs/requests.log").read_text().count("http://a/") == 1

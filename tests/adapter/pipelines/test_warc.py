@@ -1,0 +1,80 @@
+"""A page that could not be archived is not done, whatever the reason."""
+
+from types import SimpleNamespace
+
+import pytest
+from scrapy.exceptions import DropItem
+from scrapy.settings import Settings
+
+from tests.support.crawling import Crawl
+from tests.support.warc_crawl import exchange, files
+from tests.support.warc_reader import read
+from webcrawl.adapter.pipelines import warc
+from webcrawl.adapter.pipelines.warc import WarcPipeline
+from webcrawl.base.model import Link
+from webcrawl.content.page import Page
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+from webcrawl.store.outputs import Outputs
+
+
+@pytest.mark.parametrize("error", [StoreError("the disk is full"), MemoryError(), ZeroDivisionError("a bug")])
+def test_a_failing_archive_ends_the_crawl(monkeypatch, error):
+    """Any error of the archive ends the crawl with what is on disk, and no later pipeline gets the page."""
+
+    def write(*args, **kwargs):
+        raise error
+
+    failures = []
+    monkeypatch.setattr(warc, "scheduler_of", lambda crawler: SimpleNamespace(fail=failures.append))
+    pipeline = WarcPipeline(None, {})
+    pipeline._writer = SimpleNamespace(write=write)
+    with pytest.raises(DropItem):
+        pipeline.process_item(Page.of(Link("http://a.test/"), exchange()))
+
+    assert failures == [error]
+
+
+def test_the_version_of_the_format_is_a_setting(tmp_path, simweb):
+    """With WARC_VERSION=1.0 all records are of that version, and the warcinfo record says so."""
+    server = simweb(1, 2)
+    settings = {"DNS_NAMESERVERS": server.nameserver, "POLITENESS_FACTOR": 0, "WARC_VERSION": "1.0"}
+    crawl = Crawl(tmp_path / "job", {"seeds": f"{server.world.origin(0)}/"}, settings)
+
+    assert crawl.run() == 0
+
+    found = [record for path in files(crawl.jobdir) for record in read(path)]
+    assert {record.version for record in found} == {"1.0"}
+    assert found[0].about["format"] == "WARC File Format 1.0"
+
+
+def opened(monkeypatch, **more):
+    """What a crawl is told to make when the pipeline is opened with these values."""
+    made = []
+    scheduler = SimpleNamespace(crawl=SimpleNamespace(attach=made.append))
+    monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
+    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "OUTPUTS": ("warc",)}
+    values |= {"PURPOSE": (), "OBEY_NOINDEX": False, "OBEY_NOARCHIVE": False, "HIVE_DRONES": 0}
+    WarcPipeline(SimpleNamespace(settings=Settings()), values | more).open_spider()
+    return made[0]
+
+
+@pytest.mark.parametrize(("cores", "beside"), [(1, False), (2, True)])
+def test_whether_there_is_a_thread(monkeypatch, cores, beside):
+    """Records are compressed in a thread if there is a core for it."""
+    monkeypatch.setattr(warc, "cores", lambda: cores)
+    press = opened(monkeypatch).keywords["press"]
+    assert (press is not None) == beside
+
+
+@pytest.mark.parametrize(("drones", "begins"), [(0, "web-2"), (3, "web-002-2")])
+def test_the_names_of_a_drones_files(tmp_path, monkeypatch, drones, begins):
+    """A drone's number is in the names of its archive files, because others may begin one in the same second."""
+    make = opened(monkeypatch, HIVE_DRONES=drones, HIVE_DRONE=2)
+    db = CrawlDB(tmp_path / "state")
+    outputs = Outputs(db, tmp_path)
+    make(db, outputs).write(Link("http://a/"), exchange("http://a/"), duplicate=False, metadata={})
+
+    assert [path.name[: len(begins)] for path in (tmp_path / "warc").iterdir()] == [begins]
+    outputs.close()
+    db.close()

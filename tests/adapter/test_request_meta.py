@@ -1,0 +1,286 @@
+"""What a request's meta and Scrapy's settings ask of a download, in whole crawls of a user's own spider."""
+
+import gzip
+import json
+import time
+from collections import Counter
+from typing import ClassVar
+
+import pytest
+from scrapy import Request
+from scrapy.utils.test import get_crawler
+
+from tests.support.crawling import Crawl, wait_until
+from tests.support.net_proxy import Proxy, proxying
+from tests.support.plain_site import Site, serving
+from webcrawl.adapter.request_meta import RequestOptions
+from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.base.model import Link
+from webcrawl.net.errors import BadOption
+from webcrawl.net.protocols import PLAIN
+from webcrawl.tools.verify.whole import verify
+
+POLITE = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "HOST_RETRY_WAIT": 0.1, "DOWNLOAD_TIMEOUT": 5}
+
+
+class Odd(Site):
+    """Answers that take long, are large, break off or fail; counts who asked for what."""
+
+    asked: ClassVar = Counter()
+
+    def answer(self):
+        self.asked[self.path] += 1
+        kind = self.path.split("/")[1].partition("?")[0]
+        if kind == "slow":
+            time.sleep(0.3)
+        if kind == "cut":
+            self.close_connection = True
+            self.say(200, b"x" * 10, length=20)
+        else:
+            status = int(kind) if kind.isdigit() else 200
+            self.say(status, b"x" * (3000 if kind == "big" else 10) if kind != "robots.txt" else b"")
+
+
+@pytest.fixture(name="here", scope="module")
+def _here():
+    with serving(Odd) as address:
+        yield address
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path):
+    """Runs the spider; gives what it noted by URL path, and the crawl."""
+
+    def run(then, *, after=lambda made: None, **settings):
+        notes = tmp_path / "notes"
+        given = {"SPIDER_MODULES": "tests.support.option_spiders", **POLITE, **settings}
+        made = Crawl(tmp_path / "job", {"then": json.dumps(then), "notes": notes}, given, "choosing")
+        running = made.start()
+        after(made)
+        assert running.wait() == 0, made.output.read_text()
+        heard = [json.loads(line) for line in notes.read_text().splitlines()]
+        return {url.partition("/")[2].partition("/")[2].partition("/")[2]: rest for url, *rest in heard}, made
+
+    return run
+
+
+class TestMeta:
+    def test_each_request_has_its_own(self, crawl, here):
+        """Time, size, retries and completeness are as each request wants them, and the answer says how long it took."""
+        Odd.asked.clear()
+        then = [
+            ("slow/in-time", {}),
+            ("slow/late", {"download_timeout": 0.05, "dont_retry": True}),
+            ("big/whole", {}),
+            ("big/refused", {"download_maxsize": 2000}),
+            ("cut/refused", {"dont_retry": True}),
+            ("cut/taken", {"download_fail_on_dataloss": False}),
+            ("500/thrice", {}),
+            ("404/hidden", {}),
+            ("500/twice", {"max_retry_times": 1}),
+            ("404/shown", {"handle_httpstatus_list": [404]}),
+            ("500/once", {"dont_retry": True}),
+            ("500/shown", {"handle_httpstatus_all": True}),
+            ("ok/from-elsewhere", {"bindaddress": "127.0.0.9"}),
+            ("ok/from-nowhere", {"bindaddress": "192.0.2.1"}),
+            ("ok/wrong", {"download_timeout": "soon"}),
+        ]
+        heard, made = crawl([(f"{here}/{path}", meta) for path, meta in then])
+
+        assert {path: one[0] for path, one in heard.items()} == {
+            "slow/in-time": 200,
+            "slow/late": "DownloadTimeoutError",
+            "big/whole": 200,
+            "big/refused": "DownloadCancelledError",
+            "cut/refused": "ResponseDataLossError",
+            "cut/taken": 200,
+            "500/thrice": "HttpError",
+            "500/twice": "HttpError",
+            "500/once": "HttpError",
+            "404/hidden": "HttpError",
+            "404/shown": 404,
+            "500/shown": 500,
+            "ok/from-elsewhere": 200,
+            "ok/from-nowhere": "NotSupported",
+            "ok/wrong": "NotSupported",
+        }
+        times = {path: Odd.asked[f"/{path}"] for path, _ in then}
+        assert [times[f"500/{often}"] for often in ("thrice", "twice", "once")] == [3, 2, 1]
+        assert (times["big/refused"], times["ok/from-nowhere"], times["ok/wrong"]) == (1, 0, 0)
+        assert heard["slow/in-time"][3] >= 0.3 > heard["big/whole"][3] > 0
+        assert heard["cut/taken"][2] == ["truncated/disconnect", "dataloss"]
+        said = made.output.read_text()
+        assert "bindaddress = 192.0.2.1: 192.0.2.1 is no address of this machine" in said
+        assert "download_timeout = soon: must be a number" in said
+
+    def test_settings_say_it_for_all(self, crawl, here):
+        """Scrapy's settings of the same meaning hold for requests that say nothing."""
+        Odd.asked.clear()
+        then = ["big/refused", "cut/taken", "418/twice", "500/once"]
+        settings = {
+            "DOWNLOAD_MAXSIZE": 2000,
+            "DOWNLOAD_FAIL_ON_DATALOSS": False,
+            "RETRY_TIMES": 1,
+            "RETRY_HTTP_CODES": 418,
+            "HTTPERROR_ALLOW_ALL": True,
+        }
+        heard, _ = crawl([(f"{here}/{path}", {}) for path in then], **settings)
+
+        assert {path: one[0] for path, one in heard.items()} == {
+            "big/refused": "DownloadCancelledError",
+            "cut/taken": 200,
+            "418/twice": 418,
+            "500/once": 500,
+        }
+        assert [Odd.asked[f"/{path}"] for path in then] == [1, 1, 2, 1]
+
+    def test_a_cached_answer_is_an_answer(self, crawl, here, tmp_path):
+        """An answer from Scrapy's HTTP cache costs no request, and is booked with its status."""
+        Odd.asked.clear()
+        cached = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache"}
+        crawl([(f"{here}/ok/same", {})], **cached)
+        heard, _ = crawl([(f"{here}/ok/same", {})], JOBDIR=tmp_path / "another", **cached)
+
+        stats = json.loads((tmp_path / "another/stats.json").read_text())
+        assert heard["ok/same"][:3] == [200, 10, ["cached"]]
+        assert (Odd.asked["/ok/same"], stats["pages"], stats["failures"]) == (1, 2, 0)  # robots.txt is asked for anew
+
+
+class TestProxies:
+    def test_the_whole_host_is_asked_through_it(self, crawl, here):
+        """A request through a proxy takes its robots.txt that way too: nothing goes direct."""
+        port, proxy = here.rpartition(":")[2], Proxy(auth=b"Basic dTpw")
+        with proxying(proxy) as address:
+            far = f"http://far.test:{port}"
+            heard, _ = crawl([(f"{far}/ok", {"proxy": f"http://u:p@{address}"})])
+
+        assert heard["ok"][:2] == [200, 10]
+        assert proxy.lines == [f"GET {far}/{path} HTTP/1.1".encode() for path in ("robots.txt", "ok")]
+
+    def test_socks_is_refused(self, crawl, here):
+        """A SOCKS proxy fails the request, and the log says so once."""
+        meta = {"proxy": "socks5://u:secret@127.0.0.1:1"}
+        Odd.asked.clear()
+        heard, made = crawl([(f"{here}/ok/{n}", meta) for n in range(3)], ROBOTSTXT_OBEY=False)
+
+        assert {path: one[0] for path, one in heard.items()} == dict.fromkeys(("ok/0", "ok/1", "ok/2"), "NotSupported")
+        said = made.output.read_text()
+        assert said.count("proxy socks5://127.0.0.1:1: only http:// proxies are supported: not fetched") == 1
+        assert "secret" not in said
+        assert not Odd.asked
+
+    def test_the_crawl_waits_for_a_proxy(self, crawl, here):
+        """A proxy that is away costs no URL: the crawl says so, waits, and goes on when it is back."""
+        port, proxy = here.rpartition(":")[2], Proxy()
+        with proxying(Proxy()) as address:
+            pass
+        shown = []
+
+        def back(made):
+            output = made.output
+            wait_until(lambda: "the URLs that need it wait" in output.read_text() if output.exists() else False)
+            shown.append(proxying(proxy, int(address.rpartition(":")[2])))
+            shown[0].__enter__()
+
+        try:
+            then = [(f"http://far{n}.test:{port}/ok", {"proxy": f"http://{address}"}) for n in range(3)]
+            heard, made = crawl(then, after=back, HOST_MAX_FAILURES=1, HOST_PATIENCE=0)
+        finally:
+            for one in shown:
+                one.__exit__(None, None, None)
+
+        assert heard["ok"][0] == 200
+        assert (made.stats["pages"], made.stats["failures"]) == (6, 0)
+
+
+class TestWeb:
+    """The spider `web`, which has no middlewares."""
+
+    def run(self, tmp_path, here, environment, **settings):
+        port = here.rpartition(":")[2]
+        (tmp_path / "seeds.txt").write_text(f"http://far.test:{port}/ok\n")
+        seeds = {"seeds": tmp_path / "seeds.txt"}
+        made = Crawl(tmp_path / "job", seeds, {**POLITE, **settings}, environment=environment)
+        return made.run(), made
+
+    def test_the_environments_proxy(self, tmp_path, here):
+        """http_proxy holds for the whole crawl, credentials and all; its records have no address."""
+        proxy = Proxy(auth=b"Basic dTpw")
+        with proxying(proxy) as address:
+            status, made = self.run(tmp_path, here, {"http_proxy": f"http://u:p@{address}"})
+
+        archive = b"".join(gzip.decompress(path.read_bytes()) for path in made.jobdir.glob("warc/*.gz"))
+        assert (status, made.stats["pages"], len(proxy.lines)) == (0, 2, 2)
+        assert b"GET http://far.test:" in archive
+        assert b"WARC-IP-Address" not in archive
+        assert b"Proxy-Authorization" not in archive
+        assert list(verify(made.jobdir, Counter())) == []
+
+    @pytest.mark.parametrize(
+        ("environment", "settings"),
+        [({"no_proxy": "far.test"}, {}), ({}, {"HTTPPROXY_ENABLED": False})],
+    )
+    def test_exceptions_from_it(self, tmp_path, here, environment, settings):
+        """no_proxy names hosts that are asked directly, and HTTPPROXY_ENABLED = False ignores the environment."""
+        proxy = Proxy()
+        (tmp_path / "hosts").write_text("127.0.0.1 far.test\n")
+        with proxying(proxy) as address:
+            given = {"http_proxy": f"http://{address}", **environment}
+            status, made = self.run(tmp_path, here, given, HOSTS_FILE=tmp_path / "hosts", **settings)
+
+        assert (status, made.stats["pages"], proxy.lines) == (0, 2, [])
+
+    def test_a_proxy_that_is_not_supported(self, tmp_path, here):
+        """A crawl whose environment names a SOCKS proxy does not start; the line does not show its password."""
+        status, made = self.run(tmp_path, here, {"http_proxy": "socks5://u:secret@127.0.0.1:1"})
+
+        said = made.output.read_text()
+        assert status == 1
+        assert said.count("\n") == 1
+        assert "http_proxy in the environment = 'socks5://127.0.0.1:1': must be an http:// proxy" in said
+
+
+class TestReading:
+    @pytest.fixture(name="options")
+    def _options(self, monkeypatch):
+        monkeypatch.setattr("webcrawl.adapter.request_meta._environment", lambda _: None)
+        return RequestOptions(get_crawler())
+
+    @pytest.mark.parametrize(
+        "meta",
+        [{}, {"depth": 3}, {"download_timeout": None, "proxy": "", "download_maxsize": 0}, {"download_timeout": 180.0}],
+    )
+    def test_nothing_asked(self, options, meta):
+        """Without options, and with those that say what the settings say, a request is as all others."""
+        assert options.of(Request("http://a.test/", meta=meta)) is PLAIN
+
+    @pytest.mark.parametrize(
+        "meta",
+        [
+            {"download_timeout": -1},
+            {"download_timeout": float("nan")},
+            {"download_timeout": 1e9},
+            {"download_maxsize": "big"},
+            {"bindaddress": "eth0"},
+            {"bindaddress": ("127.0.0.1", 50000)},
+            {"proxy": "socks4a://h:1"},
+        ],
+    )
+    def test_what_there_is_not(self, options, meta):
+        """An option with an impossible value is refused in one line."""
+        with pytest.raises(BadOption, match=r"^[^\n]+$"):
+            options.of(Request("http://a.test/", meta=meta))
+
+    @pytest.mark.parametrize("key", ["ftp_user", "ftp_password", "ftp_passive", "ftp_local_filename"])
+    def test_ftp_has_none_of_its_own(self, options, key):
+        """Options of Scrapy's FTP client are refused for ftp, and mean nothing elsewhere."""
+        with pytest.raises(BadOption, match=key):
+            options.of(Request("ftp://a.test/", meta={key: "x"}))
+        assert options.of(Request("http://a.test/", meta={key: "x"})) is PLAIN
+
+    def test_robots_txt_is_never_too_large(self, options):
+        """robots.txt is truncated where other bodies would be refused: its beginning counts."""
+        meta = {"download_fail_on_dataloss": False}
+        request = give_trip(Request("http://a.test/robots.txt", meta=meta), Trip(Link("http://a.test/robots.txt", "P")))
+
+        assert options.of(request).cut

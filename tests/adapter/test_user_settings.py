@@ -1,0 +1,134 @@
+"""What the user has set, and the warnings at the start."""
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from tests.support.crawling import Crawl
+from tests.support.plain_site import serving
+from webcrawl import settings as defaults
+from webcrawl.adapter.request_meta import WHY, UnheardMeta
+from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.adapter.user_settings import is_given, warnings
+from webcrawl.adapter.values import plain_values
+
+
+class Own(Spider):
+    name = "own"
+
+
+def settings(project=(), **cmdline):
+    """Ours as the project's module, then these."""
+    made = Settings()
+    made.setmodule(defaults, priority="project")
+    made.setdict(dict(project), priority="project")
+    made.setdict(cmdline, priority="cmdline")
+    return made
+
+
+class TestGiven:
+    def test_this_packages_own_module_gives_nothing(self):
+        """Neither Scrapy's defaults nor this package's settings.py count as set by the user."""
+        made = settings()
+
+        assert [name for name in made if is_given(made, name)] == []
+
+    @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+    def test_who_gives(self, priority):
+        """The project, the spider and the command line do."""
+        made = settings()
+        made.set("DEPTH_LIMIT", 0, priority=priority)
+
+        assert is_given(made, "DEPTH_LIMIT")
+
+    @pytest.mark.parametrize("priority", ["default", "command", "addon"])
+    def test_who_does_not(self, priority):
+        """Commands and add-ons set defaults of their own."""
+        made = settings()
+        made.set("DEPTH_LIMIT", 5, priority=priority)
+
+        assert not is_given(made, "DEPTH_LIMIT")
+
+    def test_values_follow(self):
+        """What the user has set by Scrapy's name reaches the crawl's values."""
+        assert plain_values(settings(DOWNLOAD_DELAY="7"), "web")["POLITENESS_MIN_DELAY"] == 7
+
+
+class TestWarnings:
+    def test_nothing_set_nothing_said(self):
+        """A crawl as it comes warns of nothing, whichever spider it is."""
+        web = settings()
+        WebSpider.update_settings(web)
+
+        assert list(warnings(settings(), Own())) == list(warnings(web, WebSpider("x"))) == []
+
+    def test_it_depends_on_the_spider(self):
+        """What a middleware reads is warned of for `web`, which has none, and what `web` reads for other spiders."""
+        given = {"HTTPERROR_ALLOW_ALL": True, "LINK_SOURCES": "all"}
+        web = settings(**given)
+        WebSpider.update_settings(web)
+
+        assert list(warnings(settings(**given), Own())) == [
+            "LINK_SOURCES: no effect, this spider makes its requests itself"
+        ]
+        assert list(warnings(web, WebSpider("x"))) == ["HTTPERROR_ALLOW_ALL: no effect, pages of any status are kept"]
+
+    def test_attributes_that_only_scrapys_handlers_read(self):
+        """A spider's attribute without effect is named like a setting."""
+
+        class Old(Own):
+            download_maxsize = 5
+
+        assert list(warnings(settings(), Old())) == [
+            "own.download_maxsize: no effect, set DOWNLOAD_MAXSIZE in custom_settings"
+        ]
+
+    def test_at_the_start_of_a_crawl(self, tmp_path):
+        """The log of a crawl has the warnings once."""
+        with serving() as address:
+            (tmp_path / "seeds.txt").write_text(address)
+            given = {
+                "LOG_FORMAT": "[%(name)s] %(levelname)s: %(message)s",
+                "URL_MAX_DEPHT": 3,
+                "COOKIES_ENABLED": True,
+                "SPIDERMON_ENABLED": True,
+            }
+            crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, given)
+            assert crawl.run() == 0
+
+        said = [line for line in crawl.output.read_text().splitlines() if "adapter.scheduler] WARNING" in line]
+        assert [line.partition("WARNING: ")[2] for line in said] == [
+            "COOKIES_ENABLED: no effect, CookiesMiddleware is not enabled",
+            "URL_MAX_DEPHT: unknown, is URL_MAX_DEPTH meant?",
+        ]
+
+
+class TestMeta:
+    @pytest.fixture(name="said")
+    def _said(self, caplog):
+        def said(meta, **given):
+            check = UnheardMeta(get_crawler(settings_dict=given).settings)
+            for _ in range(2):
+                check.check(Request("http://a.test/", meta=meta, cookies={"a": "1"} if "jar" in meta else None))
+            return [record.getMessage() for record in caplog.records]
+
+        return said
+
+    @pytest.mark.parametrize("key", WHY)
+    def test_a_key_without_effect_is_named_once(self, said, key):
+        """Each key is warned of when a request has it where nothing reads it, once for all requests."""
+        bare = {"DOWNLOADER_MIDDLEWARES_BASE": {}, "SPIDER_MIDDLEWARES_BASE": {}}
+
+        assert said({key: 1}, **bare) == [f"meta {key}: no effect, {WHY[key][0]} (http://a.test/)"]
+
+    @pytest.mark.parametrize("key", [key for key, (_, reader) in WHY.items() if reader])
+    def test_a_key_that_is_read(self, said, key):
+        """With Scrapy's middlewares, the keys that they read are not warned of."""
+        assert said({key: 1}) == []
+
+    def test_cookies_that_are_not_sent(self, said):
+        """A request's cookies are warned of if no middleware sends them."""
+        assert said({"jar": 1}, COOKIES_ENABLED=False) == [
+            "cookies of a request: no effect, COOKIES_ENABLED is off (http://a.test/)"
+        ]

@@ -1,0 +1,59 @@
+"""Optional libraries: what to install for each, and nothing of a stranger's."""
+
+import re
+import subprocess
+import tomllib
+
+import pytest
+
+from tests.support.places import ROOT
+from webcrawl.base.libraries import BOUNDS, MissingLibraryError, install, missing
+
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+# An install line that would fetch the package that has this project's name on a package index.
+STRANGER = re.compile(r"(?:pip|pipx|uv add|uv tool) install\b[^\n`|]*[\s'\"]webcrawl(?:\[[\w,-]+\])?(?=['\"`\s]|$)")
+
+
+def test_the_table_is_that_of_the_extras():
+    """Each extra of pyproject.toml installs what the table says, with the same bounds."""
+    assert sorted(tuple(extra) for extra in EXTRAS.values()) == sorted(BOUNDS.values())
+
+
+def test_a_missing_library_is_named_with_its_bounds():
+    """The line names the library, and the command that installs it."""
+    assert missing("tantivy") == "tantivy is not installed: pip install 'tantivy>=0.27,<0.28'"
+    assert install("fsspec") == "pip install 'fsspec>=2025.3' 's3fs>=2025.3'"
+    assert install("other") == "pip install 'other'"
+
+
+def test_what_is_missing_inside_a_library_is_named_as_itself():
+    """A library that is there, and lacks one of its own, is not called missing."""
+    inside = MissingLibraryError("trafilatura", ModuleNotFoundError("no", name="lxml_html_clean"))
+
+    assert str(inside) == "lxml_html_clean is not installed: pip install 'lxml_html_clean'"
+    assert str(MissingLibraryError("trafilatura")).startswith("trafilatura is not installed: ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip install webcrawl",
+        "pip install 'webcrawl[tables]' duckdb",
+        'pip install "webcrawl[index]"',
+        "`pip install webcrawl[pdf]`",
+        "pip install -U webcrawl\n",
+    ],
+)
+def test_such_a_line_is_found(line):
+    """The rule below finds each of these."""
+    assert STRANGER.search(line)
+
+
+def test_no_line_installs_a_strangers_package():
+    """Neither a document nor a message tells anybody to install this project by its name."""
+    names = ["docs", "webcrawl", "README.md", "CONTRIBUTING.md", "SECURITY.md"]
+    files = subprocess.run(["git", "ls-files", *names], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    texts = {name: (ROOT / name) for name in files.split() if name.endswith((".md", ".py", ".yaml", ".service"))}
+
+    found = {name: one[0] for name, path in texts.items() if (one := STRANGER.search(path.read_text(encoding="utf-8")))}
+    assert found == {}

@@ -1,0 +1,27 @@
+"""Numbers for people."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.base.quantities import count, short
+
+
+class TestShort:
+    @pytest.mark.parametrize(
+        ("number", "text"),
+        [(0, "0"), (9_999, "9999"), (10_000, "10k"), (999_499, "999k"), (999_500, "1.0M"), (9_940_000, "9.9M")],
+    )
+    def test_two_digits_and_a_unit(self, number, text):
+        """Up to four digits are written out; larger numbers are rounded and get a unit."""
+        assert short(number) == text
+
+    @given(st.floats(0, 9e14))
+    def test_the_width(self, number):
+        """No number needs more than four characters."""
+        assert len(short(number)) <= 4
+
+
+def test_a_number_and_its_noun():
+    """One is singular, all others are plural."""
+    assert [count(number, "page") for number in (0, 1, 2)] == ["0 pages", "1 page", "2 pages"]

@@ -1,0 +1,178 @@
+"""Sitemaps and feeds in XML, as lists, and as JSON."""
+
+import gzip
+import json
+
+import pytest
+
+from webcrawl.content.formats import plain_listings, sniffing, xml_listings
+from webcrawl.content.formats.xml_listings import read_date
+
+URLSET = b"""<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+ xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"
+ xmlns:video="http://www.google.com/schemas/sitemap-video/1.1">
+<url><loc> http://a.test/1?a=1&amp;b=2 </loc><lastmod>2024-05-06</lastmod>
+<changefreq>Daily</changefreq><priority>0.8</priority>
+<image:image><image:loc>http://a.test/i.jpg</image:loc></image:image>
+<video:video><video:title>t</video:title><video:content_loc>http://a.test/v.mp4</video:content_loc></video:video></url>
+<url><loc>/2</loc><lastmod>yesterday</lastmod><priority>7</priority></url></urlset>"""
+
+
+class TestSitemaps:
+    def test_what_is_said_of_a_page(self):
+        """Date, frequency and priority are kept with its address; what cannot be read is left out."""
+        one, image, video, two = xml_listings.read(URLSET).entries
+
+        assert (one.url, one.modified, one.changefreq, one.priority) == (
+            "http://a.test/1?a=1&b=2",
+            1714953600.0,
+            "daily",
+            0.8,
+        )
+        assert (image.kind, video.kind, image.modified) == ("img", "media", None)
+        assert (two.url, two.modified, two.priority) == ("/2", None, None)
+
+    def test_an_index(self):
+        """It leads to sitemaps."""
+        found = xml_listings.read(
+            b"<sitemapindex><sitemap><loc>/a.xml.gz</loc><lastmod>2024-01-01T00:00:00Z</lastmod></sitemap>"
+        )
+
+        assert [(one.url, one.role, one.kind, one.modified) for one in found.entries] == [
+            ("/a.xml.gz", "sitemap", "sitemap", 1704067200.0)
+        ]
+
+    @pytest.mark.parametrize("cut", range(60, len(URLSET), 37))
+    def test_what_comes_before_the_damage_is_kept(self, cut):
+        """A sitemap that is cut off has the addresses that are whole in it."""
+        found = xml_listings.read(URLSET[:cut]).urls("item")
+
+        assert found == ["http://a.test/1?a=1&b=2", "/2"][: len(found)]
+        assert len(found) >= URLSET[:cut].count(b"</loc>")
+
+    def test_no_more_than_the_protocol_allows(self):
+        """Behind 50,000 pages reading ends."""
+        body = b"<urlset>" + b"<url><loc>http://a.test/</loc></url>" * 60_000
+
+        assert 50_000 <= len(xml_listings.read(body).entries) < 55_000
+
+    def test_no_endless_text(self):
+        """Of one text only its beginning is kept."""
+        body = b"<urlset><url><loc>" + b"x" * 1_000_000 + b"</loc></url><url><loc>/2</loc></url></urlset>"
+
+        assert [len(url) for url in xml_listings.read(body).urls("item")] == [xml_listings.LONGEST, 2]
+
+    def test_lists(self):
+        """A text has an address a line; other lines are skipped."""
+        body = b"\xef\xbb\xbf\r\nhttp://a.test/1\r\nhttp://a.test/2 \nsee http://a.test/3\nhttp://a.test/4 or 5\n"
+
+        assert plain_listings.is_list(body)
+        assert plain_listings.read_list(body).urls("item") == ["http://a.test/1", "http://a.test/2"]
+        assert not plain_listings.is_list(b"see http://a.test/")
+
+    def test_packed(self):
+        """A gzip file is unpacked as far as it is whole, and no further than a sitemap may be large."""
+        body = gzip.compress(URLSET)
+
+        assert sniffing.unpacked(body) == URLSET
+        assert sniffing.unpacked(body[:-100]) == URLSET[: len(sniffing.unpacked(body[:-100]))] != b""
+        assert len(sniffing.unpacked(gzip.compress(bytes(sniffing.MOST + 1000)))) == sniffing.MOST
+        assert sniffing.unpacked(b"\x1f\x8b\x08 nothing") == b""
+
+
+class TestFeeds:
+    def test_rss(self):
+        """Items with their dates, guids that are addresses, enclosures; the feed's own page; its image's is none."""
+        found = xml_listings.read(b"""<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>
+            <title> A &amp; B </title><link>http://a.test/</link><item><title>One</title><link>http://a.test/1</link>
+            <guid isPermaLink="false">x</guid><pubDate>Sat, 07 Sep 2002 00:00:01 GMT</pubDate>
+            <enclosure url="http://a.test/1.mp3" length="1" type="audio/mpeg"/><media:thumbnail url="t.png"/></item>
+            <item><guid>http://a.test/2</guid></item></channel></rss>""")
+
+        assert found.title == "A & B"
+        assert [(one.role, one.kind, one.url) for one in found.entries] == [
+            ("home", "feed", "http://a.test/"),
+            ("item", "feed", "http://a.test/1"),
+            ("enclosure", "media", "http://a.test/1.mp3"),
+            ("image", "img", "t.png"),
+            ("guid", "feed", "http://a.test/2"),
+        ]
+        assert (found.entries[1].title, found.entries[1].modified) == ("One", 1031356801.0)
+
+    def test_rss_1_0(self):
+        """Items beside the channel, in RDF."""
+        found = xml_listings.read(b"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+            xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/">
+            <channel><link>/</link></channel><item><link>/1</link><dc:date>2020-01-01T00:00Z</dc:date></item></rdf:RDF>""")
+
+        assert (found.form, found.urls("item"), found.entries[1].modified) == ("RDF", ["/1"], 1577836800.0)
+
+    def test_atom(self):
+        """The pages of entries, further pages of the feed, its hub; not where entries are edited; xml:base counts."""
+        found = xml_listings.read(
+            b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/blog/"><link rel="hub" href="http://hub.test/"/>
+            <link rel="next" href="?p=2"/><link rel="self" href="f"/><link href="."/><entry xml:base="2020/">
+            <link rel="alternate" href="one"/><link rel="edit" href="e"/><updated>2020-01-01T00:00:00+01:00</updated>
+            <content type="html">&lt;a href="x"&gt;</content></entry></feed>""",
+            url="http://a.test/f",
+        )
+
+        assert [(one.role, one.url) for one in found.entries] == [
+            ("hub", "http://hub.test/"),
+            ("page", "http://a.test/blog/?p=2"),
+            ("self", "http://a.test/blog/f"),
+            ("home", "http://a.test/blog/"),
+            ("item", "http://a.test/blog/2020/one"),
+        ]
+        assert found.entries[-1].modified == 1577833200.0
+
+    def test_json(self):
+        """Items, attachments and hubs of a JSON Feed."""
+        feed = {
+            "version": "https://jsonfeed.org/version/1.1", "title": "T", "home_page_url": "/", "next_url": "?2",
+            "hubs": [{"type": "WebSub", "url": "http://hub.test/"}, 5],
+            "items": [{"url": "/1", "external_url": 7, "date_published": "2020-01-01T00:00:00Z",
+                       "attachments": [{"url": "/1.mp3"}]}, None, {"id": "\ud800", "url": "/\ud800"}],
+        }  # fmt: skip
+        body = json.dumps(feed).encode()
+        found = plain_listings.read_feed(body)
+
+        assert plain_listings.is_feed(body)
+        assert [(one.role, one.kind, one.url) for one in found.entries] == [
+            ("home", "feed", "/"),
+            ("page", "feed", "?2"),
+            ("hub", "hub", "http://hub.test/"),
+            ("item", "feed", "/1"),
+            ("enclosure", "media", "/1.mp3"),
+            ("item", "feed", "/?"),
+        ]
+        assert found.entries[3].modified == 1577836800.0
+
+    @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"[" * 100_000, b'{"items": 5, "hubs": {}}', b"9" * 9999])
+    def test_what_is_no_json_feed(self, body):
+        """It has no entries."""
+        assert plain_listings.read_feed(body).entries == []
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("2004", 1072915200.0),
+        ("2004-10", 1096588800.0),
+        ("2004-10-01", 1096588800.0),
+        ("2004-10-01T18:23:17+00:00", 1096654997.0),
+        ("2004-10-01T18:23:17.5Z", 1096654997.5),
+        ("2004-10-01T18:23+02:00", 1096647780.0),
+        ("Fri, 01 Oct 2004 18:23:17 GMT", 1096654997.0),
+        ("01 Oct 2004 18:23:17 -0500", 1096672997.0),
+        ("", None),
+        ("soon", None),
+        ("2004-13-45", None),
+        ("0000", None),
+        ("Fri, 99 Oct 2004", None),
+        ("9999-12-31T23:59:59-23:59", 253402387139.0),
+    ],
+)
+def test_dates(written, found):
+    """Dates of all the forms in use; without a zone they are UTC."""
+    assert read_date(written) == found

@@ -1,0 +1,206 @@
+"""Links and text of PDFs, read in a process that may die."""
+
+import os
+import signal
+import sys
+import threading
+import zlib
+
+import pytest
+
+from tests.support.pdfs import bomb, pdf, with_content
+from webcrawl.content.formats import pdf_process
+from webcrawl.content.formats.pdf_process import PdfProcess
+
+pytest.importorskip("pypdfium2")
+URL = "http://a.test/x.pdf"
+LOOP = (
+    b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]"
+    b"/Count 1000000000>>endobj trailer<</Root 1 0 R>>"
+)
+WORDS = b"BT /F1 9 Tf " + b"(http://a.test/x ) Tj " * 20_000 + b"ET"
+
+
+@pytest.fixture(name="reader")
+def _reader():
+    reader = PdfProcess()
+    yield reader
+    reader.close()
+
+
+def fake(code):
+    """A worker that says it is ready, and then does something else."""
+    start = "import socket, struct, os, signal, time; wire = socket.socket(fileno=0); wire.sendall(b'R'); "
+    return PdfProcess((sys.executable, "-c", f"{start}wire.recv(8); {code}"))
+
+
+def addresses(found):
+    return [link[1] for link in found.links]
+
+
+class TestWhatIsRead:
+    def test_links(self, reader):
+        """Those of annotations, as written, and addresses that stand in the text, each once."""
+        found = reader.links(pdf("http://a.test/1", "../2", "http://a.test/1", text="see http://a.test/3 there"), URL)
+
+        assert addresses(found) == ["http://a.test/1", "../2", "http://a.test/3"]
+        assert (found.base, found.note, {link[0] for link in found.links}) == (URL, "", {"pdf"})
+
+    def test_text(self):
+        """A function of its own gives the text, page by page."""
+        from webcrawl.content.formats.pdf import text
+
+        assert text(pdf(text="Hello", pages=2)) == "Hello\nHello"
+
+    @pytest.mark.parametrize("body", [b"", b"%PDF-1.4", b"%PDF-" + bytes(range(256)), b"<html>", pdf()[:60]])
+    def test_what_is_none(self, reader, body):
+        """It has no links, and a note."""
+        found = reader.links(body, URL)
+
+        assert (found.links, found.note) == ([], "pdf:unreadable")
+
+    @pytest.mark.parametrize("cut", range(100, len(pdf("http://a.test/1")), 90))
+    def test_one_that_is_cut_off(self, reader, cut):
+        """It is read as far as that is possible; the reader lives on."""
+        assert addresses(reader.links(pdf("http://a.test/1")[:cut], URL)) in ([], ["http://a.test/1"])
+        assert addresses(reader.links(pdf("http://a.test/1"), URL)) == ["http://a.test/1"]
+
+    def test_bounds(self, reader):
+        """Of very many addresses, and of very long ones, the first are kept."""
+        from webcrawl.content.formats.pdf import MOST
+
+        found = reader.links(pdf(*[f"http://a.test/{at}" for at in range(MOST + 100)]), URL)
+
+        assert (len(found.links), addresses(found)[-1]) == (MOST, f"http://a.test/{MOST - 1}")
+        assert reader.links(pdf("http://a.test/" + "x" * 100_000), URL).links == []
+
+
+class TestWhatItSurvives:
+    def test_a_bomb(self, reader):
+        """One that unpacks to very much ends the process at its limit of memory; the next one has another."""
+        found = reader.links(bomb(), URL)
+
+        assert (found.links, found.note) == ([], "pdf:died")
+        assert addresses(reader.links(pdf("/1"), URL)) == ["/1"]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"%PDF-1.4\n1 0 obj\n" + b"[" * 500_000,
+            b"%PDF-1.4\n1 0 obj\n" + b"<</A " * 200_000,
+            b"%PDF-1.4\n" + b"1 0 obj\n" * 100_000,
+            LOOP,
+            with_content(b"q " * 500_000),
+            with_content(zlib.compress(WORDS), "/Filter/FlateDecode"),
+        ],
+        ids=range(6),
+    )
+    def test_other_shapes(self, reader, body):
+        """However it is made, there is an answer, and the next PDF is read."""
+        assert reader.links(body, URL).note in ("", "pdf:unreadable", "pdf:died", "pdf:cut")
+        assert addresses(reader.links(pdf("/1"), URL)) == ["/1"]
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "os.abort()",
+            "os._exit(0)",
+            "wire.sendall(struct.pack('<Q', 1 << 60) + b'x'); time.sleep(9)",
+            "wire.sendall(struct.pack('<Q', 4) + b'none')",
+            "wire.sendall(struct.pack('<Q', 2) + b'[]')",
+            "wire.sendall(b'half'); os._exit(1)",
+        ],
+    )
+    def test_a_worker_that_lost_its_mind(self, code):
+        """Whatever it does or says, the PDF has no links and a note."""
+        reader = fake(code)
+
+        assert reader.links(pdf(), URL).note == "pdf:died"
+        reader.close()
+
+    def test_a_worker_that_says_nothing(self, monkeypatch):
+        """It is given a while, and then ended."""
+        monkeypatch.setattr(pdf_process, "WALL", 0.3)
+        reader = fake("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)")
+        reader._start()
+        process = reader._process
+
+        assert reader.links(pdf(), URL).note == "pdf:died"
+        assert process.returncode == -signal.SIGKILL
+        reader.close()
+
+    def test_killed_by_somebody_else(self, tmp_path):
+        """The PDF is read once more by a new process, and only once: it is not its fault, as far as one can see."""
+        reader = fake(f"open({str(tmp_path / 'tries')!r}, 'a').write('x'); os.kill(os.getpid(), signal.SIGKILL)")
+
+        assert reader.links(pdf(), URL).note == "pdf:died"
+        assert (tmp_path / "tries").read_text() == "xx"
+        reader.close()
+
+    def test_killed_between_two(self, reader):
+        """Then nothing is noticed."""
+        assert addresses(reader.links(pdf("/1"), URL)) == ["/1"]
+        os.kill(reader._process.pid, signal.SIGKILL)
+
+        assert addresses(reader.links(pdf("/2"), URL)) == ["/2"]
+
+
+class TestOurOwnLack:
+    def test_no_process(self, monkeypatch):
+        """It is waited for a while, and then told: no PDF is charged with it."""
+        monkeypatch.setattr(pdf_process, "PAUSE", 0.001)
+        reader = PdfProcess(("/no/such/program",))
+
+        with pytest.raises(OSError, match=r"no process to read PDFs in: .*No such file"):
+            reader.links(pdf(), URL)
+        reader.close()
+
+    def test_a_process_that_ends_at_once(self, monkeypatch):
+        """So is a library that cannot be loaded."""
+        monkeypatch.setattr(pdf_process, "PAUSE", 0.001)
+        monkeypatch.setattr(pdf_process, "TRIES", 2)
+        reader = PdfProcess((sys.executable, "-c", "import no_such_library"))
+
+        with pytest.raises(OSError, match="ends at once"):
+            reader.links(pdf(), URL)
+        reader.close()
+
+    def test_a_passing_lack(self, monkeypatch, caplog):
+        """What is there again after a moment was only waited for."""
+        monkeypatch.setattr(pdf_process, "PAUSE", 0.001)
+        reader, tries = PdfProcess(), []
+        really = reader._open
+
+        def first_fails():
+            tries.append(1)
+            if len(tries) < 3:
+                raise BlockingIOError(11, "Resource temporarily unavailable")
+            really()
+
+        monkeypatch.setattr(reader, "_open", first_fails)
+
+        assert addresses(reader.links(pdf("/1"), URL)) == ["/1"]
+        assert len(caplog.records) == 1
+        reader.close()
+
+
+class TestTheEnd:
+    def test_killed_under_way(self):
+        """The end of the crawl ends the process, whatever it is reading, and starts no other."""
+        reader = fake("time.sleep(60)")
+        reader._start()
+        process = reader._process
+        timer = threading.Timer(0.2, reader.kill)
+        timer.start()
+
+        reader.links(pdf(), URL)
+        reader.close()
+        timer.join()
+
+        assert process.returncode == -signal.SIGKILL
+        assert reader._process is None
+
+    def test_closed_twice(self, reader):
+        """Nothing happens then, nor if nothing was read."""
+        reader.close()
+        reader.close()

@@ -1,0 +1,173 @@
+"""The encoding of a document: labels, declarations, precedence, guesses."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.support.cases import cases
+from webcrawl.content.html import encodings
+from webcrawl.content.html.encoding_sniffing import declared, encoding_of, guess, is_utf_8
+
+RUSSIAN = "<p>Съешь ещё этих мягких французских булок, да выпей же чаю</p>" * 3
+
+
+class TestLabels:
+    def test_every_label_of_the_standard_names_its_encoding(self):
+        """All labels of the Encoding Standard are known and name the standard's encoding."""
+        table = json.loads((cases("charset-prescan") / "whatwg-encodings.json").read_text())
+        for section in table:
+            for encoding in section["encodings"]:
+                for label in encoding["labels"]:
+                    assert encodings.lookup(label) == encoding["name"].lower()
+
+    def test_latin_1_is_windows_1252(self):
+        """A page that declares ISO-8859-1 is read as browsers read it."""
+        assert encodings.lookup(" ISO-8859-1\t") == "windows-1252"
+        assert encodings.decode(b"\x80\x81", "windows-1252") == "\u20ac\x81"
+
+    @pytest.mark.parametrize("label", ["", "no-such", "utf-\u0661", "\u212aoi8-r", "utf-7"])
+    def test_unknown_labels_name_nothing(self, label):
+        """A label that the standard does not list is unknown, even if Python has a codec for it."""
+        assert encodings.lookup(label) is None
+
+    @given(st.binary(max_size=60), st.sampled_from(sorted(set(encodings.webencodings.LABELS.values()))))
+    @example(b"\xff\xfe<\0", "utf-16le")
+    @example(b"\xd8\x00", "utf-16be")
+    def test_decoding_never_raises(self, body, encoding):
+        """Any bytes decode in any encoding, to text that can be encoded again."""
+        encodings.decode(body, encoding).encode()
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-16le", "utf-16be"])
+    def test_a_byte_order_mark_is_not_text(self, encoding):
+        """A leading byte order mark is not part of the text."""
+        assert encodings.decode("\ufeffx".encode(encoding), encoding) == "x"
+
+    def test_replacement_shows_nothing(self):
+        """Encodings in which markup could be hidden from a filter are not read at all."""
+        assert encodings.decode(b"<a href=x>", "replacement") == "\ufffd"
+
+
+class TestPrescan:
+    def test_html5lib_agrees(self):
+        """The declared encoding is the one that html5lib's tests expect."""
+        for line in (cases("charset-prescan") / "html5lib-encoding.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            assert encoding_of(row["data_latin1"].encode("latin-1")) == row["encoding"], row["id"]
+
+    @pytest.mark.parametrize(
+        ("head", "expected"),
+        [
+            (b"<meta charset=koi8-r>", "koi8-r"),
+            (b"<META/CHARSET = 'koi8-r'/>", "koi8-r"),
+            (b"<meta charset=koi8-r", None),
+            (b"<metax charset=koi8-r>", None),
+            (b"<meta charset=nonsense><meta charset=koi8-r>", "koi8-r"),
+            (b"<!-- <meta charset=big5> --><meta charset=koi8-r>", "koi8-r"),
+            (b"<!--><meta charset=koi8-r>", "koi8-r"),
+            (b"<!-- <meta charset=koi8-r>", None),
+            (b"<a title='<meta charset=big5>'><meta charset=koi8-r>", "koi8-r"),
+            (b"<a title='<meta charset=big5>", None),
+            (b"<? <meta charset=big5><meta charset=koi8-r>", "koi8-r"),
+            (b"<meta content='text/html; charset=koi8-r'>", None),
+            (b"<meta content='text/html; charset=koi8-r' http-equiv=Content-Type>", "koi8-r"),
+            (b"<meta content='charset=big5' charset=koi8-r>", "koi8-r"),
+            (b"<meta charset=nonsense content='charset=big5' http-equiv=content-type>", None),
+            (b"<meta charset=koi8-r charset=big5>", "koi8-r"),
+            (b"<meta charset=utf-16>", "utf-8"),
+            (b"<meta charset=x-user-defined>", "windows-1252"),
+            (b"<meta http-equiv=content-type content='charset charset = \"koi8-r\"'>", "koi8-r"),
+            (b"<meta http-equiv=content-type content='charset=\"koi8-r'>", None),
+            (b"<?xml version='1.0' encoding = 'koi8-r'?>", "koi8-r"),
+            (b"<?xml encoding='koi8 r'?>", None),
+            (b"<?xml encoding='big5'?><meta charset=koi8-r>", "koi8-r"),
+            (b"<\0?\0x\0m\0l\0", "utf-16le"),
+            (b"\0<\0?\0x\0m\0l", "utf-16be"),
+            (b" " * 1003 + b"<meta charset=koi8-r>", "koi8-r"),
+            (b" " * 1004 + b"<meta charset=koi8-r>", None),
+        ],
+    )
+    def test_a_declaration_is_found_where_the_standard_looks(self, head, expected):
+        """The prescan reads tags, comments and attributes as the HTML Standard does, in 1024 bytes."""
+        assert declared(head) == expected
+
+    @given(
+        st.lists(
+            st.sampled_from([b"<meta", b" charset", b"=", b"'", b'"', b"koi8-r", b">", b"<!--", b"-", b"/", b"\0"])
+        )
+    )
+    def test_the_prescan_ends(self, pieces):
+        """For any markup the prescan ends and names an encoding or none."""
+        assert declared(b"".join(pieces)) in (None, "koi8-r")
+
+
+class TestOrder:
+    BODY = b"\xef\xbb\xbf<meta charset=koi8-r>"
+
+    def test_a_byte_order_mark_overrules_all(self):
+        """The mark wins over Content-Type and declaration."""
+        assert encoding_of(self.BODY, "text/html; charset=big5") == "utf-8"
+
+    def test_content_type_overrules_the_document(self):
+        """A valid encoding in Content-Type wins over the document's declaration."""
+        assert encoding_of(self.BODY[3:], "text/html; charset=Big5") == "big5"
+        assert encoding_of(self.BODY[3:], "text/html; charset=nonsense") == "koi8-r"
+
+    def test_a_late_declaration_beats_a_guess(self):
+        """A declaration beyond the first 1024 bytes is still found, as by a browser's parser."""
+        assert encoding_of(b" " * 3000 + b"<meta charset=koi8-r>\xe9") == "koi8-r"
+
+    def test_xml_is_not_guessed(self):
+        """XML without a declaration is UTF-8."""
+        assert encoding_of(b"<a>\xe9</a>", "application/xhtml+xml") == "utf-8"
+        assert encoding_of(b"<?xml version='1.0' encoding='koi8-r'?><a/>", "text/xml") == "koi8-r"
+
+    @given(st.binary(max_size=200), st.text(max_size=30))
+    def test_there_is_always_an_encoding(self, body, content_type):
+        """Any bytes with any header have an encoding and can be decoded in it."""
+        encodings.decode(body, encoding_of(body, content_type))
+
+
+class TestGuess:
+    @pytest.mark.parametrize("encoding", ["windows-1251", "koi8-u", "ibm866", "iso-8859-5"])
+    def test_russian_is_told_apart(self, encoding):
+        """The detector distinguishes Cyrillic encodings."""
+        assert guess(RUSSIAN.encode(encodings.codec(encoding))) == encoding
+
+    def test_valid_utf_8_is_utf_8_even_if_cut_off(self):
+        """A body that was truncated within a character is still UTF-8."""
+        body = "é€𐍈".encode()
+        assert all(is_utf_8(body[:end]) for end in range(len(body) + 1))
+        assert not is_utf_8(b"\xe9 ")
+
+    def test_ascii_is_what_browsers_say(self):
+        """Plain ASCII is windows-1252, the standard's fallback."""
+        assert guess(b"plain") == "windows-1252"
+
+    def test_the_top_level_domain_tips_the_balance(self):
+        """A word that is valid in two encodings is read as the host's country would write it."""
+        word = "Łódź ściśle".encode("cp1250")
+        assert guess(word, "example.pl") != guess(word, "example.ru")
+        assert encoding_of(word, "text/html", "http://example.pl:80/x") == guess(word, "example.pl")
+
+    def test_quality_on_real_documents(self):
+        """Of 215 documents without declaration at least 175 are guessed right; none raises."""
+        folder = cases("charset-chardet")
+        right = 0
+        for line in (folder / "index.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            body = gzip.decompress((folder / row["file"]).read_bytes())
+            found = encoding_of(body)
+            if row["html_spec_prescan"]:
+                assert found == row["html_spec_prescan"]
+            name = (
+                row["python_codec"]
+                .replace("cp125", "windows-125")
+                .replace("cp866", "ibm866")
+                .replace("cp932", "shift_jis")
+            )
+            wanted = encodings.lookup(name.replace("_", "-") if name.startswith("euc") else name)
+            right += found == wanted or encodings.decode(body, found) == body.decode(row["python_codec"])
+        assert right >= 175

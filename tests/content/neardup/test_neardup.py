@@ -1,0 +1,110 @@
+"""Fingerprints of texts, and the count of near-duplicates among many."""
+
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log
+from webcrawl.content.neardup.text_fingerprint import PAIRS, fingerprint
+
+WORDS = [f"word{number}" for number in range(3000)]
+
+
+def text(seed, size=600):
+    return random.Random(seed).choices(WORDS, k=size)
+
+
+def distance(one, other):
+    return (fingerprint(" ".join(one)) ^ fingerprint(" ".join(other))).bit_count()
+
+
+class TestFingerprint:
+    def test_it_is_the_same_everywhere(self):
+        """No process and no crawl has a key of its own: fingerprints of several crawls can be compared."""
+        assert f"{fingerprint(' '.join(text(1))):016x}" == "42e0f53bdea4da51"
+
+    def test_case_and_space_do_not_matter(self):
+        """Texts that differ in nothing else are equal."""
+        words = text(1)
+
+        assert fingerprint("  ".join(words).upper()) == fingerprint("\n".join(words))
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_little_change_is_near(self, seed):
+        """With two in a hundred words changed the average text is within the distance, and none is far off."""
+        words = text(seed)
+        changed = words[:300] + ["new"] * 6 + words[306:]
+
+        assert distance(words, changed) <= DISTANCE
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_other_texts_are_far(self, seed):
+        """Texts of the same words in another order have half of the bits in common."""
+        assert 12 < distance(text(seed), text(seed + 1000)) < 52
+
+    @pytest.mark.parametrize("said", ["", "word", "a " * 1000, " ".join(WORDS[:PAIRS])])
+    def test_a_short_text_has_none(self, said):
+        """Fewer distinct pairs of words than PAIRS are too few to tell."""
+        assert fingerprint(said) is None
+
+    def test_a_language_without_blanks(self):
+        """Characters count as words: Chinese and Thai texts have fingerprints, and little change is near."""
+        for first in (0x4E00, 0x0E01):
+            signs = [chr(first + random.Random(at).randrange(50)) for at in range(400)]
+            other = [*signs[:200], chr(first), *signs[200:]]
+            assert (fingerprint("".join(signs)) ^ fingerprint("".join(other))).bit_count() <= DISTANCE
+
+    @given(st.text(max_size=300) | st.text("ab \ud800\n", max_size=300))
+    def test_any_text(self, said):
+        """None raises, and a fingerprint has 64 bits."""
+        found = fingerprint(said)
+
+        assert found is None or 0 <= found < 1 << 64
+
+
+class TestSearch:
+    @given(st.lists(st.integers(0, 63), max_size=12), st.integers(0, 2**64 - 1))
+    def test_no_pair_is_missed(self, bits, one):
+        """Wherever two fingerprints differ, they are found if and only if that is in at most DISTANCE bits."""
+        other = one
+        for bit in bits:
+            other ^= 1 << bit
+        found = near_duplicates(np.array([one, other], np.uint64))
+
+        assert found == (2, 2 if (one ^ other).bit_count() <= DISTANCE else 0, 2 if one == other else 0)
+
+    def test_as_comparing_each_with_each(self):
+        """Among some thousand, in groups, the counts are those of the plain way."""
+        chance = random.Random(7)
+        centres = [
+            centre for centre in (chance.getrandbits(64) for _ in range(150)) for _ in range(chance.choice((1, 2, 6)))
+        ]
+        found = [one ^ sum({1 << chance.randrange(64) for _ in range(chance.randrange(6))}) for one in centres]
+        pairs = combinations(range(len(found)), 2)
+        near = {
+            at for one, other in pairs for at in (one, other) if (found[one] ^ found[other]).bit_count() <= DISTANCE
+        }
+
+        assert near_duplicates(np.array(found, np.uint64))[:2] == (len(found), len(near))
+
+    def test_many_alike_are_bounded(self):
+        """Thousands that share two blocks without being near cost a bounded number of comparisons, and are not near."""
+        chance = np.random.default_rng(1)
+        found = chance.integers(0, 2**40, 5000, dtype=np.uint64)
+
+        assert near_duplicates(found).pages == 5000
+
+    @pytest.mark.parametrize("lines", [[], [b"-\thttp://a.test/\n"]])
+    def test_none(self, lines):
+        """An empty log, or pages without a fingerprint, have none."""
+        assert near_duplicates(read_log(lines)) == (0, 0, 0)
+
+    def test_a_log_is_read(self):
+        """Pages without a fingerprint are left out."""
+        lines = [b"ffffffffffffffff\thttp://a.test/\n", b"-\thttp://a.test/b\n", b"fffffffffffffffe\thttp://a.test/c\n"]
+
+        assert near_duplicates(read_log(lines)) == (2, 2, 0)

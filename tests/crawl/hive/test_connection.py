@@ -1,0 +1,224 @@
+"""What a server must be able to do, and what is said of one that cannot."""
+
+import asyncio
+import ssl
+from contextlib import suppress
+
+import pytest
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import OutOfMemoryError, ResponseError
+
+from tests.support.certificates import written
+from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, joins, member
+from webcrawl.crawl.hive.connection import translated
+from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.errors import Away, Full, HiveError
+from webcrawl.crawl.hive.keys import BEGINNING, Keys
+from webcrawl.crawl.hive.pushed_seeds import Taking
+
+SECRET = "very-secret"  # noqa: S105
+
+
+def refused(url, **parameters):
+    """The line with which a drone gives up on this server."""
+    with pytest.raises(HiveError) as error:
+        asyncio.run(joins(url, member(), **parameters))
+    assert SECRET[1:] not in str(error.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_wrong_password(tmp_path):
+    """A wrong password, or none, is told in one line; the right one opens the door."""
+    with OwnServer(tmp_path, "--requirepass", SECRET) as theirs:
+        assert "does not let us in: invalid username-password" in refused(theirs.url, password=SECRET[1:])
+        assert "does not let us in: " in refused(theirs.url)
+        assert asyncio.run(joins(theirs.url, member(), password=SECRET)).key
+
+
+def test_wrong_password_at_a_socket(url):
+    """The same holds at a Unix socket."""
+    assert "does not let us in: invalid username-password" in refused(url, username="nobody", password=SECRET)
+
+
+@pytest.mark.parametrize(
+    ("rights", "missing"),
+    [
+        ("~* +@all -info", "info"),
+        ("~* +@all -eval", "eval"),
+        ("~other:* +@all", "key"),
+        ("~* +@read +info +@connection +multi +exec +watch +unwatch", "eval"),
+    ],
+)
+def test_a_user_without_rights(url, rights, missing):
+    """What the user may not do is told in one line."""
+    with Redis.from_url(url) as client:
+        client.execute_command("ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split())
+
+    line = refused(url, username="drone", password=SECRET)
+
+    assert "does not give our user a right" in line
+    assert missing in line
+
+
+def test_the_rights_that_suffice(url):
+    """docs/hive.md names the rights that a drone needs."""
+    rights = (
+        "~webcrawl:* +@connection +@transaction +info +eval +get +set +del +unlink +exists +pexpire +time "
+        "+memory|usage +hget +hset +hdel +hgetall +sadd +srem +sismember +smembers +xadd +xtrim +xread "
+        "+zadd +zrange +zrangebyscore +zremrangebyrank +zremrangebyscore "
+        "~test:start_urls +type +lpop +spop +zpopmax +rpush +lrange +llen +lrem"
+    )
+    with Redis.from_url(url) as client:
+        client.execute_command("ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split())
+
+    async def run():
+        server = Server(clients(url, username="drone", password=SECRET), "test")
+        await server.open()
+        await server.join(member(drones=1))
+        (place,) = await server.send(0, [b"a"])
+        assert await server.read(BEGINNING, 10, 0.1) == [(place, b"a")]
+        await server.acknowledge(place)
+        await server.retract([await server.command("pause")])
+        for _ in range(3):
+            await beat(server)
+        await server.give_up(1)
+        await server.forget(1)
+        seeds = Taking(server._client, "test:start_urls", Keys("test").taken(0), lambda _: None)
+        for push in ("rpush", "sadd", "zadd"):
+            with Redis.from_url(url) as client:
+                getattr(client, push)("test:start_urls", {"a": 1} if push == "zadd" else "a")
+            assert await seeds.turn() == 1
+        seeds.committed()
+        await seeds.finish()
+        await server.close()
+
+    asyncio.run(run())
+
+
+def test_a_server_that_drops_keys(tmp_path):
+    """A server that drops any key when it is full cannot keep letters."""
+    with OwnServer(tmp_path, "--maxmemory", "10mb", "--maxmemory-policy", "allkeys-lru") as theirs:
+        assert "drops keys when it is full (maxmemory-policy allkeys-lru)" in refused(theirs.url)
+
+
+def test_a_cluster(tmp_path):
+    """A node of a cluster has only some of the keys."""
+    with OwnServer(tmp_path, "--cluster-enabled", "yes") as theirs:
+        assert "part of a cluster" in refused(theirs.url)
+
+
+async def _old(reader, writer):
+    info = b"# Server\r\nredis_version:5.0.7\r\nredis_mode:standalone\r\nrun_id:00ff\r\n"
+    while words := await reader.readline():
+        command = [(await reader.readline(), await reader.readline())[1] for _ in range(int(words[1:]))]
+        writer.write(b"$%d\r\n%s\r\n" % (len(info), info) if command[0].startswith(b"INFO") else b"+OK\r\n")
+    writer.close()
+
+
+def test_an_old_redis():
+    """Redis 5 is refused with the version that is needed."""
+
+    async def run():
+        async with await asyncio.start_server(_old, "127.0.0.1", 0) as listening:
+            port = listening.sockets[0].getsockname()[1]
+            with pytest.raises(HiveError, match=r"the server is Redis 5\.0\.7; Redis 6\.2 or Valkey is needed"):
+                await joins(f"redis://127.0.0.1:{port}", member())
+
+    asyncio.run(run())
+
+
+def test_nobody_answers(tmp_path):
+    """A server that is not there is away: the drone may try again."""
+    with OwnServer(tmp_path) as theirs:
+        pass
+    with pytest.raises(Away, match=f"ConnectionError: .*{theirs.port}"):
+        asyncio.run(joins(theirs.url, member()))
+
+
+def test_a_full_server(tmp_path):
+    """Letters are refused, all of them; signs of life and acknowledgements go on, so that it can be emptied."""
+
+    async def run(theirs):
+        async with drones(theirs.url) as (one, other):
+            letters = [bytes(100_000)] * 10
+            places = []
+            with suppress(Full):
+                for _ in range(20):
+                    places += await one.send(1, letters)
+            with pytest.raises(Full, match="maxmemory"):
+                await one.send(1, letters)
+            with Redis.from_url(theirs.url) as client:
+                client.config_set("maxmemory", client.info("memory")["used_memory"])
+            assert len(await other.read(BEGINNING, 1000, 0)) == len(places)
+            assert (await beat(other, b"x" * 1000)).alive == {1}
+            await one.command("stop")
+            await other.acknowledge(places[-1])
+            assert (await beat(one)).acks == {1: places[-1]}
+            assert await other.read(BEGINNING, 1000, 0) == []
+            with Redis.from_url(theirs.url) as client:
+                client.config_set("maxmemory", "10mb")
+            assert await one.send(1, letters[:1])
+
+    with OwnServer(tmp_path, "--maxmemory", "10mb") as theirs:
+        asyncio.run(run(theirs))
+
+
+def test_foreign_keys(url):
+    """A key of the hive that holds something else is told in one line."""
+    with Redis.from_url(url) as client:
+        client.set("webcrawl:{test}:drones", "a text")
+    assert "holds something else under a key of the hive" in refused(url)
+
+
+def test_another_format(url):
+    """A hive of another version of webcrawl is refused in one line."""
+    asyncio.run(joins(url, member()))
+    with Redis.from_url(url) as client:
+        client.set("webcrawl:{test}:hive", b"\x93\x63\x01\x02")
+    assert "has format 99" in refused(url)
+    with Redis.from_url(url) as client:
+        client.set("webcrawl:{test}:hive", b"nonsense")
+    assert "cannot be read" in refused(url)
+
+
+def test_tls(tmp_path):
+    """A server is asked by rediss://, and refused if its certificate is not trusted."""
+    authority, certificate, key = written(tmp_path, "127.0.0.1")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate, key)
+
+    async def run(theirs):
+        async with Cable(theirs.url, tls) as cable:
+            assert (await joins(cable.url, member(), ssl_ca_certs=authority)).key
+            with pytest.raises(HiveError, match="has a certificate that is not to be trusted"):
+                await joins(cable.url, member())
+
+    with OwnServer(tmp_path) as theirs:
+        asyncio.run(run(theirs))
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning", "words"),
+    [
+        (RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed"), Away, ""),
+        (OutOfMemoryError(("command not allowed when used memory > 'maxmemory'.",)), Full, "command not allowed when"),
+        (ResponseError("OOM command not allowed when used memory > 'maxmemory'."), Full, "OOM command not"),
+        (RedisConnectionError("Connection refused"), Away, "ConnectionError: Connection refused"),
+    ],
+)
+def test_what_may_pass(error, meaning, words):
+    """What the client raises while the server is away or full is told as that, in words."""
+    with pytest.raises(meaning) as told, translated():
+        raise error
+
+    assert type(told.value) is meaning
+    assert str(told.value).startswith(words)
+    assert told.value.state == {Away: "away", Full: "full"}[meaning]
+
+
+def test_what_is_a_mistake():
+    """Any other error of a program is not taken for trouble with the server."""
+    with pytest.raises(RuntimeError, match="mistake"), translated():
+        raise RuntimeError("mistake")

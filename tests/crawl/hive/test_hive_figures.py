@@ -1,0 +1,81 @@
+"""Figures of drones, as those of one crawl."""
+
+from tests.crawl.hive.test_drone_report import report
+from webcrawl.crawl.hive.drone_report import State
+from webcrawl.store.jobdir.sums import merged
+
+
+class TestMerged:
+    def test_sums(self):
+        """Counters and sizes are added, whatever their names."""
+        total = merged([{"pages": 3, "status/200": 3, "queued": 1}, {"pages": 4, "status/404": 4, "queued": 0}])
+
+        assert total == {
+            "pages": 7,
+            "status/200": 3,
+            "queued": 1,
+            "status/404": 4,
+            "drones": [{"pages": 3, "queued": 1}, {"pages": 4, "queued": 0}],
+        }
+
+    def test_what_all_have_together(self):
+        """All drones read the same seeds, in the same seconds."""
+        one = {"seeds": 100, "bad_seeds": 2, "seconds": 60.5, "started": "2026-11-21T10:00:00Z"}
+        two = {"seeds": 90, "bad_seeds": 1, "seconds": 60.0, "started": "2026-11-21T10:00:01Z"}
+
+        assert {name: value for name, value in merged([one, two]).items() if name != "drones"} == one
+
+    def test_what_is_due_next(self):
+        """The earliest time of those that have any."""
+        assert merged([{"aside_due": 0.0}, {"aside_due": 9.0}, {"aside_due": 7.0}])["aside_due"] == 7.0
+        assert merged([{"aside_due": 0.0}])["aside_due"] == 0.0
+
+    def test_rates(self):
+        """A rate is that of the sums."""
+        hit = {"seen/submitted": 50, "seen/cache_hits": 40, "links/known": 50, "seen/cache_hit_rate": 0.9}
+        miss = {"seen/submitted": 300, "seen/cache_hits": 0, "links/known": 0, "seen/cache_hit_rate": 0.0}
+
+        assert merged([hit, miss])["seen/cache_hit_rate"] == 90 / 400
+        assert merged([{"seen/cache_hit_rate": 0.0}])["seen/cache_hit_rate"] == 0.0
+
+    def test_revisits(self):
+        """Freshness and age are means by the pages of each drone, all else of revisits sums."""
+        one = {"revisit/records": 100, "revisit/freshness": 0.5, "revisit/age": 10.0, "revisit/taken": 1}
+        two = {"revisit/records": 300, "revisit/freshness": 0.9, "revisit/age": 30.0, "revisit/taken": 2}
+        total = merged([one, two, {"pages": 1}])
+
+        assert (total["revisit/records"], total["revisit/taken"]) == (400, 3)
+        assert (total["revisit/freshness"], total["revisit/age"]) == (0.8, 25.0)
+        assert not any(name.startswith("revisit/") for name in merged([{"pages": 1}]))
+
+    def test_the_reason(self):
+        """None while a drone runs; then what is not the plain end, if a drone has ended otherwise."""
+        assert merged([{"reason": None}, {"reason": "finished"}])["reason"] is None
+        assert merged([{"reason": "finished"}, {"reason": "finished"}])["reason"] == "finished"
+        assert merged([{"reason": "finished"}, {"reason": "disk_full"}])["reason"] == "disk_full"
+
+    def test_of_reports(self):
+        """What a heartbeat says is merged by the same names, and says which drone it is of."""
+        total = merged(
+            report(
+                drone=number, figures={"pages": number}, state=State.PAUSED, trouble="no uplink", host="kiwi"
+            ).stats()
+            for number in (1, 2)
+        )
+
+        assert (total["pages"], total["trouble"]) == (3, "no uplink (2 of 2 drones)")
+        assert total["drones"][1] == {
+            "drone": 2,
+            "state": "paused",
+            "pages": 2,
+            "seconds": 0.0,
+            "host": "kiwi",
+            "jobdir": "",
+            "trouble": "no uplink",
+        }
+
+    def test_of_one(self):
+        """The figures of one drone are its own."""
+        one = {"reason": None, "pages": 5, "seconds": 2.0, "aside_due": 0.0, "seen/keys": 9}
+
+        assert merged([one]) == one | {"drones": [{"reason": None, "pages": 5, "seconds": 2.0}]}

@@ -1,0 +1,285 @@
+"""What the queen decides."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from tests.crawl.hive.test_drone_report import report
+from webcrawl.crawl.hive.drone_report import State
+from webcrawl.crawl.hive.queen import BEATS, GRACE, Queen, Wanted
+from webcrawl.crawl.hive.slot_map import SlotMap
+
+MAP = SlotMap.fair((0, 1))
+
+
+def reports(*numbers, **values):
+    return {drone: report(drone=drone, **values) for drone in numbers}
+
+
+def later(before, **values):
+    """The same drones, when enough beats have passed."""
+    return {drone: replace(one, beat=one.beat + BEATS, **values) for drone, one in before.items()}
+
+
+class Test_the_end:
+    def test_twice_in_a_row(self):
+        """It is over when all were quiet, and still are in reports that were surely made later."""
+        queen, first = Queen(), reports(0, 1)
+
+        assert not queen.look(0, first, {0, 1}, MAP).over
+        assert not queen.look(1, first, {0, 1}, MAP).over
+        assert queen.look(2, later(first), {0, 1}, MAP).over
+
+    def test_the_next_report_may_be_older_than_the_look(self):
+        """One beat more is not enough of any drone: it may have been under way."""
+        queen, first = Queen(), reports(0, 1)
+        queen.look(0, first, {0, 1}, MAP)
+        slow = later(first) | {1: replace(first[1], beat=first[1].beat + 1)}
+
+        assert not queen.look(1, slow, {0, 1}, MAP).over
+
+    @pytest.mark.parametrize("change", [{"activity": 1}, {"run": 2}, {"identity": "b"}])
+    def test_something_happened_in_between(self, change):
+        """A drone that has done something, or is another process or another state, is looked at anew."""
+        queen, first = Queen(), reports(0, 1)
+        queen.look(0, first, {0, 1}, MAP)
+        second = later(first)
+        second[1] = replace(second[1], **change)
+
+        assert not queen.look(1, second, {0, 1}, MAP).over
+        assert queen.look(2, later(second), {0, 1}, MAP).over
+
+    @pytest.mark.parametrize("busy", [{"idle": False}, {"unacknowledged": 1}, {"state": State.PAUSED}])
+    def test_one_is_busy(self, busy):
+        """Not while one drone has something to do, and the count begins again after it."""
+        queen, first = Queen(), reports(0, 1)
+        queen.look(0, first, {0, 1}, MAP)
+        second = later(first)
+        queen.look(1, second | {1: replace(second[1], **busy)}, {0, 1}, MAP)
+        third = later(second)
+
+        assert not queen.look(2, third, {0, 1}, MAP).over
+        assert queen.look(3, later(third), {0, 1}, MAP).over
+
+    @pytest.mark.parametrize("alive", [{0}, set()])
+    def test_one_is_away(self, alive):
+        """Not while a member is not heard of, whatever it said last."""
+        queen, first = Queen(), reports(0, 1)
+        queen.look(0, first, {0, 1}, MAP)
+
+        assert not queen.look(1, later(first), alive, MAP).over
+
+    def test_one_was_never_heard(self):
+        """Not before every member has reported."""
+        queen, first = Queen(), reports(0)
+        queen.look(0, first, {0, 1}, MAP)
+
+        assert not queen.look(1, later(first), {0, 1}, MAP).over
+
+    def test_one_drains(self):
+        """A drone that leaves is waited for until it has retired, away or not."""
+        queen, first = Queen(), reports(0, 1) | reports(2, state=State.DRAINING, idle=False)
+        queen.look(0, first, {0, 1}, MAP)
+        second = later(first)
+
+        assert not queen.look(1, second, {0, 1}, MAP).over
+        retired = second | {2: replace(second[2], state=State.RETIRED)}
+        queen.look(2, retired, {0, 1}, MAP)
+        assert queen.look(3, later(retired), {0, 1}, MAP).over
+
+    def test_an_old_map(self):
+        """Not while a drone works by another map than that of today."""
+        queen, first = Queen(), reports(0, 1)
+        slots = MAP.resized((0, 1))
+        queen.look(0, first, {0, 1}, slots)
+
+        assert not queen.look(1, later(first), {0, 1}, slots).over
+
+    def test_a_command_on_its_way(self):
+        """Not before all have carried out the last command: it may bring seeds."""
+        queen, first = Queen(), reports(0, 1, applied=4)
+        queen.look(0, first, {0, 1}, MAP, None, 5)
+
+        assert not queen.look(1, later(first), {0, 1}, MAP, None, 5).over
+
+    def test_time_to_wait(self):
+        """It is over when nothing was left to do for so long."""
+        queen, first = Queen(patience=60), reports(0, 1)
+        queen.look(100, first, {0, 1}, MAP)
+
+        assert not queen.look(159, later(first), {0, 1}, MAP).over
+        assert queen.look(160, later(later(first)), {0, 1}, MAP).over
+
+    def test_never(self):
+        """With endless patience it never is."""
+        queen, first = Queen(patience=math.inf), reports(0, 1)
+        queen.look(0, first, {0, 1}, MAP)
+
+        assert not queen.look(1e9, later(first), {0, 1}, MAP).over
+
+    def test_another_queen(self):
+        """A new queen looks twice herself."""
+        first = reports(0, 1)
+        Queen().look(0, first, {0, 1}, MAP)
+        queen = Queen()
+
+        assert not queen.look(1, later(first), {0, 1}, MAP).over
+        assert queen.look(2, later(later(first)), {0, 1}, MAP).over
+
+
+class Test_the_map:
+    def wanted(self, *members, lost=()):
+        return Wanted(frozenset(members), frozenset(lost))
+
+    def test_nothing_wanted(self):
+        """Nobody wants a change: no map."""
+        decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP)
+
+        assert (decisions.map, decisions.waits) == (None, "")
+
+    def test_a_drone_joins(self):
+        """A wanted drone that is there gets its share."""
+        decisions = Queen().look(0, reports(0, 1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2))
+
+        assert decisions.map == MAP.resized((0, 1, 2))
+
+    def test_a_drone_leaves(self):
+        """A drone that is no longer wanted gives its share away; it is not lost."""
+        decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0))
+
+        assert (decisions.map, decisions.lost) == (MAP.resized((0,)), frozenset())
+
+    @pytest.mark.parametrize(
+        ("change", "why"),
+        [
+            ({"moving": (1,)}, "drone 0 has slots of the last change to exchange still"),
+            ({"generation": 0}, "drone 0 has not got the present map yet"),
+        ],
+    )
+    def test_one_change_at_a_time(self, change, why):
+        """The next map waits until the last one is in force everywhere."""
+        decisions = Queen().look(0, reports(0, **change) | reports(1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2))
+
+        assert (decisions.map, decisions.waits) == (None, why)
+
+    def test_a_member_that_is_not_there(self):
+        """Slots are not given to, nor taken from, a drone that does not run."""
+        joins = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, 1, 2))
+        leaves = Queen().look(0, reports(0, 1), {0}, MAP, self.wanted(0))
+
+        assert (joins.map, joins.waits) == (None, "drone 2 is not there")
+        assert (leaves.map, leaves.waits) == (None, "drone 1 is not there")
+
+    def test_a_lost_drone(self):
+        """The slots of a drone that was given up go to the others, with nothing in them."""
+        decisions = Queen().look(0, reports(0, moving=(1,)) | reports(1), {0}, MAP, self.wanted(0, 1, lost=(1,)))
+
+        assert (decisions.map, decisions.lost) == (MAP.resized((0,)), {1})
+
+    def test_the_number_of_a_lost_drone(self):
+        """It may be used again once all work by a map without it: then nobody sends to it any more."""
+        wanted, slots = self.wanted(0, lost=(1,)), MAP.resized((0,))
+
+        assert Queen().look(0, reports(0), {0}, slots, wanted).forgotten == set()
+        assert Queen().look(0, reports(0, generation=slots.generation), {0}, slots, wanted).forgotten == {1}
+        assert Queen().look(0, reports(0, generation=slots.generation), set(), slots, wanted).forgotten == set()
+        assert Queen().look(0, reports(0), {0}, MAP, wanted).forgotten == set()
+
+    def test_a_lost_drone_that_was_leaving(self):
+        """Those who wait for slots of a drone that was given up are told, though the members stay the same."""
+        seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=State.DRAINING)
+        decisions = Queen().look(0, seen, {0, 1}, MAP, self.wanted(0, 1, lost=(2,)))
+
+        assert (decisions.map, decisions.lost) == (MAP.resized((0, 1)), {2})
+
+    def test_a_lost_drone_that_lives(self):
+        """A drone that beats keeps its slots, whatever somebody said of it: no host is asked by two."""
+        decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, lost=(1,)))
+
+        assert (decisions.map, decisions.waits) == (None, "drone 1 was given up, but is alive")
+
+    def test_nobody_left(self):
+        """The last drone cannot leave."""
+        decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted())
+
+        assert (decisions.map, decisions.waits) == (None, "no drone would be left")
+
+    def test_a_lost_member_before_the_end(self):
+        """It is not over while slots of a lost drone have no new owner: seeds are read for them again."""
+        queen, first, wanted = Queen(), reports(0), self.wanted(0, lost=(1,))
+        queen.look(0, first, {0}, MAP, wanted)
+
+        assert not queen.look(1, later(first), {0}, MAP, wanted).over
+
+
+class Test_resting:
+    def test_all_rest(self):
+        """Hosts set aside are tried no more when no drone has anything else left."""
+        assert Queen().look(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
+
+    def test_one_does_not(self):
+        """Nor may it be so while a drone has, or is not heard of."""
+        rest = reports(0, 1, rests=True)
+
+        assert not Queen().look(0, rest | reports(1, rests=False), {0, 1}, MAP).rest
+        assert not Queen().look(0, rest, {0}, MAP).rest
+
+
+class Test_drones_that_go:
+    def test_away_and_back(self):
+        """One line when a drone is not heard of any more, one when it is back."""
+        queen, seen = Queen(), reports(0, 1, jobdir="/crawl", host="kiwi")
+
+        first = queen.look(10, seen, {0}, MAP)
+        away = queen.look(10 + GRACE, seen, {0}, MAP)
+        again = queen.look(21 + GRACE, seen, {0}, MAP)
+        back = queen.look(31, seen, {0, 1}, MAP)
+
+        assert (first.away, first.notices) == ({1: 10}, ())
+        assert away.notices == ("drone 1 (kiwi:/crawl) is not heard of; its hosts and the links to them wait for it",)
+        assert (away.away, again.away, again.notices) == ({1: 10}, {1: 10}, ())
+        assert (back.away, back.notices) == ({}, ("drone 1 (kiwi:/crawl) is back after 21 s",))
+
+    def test_late(self):
+        """Nothing is said of a drone that comes a little later than the others, or was away for a moment."""
+        queen, seen = Queen(), reports(0, 1)
+
+        looks = [queen.look(now, seen, alive, MAP) for now, alive in [(0, {0}), (GRACE - 1, {0}), (GRACE, {0, 1})]]
+
+        assert [look.notices for look in looks] == [()] * 3
+
+    def test_stopped(self):
+        """Of a drone that said so before it went it is said that it was stopped."""
+        queen, seen = Queen(), reports(0) | reports(1, state=State.STOPPING)
+        queen.look(0, seen, {0}, MAP)
+        (notice,) = queen.look(GRACE, seen, {0}, MAP).notices
+
+        assert notice.startswith("drone 1 was stopped;")
+
+    def test_given_up(self):
+        """A drone that is given up while it is away is not said to be back."""
+        queen, seen = Queen(), reports(0, 1)
+        queen.look(0, seen, {0}, MAP)
+
+        gone = queen.look(1, seen, {0}, MAP, Wanted(frozenset((0,)), frozenset((1,))))
+
+        assert (gone.away, gone.notices) == ({}, ())
+
+    def test_released(self):
+        """A retired drone goes when all work by the map without it, and none has letters for it, even after kills."""
+        retired = reports(2, state=State.RETIRED)
+
+        assert Queen().look(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
+        assert Queen().look(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released == set()
+        assert Queen().look(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released == set()
+        assert Queen().look(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released == set()
+        assert Queen().look(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
+
+
+def test_commands_that_all_have_carried_out():
+    """The commands up to the least that was applied may be forgotten, if all are heard of."""
+    seen = reports(0, applied=7) | reports(1, applied=5)
+
+    assert Queen().look(0, seen, {0, 1}, MAP).applied == 5
+    assert Queen().look(0, seen, {0}, MAP).applied == 0

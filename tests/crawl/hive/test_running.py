@@ -1,0 +1,100 @@
+"""When a drone takes a checkpoint before its time."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from webcrawl.crawl.hive.command import RELEASE, RESIZE, Command
+from webcrawl.crawl.hive.queen import Wanted
+from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running
+
+
+def is_saved(taken, *, filling, idle=False, activity=0, kept=(), senders=()):
+    """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the last one."""
+    saved = []
+
+    async def checkpoint():
+        saved.append(True)
+
+    async def look():
+        inbox = SimpleNamespace(place="1-0", committed_place="1-0", senders={*senders})
+        moving = SimpleNamespace(settled=True)
+        drone = SimpleNamespace(me=0, moving=moving, slots=SimpleNamespace(drones=(0,)))
+        outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list)
+        post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox)
+        crawling = SimpleNamespace(idle=lambda: idle, activity=lambda: activity, checkpoint=checkpoint)
+        server = SimpleNamespace(filling=filling)
+        running = Running(post, server, crawling, None, {}, join=None, lease=30.0)
+        running.carrying.taken, running._saved_activity = taken, 0
+        running._save_early()
+        await asyncio.sleep(0)
+
+    asyncio.run(look())
+    return bool(saved)
+
+
+@pytest.mark.parametrize(
+    ("taken", "filling", "early"),
+    [(ENOUGH, False, False), (ENOUGH + 1, False, True), (LITTLE, True, False), (LITTLE + 1, True, True)],
+)
+def test_letters_taken_in(taken, filling, early):
+    """The server holds letters until a checkpoint has them: one is taken after much, or after little if it fills up."""
+    assert is_saved(taken, filling=filling) == early
+
+
+def test_a_drone_leaves():
+    """One is taken early if the last one has letters for a drone that leaves and has answered them."""
+    assert is_saved(0, filling=False, kept=(1,))
+    assert not is_saved(0, filling=False, kept=(0,))
+
+
+def test_letters_of_a_drone_that_leaves():
+    """It ends when others keep what it gave away: they do not let it wait until their next checkpoint is due."""
+    assert is_saved(0, filling=False, senders=(0, 1))
+    assert not is_saved(0, filling=False, senders=(0,))
+
+
+def test_at_the_end():
+    """A drone that has nothing to do takes one if anything has changed: the others wait for that."""
+    assert is_saved(0, filling=False, idle=True, activity=1)
+    assert not is_saved(0, filling=False, idle=True)
+    assert not is_saved(0, filling=False, activity=1)
+
+
+class Order:
+    """What the checkpoint of a drone would have of orders."""
+
+    def __init__(self):
+        self.number, self.wanted = 0, None
+
+    def resize(self, members, lost=()):
+        self.wanted = Wanted(frozenset(members), frozenset(lost))
+
+
+@pytest.mark.parametrize(
+    ("commands", "over"),
+    [
+        pytest.param([(RESIZE, [0, 1], []), (RELEASE, 2)], True, id="it has given away all"),
+        pytest.param([(RESIZE, [0, 1], []), (RELEASE, 2), (RESIZE, [0, 1, 2], [])], False, id="it is wanted again"),
+        pytest.param([(RESIZE, [0, 1], []), (RELEASE, 1)], False, id="another one may go"),
+    ],
+)
+def test_released(commands, over):
+    """A drone that was released ends; one that has come again since, and hears of that late, does not."""
+    told = []
+
+    async def nothing(_):
+        pass
+
+    async def hear():
+        outbox = SimpleNamespace(drones=tuple)
+        drone = SimpleNamespace(me=2, slots=SimpleNamespace(drones=(0, 1)), part_from=lambda _: None)
+        post = SimpleNamespace(drone=drone, outbox=outbox, obeyed=Order(), inbox=None)
+        crawling = SimpleNamespace(over=lambda: told.append(True), let_rest=lambda **_: None)
+        running = Running(post, None, crawling, SimpleNamespace(heard=nothing), {}, join=None, lease=30.0)
+        given = [Command(number, name, tuple(args)) for number, (name, *args) in enumerate(commands, 1)]
+        await running._heard(SimpleNamespace(acks={}, commands=given, map=None, members={}, all_rest=False))
+
+    asyncio.run(hear())
+    assert bool(told) == over

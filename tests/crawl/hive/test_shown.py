@@ -1,0 +1,74 @@
+"""What a hive shows of pages that are fetched again: in its progress, `hive status` and `ctl status`."""
+
+import json
+
+import pytest
+
+from webcrawl.crawl.control.answer_text import status as lines_of
+from webcrawl.crawl.hive.drone_report import Report
+from webcrawl.crawl.hive.hive_folder import Founding
+from webcrawl.crawl.hive.operator import Look
+from webcrawl.store.jobdir.sums import merged
+from webcrawl.tools.supervisor import display
+from webcrawl.tools.supervisor.asked import status
+from webcrawl.tools.supervisor.status import rows, table
+
+AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
+MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}
+TOGETHER = "25 revisits of 200 pages (0 unchanged, 0 changed, 0 gone), about 80% of all copies fresh"
+
+
+def look(*figures):
+    about = {"identity": "x", "run": 1, "beat": 3, "generation": 1}
+    reports = {drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)}
+    return Look(map=None, places={}, reports=reports, leases={})
+
+
+class Target:
+    """A hive that does not run."""
+
+    def __init__(self, folder, *figures):
+        self.name, self.folder, self._figures, self._path = "web", self, figures, folder
+        self.supervised = self.finished = False
+
+    def known(self):
+        return Founding("web", "web", "domain", 2, tuple(self.all_drones()))
+
+    def server(self):
+        return None
+
+    def all_drones(self):
+        return range(len(self._figures))
+
+    def figures(self, drone):
+        return self._figures[drone]
+
+    def drone(self, number):
+        return self._path / f"drone-{number}"
+
+
+def test_progress():
+    """Sums of all drones, and their mean freshness by the number of pages."""
+    figures = {"pages": 3, **merged([AGAIN, MORE])}
+
+    assert ", 25 revisits (80% fresh), 2 drones" in display.line(figures, 1.0, 2, [])
+    assert "  fresh 80%  " in display.short_line(figures, 1.0, 2, [])
+    assert "revisits" not in display.line({"pages": 3}, 1.0, 2, [])
+    assert "hosts" in display.short_line({"pages": 3}, 1.0, 2, [])
+
+
+def test_ctl_status():
+    """The same, in a line of its own, and with --json by name."""
+    found = status(look(AGAIN, MORE, {}))
+
+    assert TOGETHER in list(lines_of(found))
+    assert json.loads(json.dumps(found))["revisit/records"] == 200
+    assert not any("revisits" in line for line in lines_of(status(look({}, {}))))
+
+
+@pytest.mark.parametrize(("figures", "last"), [((AGAIN, MORE), TOGETHER), (({}, {}), None)])
+def test_hive_status(tmp_path, figures, last):
+    """So has the last line of the table, of a hive that does not run, too."""
+    lines = table(*rows(Target(tmp_path, *figures), 10.0))
+
+    assert (lines[-1] == TOGETHER) is (last is not None)

@@ -1,0 +1,122 @@
+"""Slots over drones: all agree, each has its share, and few slots move when a drone joins or leaves."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.partition import Partition, partition_of, read_regions
+from webcrawl.crawl.hive.slot_map import SLOTS, SlotMap
+from webcrawl.urls.host_names import RegisteredDomains
+
+members = st.sets(st.integers(0, 20), min_size=1, max_size=8)
+
+
+class TestSlotMap:
+    @given(members)
+    def test_every_slot_has_an_owner(self, drones):
+        """Each slot belongs to a member, and the members' shares differ by one slot at most."""
+        slots = SlotMap.fair(drones)
+
+        assert set(slots.owners) <= set(drones)
+        assert sum(len(slots.owned(drone)) for drone in drones) == SLOTS
+        shares = [len(slots.owned(drone)) for drone in drones]
+        assert max(shares) - min(shares) <= 1
+
+    @given(members, st.integers(0, 20))
+    def test_only_the_share_of_one_moves(self, drones, other):
+        """A drone that joins takes only what it will own; one that leaves gives only what it had."""
+        before = SlotMap.fair(drones - {other} or {21})
+        after = before.resized({*before.drones, other})
+
+        assert all(new == other for _, _, new in before.moved(after))
+        assert all(old == other for _, old, _ in after.moved(after.resized(before.drones)))
+        assert after.generation == before.generation + 1
+
+    @given(st.lists(members, min_size=1, max_size=6))
+    def test_equal_shares_after_any_changes(self, changes):
+        """However often members change, shares stay equal, and no more slots move than the shares demand."""
+        slots = SlotMap.fair(changes[0])
+        for drones in changes[1:]:
+            after = slots.resized(drones)
+            shares = {drone: len(after.owned(drone)) for drone in drones}
+            gone = sum(len(slots.owned(drone)) for drone in {*slots.drones} - drones)
+            over = sum(max(0, len(slots.owned(drone)) - shares[drone]) for drone in drones)
+
+            assert max(shares.values()) - min(shares.values()) <= 1
+            assert len(slots.moved(after)) == gone + over
+            slots = after
+
+    def test_many_drones(self):
+        """Each of 200 drones has five or six slots."""
+        slots = SlotMap.fair(range(200))
+
+        assert {len(slots.owned(drone)) for drone in range(200)} == {5, 6}
+
+    @given(members)
+    def test_packed(self, drones):
+        """A map comes back as it was packed."""
+        slots = SlotMap.fair(drones, ((), (3,)), 7)
+
+        assert SlotMap.unpack(slots.pack()) == slots
+
+    def test_a_region_prefers_its_drones(self):
+        """A group's slots are shared by the members that it prefers, or by all if none of them is a member."""
+        slots = SlotMap.fair((0, 1, 2), ((), (1, 9), (9,)))
+
+        assert set(slots.owners[SLOTS : 2 * SLOTS]) == {1}
+        assert set(slots.owners[2 * SLOTS :]) == {0, 1, 2}
+
+    @pytest.mark.parametrize("drones", [(), (-1,), (4096,)])
+    def test_impossible_members(self, drones):
+        """No members, or numbers out of bounds, are refused."""
+        with pytest.raises(ValueError, match="one or more are needed"):
+            SlotMap.fair(drones)
+
+
+class TestPartition:
+    @pytest.mark.parametrize(
+        ("way", "together", "apart"),
+        [
+            ("domain", ("a.example.com", "b.example.com"), ("example.com", "example.org")),
+            ("host", ("a.example.com", "a.example.com"), ("a.example.com", "b.example.com")),
+            ("tld", ("example.com", "another.com"), ("example.com", "example.org")),
+        ],
+    )
+    def test_what_stays_together(self, way, together, apart):
+        """Hosts with the same part of their names have the same slot."""
+        slot = partition_of(way, RegisteredDomains()).slot
+
+        assert slot(together[0]) == slot(together[1])
+        assert slot(apart[0]) != slot(apart[1])
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
+    def test_an_address_is_its_own(self, host):
+        """A host without a top-level domain has a slot, by its whole name."""
+        assert 0 <= partition_of("tld", RegisteredDomains()).slot(host) < SLOTS
+
+    def test_regions(self, tmp_path):
+        """The longest suffix of a file decides which group a domain is in, the domain which slot of it."""
+        path = tmp_path / "regions"
+        path.write_text("# near Frankfurt\nde 0,1\nco.uk 2\n")
+
+        parts = partition_of(str(path), RegisteredDomains())
+
+        assert parts.groups == ((), (0, 1), (2,))
+        assert parts.slot("www.example.de") == parts.slot("example.de")
+        assert [parts.slot(host) // SLOTS for host in ("example.de", "a.example.co.uk", "example.com")] == [1, 2, 0]
+
+    @pytest.mark.parametrize("line", ["de", "de x", "de 0 1", "de 4096", "de -1"])
+    def test_a_bad_line(self, tmp_path, line):
+        """A line that is no region is named."""
+        path = tmp_path / "regions"
+        path.write_text(f"fr 0\n{line}\n")
+
+        with pytest.raises(HiveError, match="line 2: expected a suffix"):
+            read_regions(path)
+
+    def test_the_same_in_every_process(self):
+        """The slots of hosts are part of what drones agree on: these must never change."""
+        slot = Partition("domain", RegisteredDomains()).slot
+
+        assert [slot("example.com"), slot("www.example.org"), slot("127.0.0.1")] == [92, 903, 115]

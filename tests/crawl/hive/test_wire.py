@@ -1,0 +1,202 @@
+"""Messages come back as they were packed; any other bytes are refused in one line."""
+
+import msgpack
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.base.model import Link
+from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
+from webcrawl.crawl.hive.message import (
+    CRC,
+    EXACT,
+    HEAD,
+    LARGEST,
+    MAGIC,
+    VERSION,
+    Kind,
+    Message,
+    TooLong,
+    hive_id,
+    pack,
+    unpack,
+)
+from webcrawl.store.rowcrc import crc32_of_many
+
+HIVE, OTHER = b"sixteen bytes 16", b"another sixteen!"
+LINKS = [Link("http://a.test/1", "LL", "http://b.test/", "http://c.test/").pack(), Link("http://a.test/\xe4").pack()]
+LETTER = pack(Message(Kind.LINKS, 3, 7, 0, LINKS), HIVE)
+
+words = st.text(st.characters(blacklist_categories=("Cc", "Zs", "Zl", "Zp", "Cs")), max_size=8)
+links = st.builds(Link, words, words, words, words, st.integers(0, 9), words, words, words).map(Link.pack)
+names = st.text() | st.binary()
+scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | names
+values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(names, inner), max_leaves=9)
+
+
+@st.composite
+def messages(draw):
+    kind = draw(st.sampled_from(Kind))
+    items = draw(st.lists(links | values, max_size=5))
+    number, channel = draw(st.integers(1, 2**64 - 1)), draw(st.integers(1, 2**32 - 1))
+    numbered = (number, items, channel) if kind in EXACT else (0, items)
+    return Message(kind, draw(st.integers(0, 4095)), draw(st.integers(0, 2**32 - 1)), *numbered)
+
+
+def sealed(items=b"\x90", *, kind=Kind.VOTES, sender=0, channel=0, number=0, count=0, frame=None, version=VERSION):
+    """A letter of this hive with a sound checksum, whatever is in it."""
+    frame = zstandard.ZstdCompressor().compress(items) if frame is None else frame
+    head = HEAD.pack(MAGIC, version, kind, sender, 1, channel, number, count, hive_id(HIVE))
+    return head + CRC.pack(crc32_of_many(frame, crc32_of_many(head))) + frame
+
+
+def refusal(data):
+    """Why a letter is refused: one line."""
+    with pytest.raises(ForeignMessage) as raised:
+        unpack(data, HIVE)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+class TestPacking:
+    @given(messages())
+    def test_a_message_comes_back(self, message):
+        """What is packed is unpacked as the same message."""
+        assert unpack(pack(message, HIVE), HIVE) == message
+
+    def test_mappings_by_number(self):
+        """The keys of a mapping may be numbers."""
+        message = Message(Kind.SLOT, 0, 1, 1, [{1: "one", b"2": {"three": 3.5}}], 1)
+
+        assert unpack(pack(message, HIVE), HIVE) == message
+
+    def test_text_of_any_page(self):
+        """Lone surrogates, as pages may have them, come back."""
+        message = Message(Kind.VOTES, 0, 1, 0, [["a.test", "http://b.test/\ud800"]])
+
+        assert unpack(pack(message, HIVE), HIVE) == message
+
+    def test_links_of_a_page_are_small(self):
+        """Links of one page take a few bytes each, because they are compressed together."""
+        links = [Link(f"http://a.test/{n}", "L", "http://b.test/", "http://b.test/").pack() for n in range(256)]
+
+        assert len(pack(Message(Kind.LINKS, 0, 1, 0, links), HIVE)) < 256 * 10
+
+    def test_the_key_is_not_on_the_wire(self):
+        """A letter has a digest of the hive's key, not the key."""
+        assert HIVE not in LETTER
+        assert hive_id(HIVE) in LETTER
+
+    @pytest.mark.parametrize("most", [100, LARGEST])
+    def test_a_letter_has_a_largest_size(self, most):
+        """Items that take more than a letter may have are refused before they are compressed."""
+        with pytest.raises(TooLong, match="1 items for another drone take") as raised:
+            pack(Message(Kind.SLOT, 0, 1, 1, [bytes(most)], 1), HIVE, most)
+
+        assert isinstance(raised.value, HiveError)
+
+
+class TestRefusing:
+    def test_another_hive(self):
+        """A letter of another hive is refused, also one that this program could read."""
+        assert refusal(pack(Message(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith("a message is of another hive")
+
+    def test_another_version(self):
+        """A letter of another version is refused by its number, before anything else is compared."""
+        assert "written by version 2" in refusal(sealed(version=2))
+
+    def test_a_cut_letter(self):
+        """A letter that is cut anywhere is refused."""
+        for length in range(len(LETTER)):
+            refusal(LETTER[:length])
+
+    def test_more_bytes(self):
+        """Bytes behind a letter are damage."""
+        assert "checksum" in refusal(LETTER + b"\0")
+
+    def test_a_flipped_bit(self):
+        """Each flipped bit is noticed."""
+        for bit in range(8 * len(LETTER)):
+            damaged = bytearray(LETTER)
+            damaged[bit // 8] ^= 1 << bit % 8
+
+            refusal(bytes(damaged))
+
+    @given(st.binary(max_size=200))
+    def test_any_bytes(self, data):
+        """Bytes that are not a letter are refused."""
+        refusal(data)
+
+    @given(
+        st.builds(
+            sealed,
+            st.binary(max_size=60) | values.map(msgpack.packb) | st.lists(values | links).map(msgpack.packb),
+            kind=st.integers(0, 9),
+            sender=st.integers(0, 2**16 - 1),
+            channel=st.integers(0, 1),
+            number=st.integers(0, 1),
+            count=st.integers(0, 5),
+            frame=st.none() | st.binary(max_size=60),
+        )
+    )
+    def test_any_contents_with_a_sound_checksum(self, data):
+        """Whatever the contents are, there is a message of a known kind with a list, or a refusal."""
+        try:
+            message = unpack(data, HIVE)
+        except ForeignMessage:
+            return
+        assert message.kind in Kind
+        assert isinstance(message.items, list)
+        assert (message.kind in EXACT) == (message.number > 0)
+
+    @pytest.mark.parametrize("size", [LARGEST + 1, 1 << 30])
+    def test_a_bomb(self, size):
+        """A frame that would unpack to more than 16 MiB is not unpacked."""
+        bomb = b"".join((b"\xc6", size.to_bytes(4, "big"), bytes(size))) if size < 1 << 25 else None
+        frame = zstandard.ZstdCompressor().compress(bomb) if bomb else _claims(size)
+
+        assert f"would take {len(bomb) if bomb else size} bytes" in refusal(sealed(frame=frame, count=1))
+
+    def test_a_frame_without_its_size(self):
+        """A frame that does not say how large it is is not unpacked."""
+        frame = zstandard.ZstdCompressor(write_content_size=False).compress(bytes(100))
+
+        assert "would take -1 bytes" in refusal(sealed(frame=frame))
+
+    def test_a_frame_that_lies(self):
+        """A frame with more than it says is refused."""
+        refusal(sealed(frame=_claims(3)))
+
+    def test_nested_items(self):
+        """Arrays in arrays in arrays are refused before Python's stack ends."""
+        refusal(sealed(b"\x91" * 100_000, count=1))
+
+    def test_extensions(self):
+        """Types of msgpack's users are not read."""
+        assert "extension of type 5" in refusal(sealed(msgpack.packb([msgpack.ExtType(5, b"os.system")]), count=1))
+
+    @pytest.mark.parametrize("kind", [0, 7, 255])
+    def test_unknown_kinds(self, kind):
+        """A kind that this program does not know is named."""
+        assert f"of kind {kind}" in refusal(sealed(kind=kind))
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"sender": 4096}, {"number": 1}, {"channel": 1}, {"kind": Kind.SLOT, "number": 1}, {"kind": Kind.SLOT}],
+    )
+    def test_heads_that_no_drone_writes(self, wrong):
+        """A sender beyond the last number, an ordinary letter with a number and an exact one without are refused."""
+        assert "no hive has that" in refusal(sealed(**wrong))
+
+    @pytest.mark.parametrize("items", [{}, None, 5, b"links", ["one"], ["one", "two", "three"]])
+    def test_another_number_of_items(self, items):
+        """The items are a list, of the length that the head says."""
+        assert "as many items" in refusal(sealed(msgpack.packb(items), count=2))
+
+
+def _claims(size):
+    """A frame that says it has this many bytes; it has 10,000."""
+    frame = zstandard.ZstdCompressor().compress(bytes(10_000))
+    head = b"\x28\xb5\x2f\xfd\xe0" + size.to_bytes(8, "little")  # one segment, size in eight bytes
+    return head + frame[4 + 1 + 2 :]

@@ -1,0 +1,193 @@
+"""Buckets by time: order, bounds, and what they do with times that are not spread."""
+
+from contextlib import closing
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from webcrawl.crawl.revisit import buckets as module
+from webcrawl.crawl.revisit.buckets import BEFORE, LAST, TICK, Buckets, seconds_of, stamp, stamped, ticks
+from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.fifo import BLOCK, Pool
+from webcrawl.store.crawldb import CrawlDB
+
+DAY = 86_400
+NOW = 1.8e9
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    with closing(CrawlDB(tmp_path)) as db:
+        db.need("revisit")
+        yield db
+
+
+def made(db, memory=1 << 20):
+    return Buckets(db, Pool(Blocks(db, "revisit"), memory, inline=BLOCK))
+
+
+def push(buckets, seconds, what=b""):
+    buckets.push(stamp(ticks(seconds)) + what)
+
+
+def popped(buckets):
+    return [seconds_of(stamped(record)) for record in iter(buckets.pop, None)]
+
+
+def test_times_are_kept_to_a_256th_of_a_second():
+    """A time comes back as it was, as far as ticks tell; one that is too early or late is the first or last."""
+    assert seconds_of(ticks(NOW + 1 / TICK)) == NOW + 1 / TICK
+    assert seconds_of(ticks(-DAY)) == -DAY
+    assert ticks(-2.0 * BEFORE) == ticks(float("-inf")) == 0
+    assert ticks(1e300) == ticks(float("inf")) == LAST
+
+
+@pytest.mark.parametrize("spread", [1.0, 600.0, DAY, 400 * DAY])
+def test_records_come_in_the_order_of_their_times(db, spread):
+    """Whatever the interval that thousands of records are spread over, the earliest comes first."""
+    random, buckets = Random(1), made(db)
+    times = [NOW + random.randrange(round(spread * TICK)) / TICK for _ in range(20_000)]
+    for number, time in enumerate(times):
+        push(buckets, time, b"%d" % number)
+    assert len(buckets) == 20_000
+    found = popped(buckets)
+    assert len(found) == 20_000
+    if spread > 20:  # of more than 1024 in one second, a part is sorted at a time
+        assert found == sorted(times)
+    assert sorted(found) == sorted(times)
+
+
+@pytest.mark.parametrize("taken", [0, 3000])
+def test_how_many_are_earlier(db, taken):
+    """The number of records before a time is exact where they are sorted, and elsewhere nearly so."""
+    random, buckets = Random(9), made(db)
+    times = sorted(NOW + random.random() * 20 * DAY for _ in range(10_000))
+    for time in random.sample(times, len(times)):
+        push(buckets, time)
+    for _ in range(taken):
+        buckets.pop()
+    for at in (NOW - DAY, NOW + 2 * DAY, NOW + 11 * DAY, NOW + 30 * DAY):
+        exact = max(sum(time < at for time in times) - taken, 0)
+        assert buckets.before(ticks(at)) == pytest.approx(exact, abs=100)
+
+
+def test_a_hundred_thousand_records_of_one_second(db):
+    """All come, once each; no more than a part of them is in memory."""
+    buckets = made(db)
+    for number in range(100_000):
+        push(buckets, NOW, b"%d" % number)
+    assert len(buckets._sorted) <= 2 * module.RUN
+    assert sorted(int(record[5:]) for record in iter(buckets.pop, None)) == [*range(100_000)]
+
+
+def test_later_ones_wait_for_earlier_ones_that_come_meanwhile(db):
+    """A record that is pushed with an earlier time than all that is left comes next."""
+    random, buckets = Random(2), made(db)
+    for _ in range(5000):
+        push(buckets, NOW + random.random() * 30 * DAY)
+    for _ in range(2000):
+        buckets.pop()
+    for _ in range(3000):
+        push(buckets, NOW + random.random() * DAY)
+    found = popped(buckets)
+    assert len(found) == 6000
+    assert found == sorted(found)
+
+
+def test_a_steady_stream_stays_in_order(db):
+    """Each record that is taken comes again later, as in a crawl; what is taken is in order, and nothing is lost."""
+    random, buckets = Random(3), made(db)
+    for _ in range(30_000):
+        push(buckets, NOW + random.random() * 10 * DAY)
+    last = 0.0
+    for _ in range(60_000):
+        at = seconds_of(stamped(buckets.pop()))
+        assert at >= last
+        last = at
+        push(buckets, at + random.expovariate(1 / (5 * DAY)))
+    assert len(buckets) == 30_000
+    assert len(popped(buckets)) == 30_000
+
+
+def test_dividing_takes_a_little_time_at_each_step(db, monkeypatch):
+    """While a large bucket is divided, a push moves a few of its records, and so does a pop of what is sorted."""
+    moved = 0
+    put = Buckets._put
+
+    def counted(self, at, record):
+        nonlocal moved
+        moved += 1
+        put(self, at, record)
+
+    monkeypatch.setattr(Buckets, "_put", counted)
+    random, buckets, most = Random(4), made(db), []
+    for _ in range(50_000):
+        moved = 0
+        push(buckets, NOW + random.random() * 20 * DAY)
+        most.append(moved)
+    assert max(most) <= 1 + module.MOVES
+    steps = []
+    for _ in range(50_000):
+        moved = 0
+        assert buckets.pop()
+        steps.append(moved)
+    assert max(steps) <= 4 * module.SLICE
+    assert sum(steps) + sum(most) <= 5 * 50_000  # each record is moved once for each width at most
+
+
+def test_there_are_few_buckets_whatever_the_times(db):
+    """The number of queues, and so their memory, does not grow with that of records or with the span of times."""
+    random, buckets, most = Random(5), made(db), 0
+    for _ in range(100_000):
+        push(buckets, NOW + random.expovariate(1 / (60 * DAY)))
+    for number in range(100_000):
+        at = seconds_of(stamped(buckets.pop()))
+        push(buckets, at + random.choice([-DAY, 0, 1, 3600, 400 * DAY]) * random.random())
+        most = max(most, len(buckets._starts) + len(buckets._divided)) if number % 100 == 0 else most
+    assert most <= 350
+    assert len(buckets) == 100_000
+
+
+def test_the_number_of_buckets_has_a_limit(db, monkeypatch):
+    """With as many buckets as there may be, records go to the nearest one: all still come, nearly in order."""
+    monkeypatch.setattr(module, "MOST", 20)
+    random, buckets = Random(6), made(db)
+    for _ in range(20_000):
+        push(buckets, NOW + random.random() * 3000 * DAY)
+        assert len(buckets._starts) <= 20
+    found = popped(buckets)
+    assert len(found) == 20_000
+    backwards = sum(later < earlier for earlier, later in pairwise(found))
+    assert backwards < 200
+
+
+def test_it_is_saved(db):
+    """After a checkpoint and a restart the same records come in the same order, also from buckets being divided."""
+    random, buckets = Random(7), made(db)
+    for number in range(30_000):
+        push(buckets, NOW + random.random() * 40 * DAY, b"%d" % number)
+        if number % 3 == 2:
+            buckets.pop()
+        if number % 7919 == 0 or buckets._divided:
+            for _ in buckets.prepare():
+                pass
+            buckets.save()
+            again = Buckets(db, Pool(Blocks(db, "revisit"), 1 << 20, inline=BLOCK))
+            assert len(again) == len(buckets)
+    buckets.save()
+    again = made(db)
+    assert len(again) == len(buckets) == 20_000
+    assert popped(again) == sorted(popped(buckets))
+
+
+def test_an_empty_one_leaves_no_blocks(db):
+    """When all records are taken, no block stays behind on disk."""
+    random, buckets = Random(8), made(db, memory=1 << 14)
+    for _ in range(20_000):
+        push(buckets, NOW + random.random() * DAY, b"x" * 50)
+    buckets.save()
+    popped(buckets)
+    buckets.save()
+    assert db.query("SELECT count(*) FROM revisit") == [(0,)]
+    assert db.named(module.BUCKET) == []

@@ -1,0 +1,133 @@
+"""Buckets against a heap, with checkpoints, reopening and crashes among the steps."""
+
+import tempfile
+from contextlib import ExitStack
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from pathlib import Path
+from unittest.mock import patch
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tests.support.examples import examples
+from tests.support.places import IN_MEMORY
+from webcrawl.crawl.revisit import buckets as module
+from webcrawl.crawl.revisit.buckets import TICK, Buckets, seconds_of, stamp, stamped, ticks
+from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.fifo import Pool
+from webcrawl.store.crawldb import CrawlDB
+
+NOW = 1_800_000_000
+DAY = 86_400
+AWAY = st.one_of(
+    st.integers(0, 2 * TICK).map(lambda ticks: ticks / TICK),  # many of one second
+    st.integers(0, 4000),
+    st.integers(0, 40 * DAY),
+    st.integers(-400 * DAY, 4000 * DAY),
+)
+
+
+class Times(RuleBasedStateMachine):
+    """A few records are many here: buckets are divided, cut and reloaded all the time."""
+
+    @initialize(memory=st.integers(0, 3000), run=st.integers(1, 8), moves=st.integers(1, 3))
+    def begin(self, memory, run, moves):
+        self.patches = ExitStack()
+        self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
+        for name, value in (("RUN", run), ("MOVES", moves)):
+            self.patches.enter_context(patch.object(module, name, value))
+        self.memory, self.now, self.number = memory, NOW, 0
+        self.twin, self.durable = [], []
+        self.open()
+
+    def open(self):
+        self.db = CrawlDB(Path(self.scratch))
+        self.db.need("revisit")
+        self.buckets = Buckets(self.db, Pool(Blocks(self.db, "revisit"), self.memory, block=200, inline=100))
+
+    @rule(aways=st.lists(AWAY, max_size=30))
+    def push(self, aways):
+        for away in aways:
+            self.number += 1
+            record = stamp(ticks(self.now + away)) + b"%d" % self.number
+            self.buckets.push(record)
+            heappush(self.twin, record)
+
+    @rule(count=st.integers(1, 100))
+    def push_many_of_one_second(self, count):
+        self.push([7.5] * count)
+
+    @rule(count=st.integers(1, 60))
+    def pop(self, count):
+        """The next one is the earliest, to the second; which of a second comes first is open."""
+        for _ in range(min(count, len(self.twin))):
+            first = self.buckets.first()
+            record = self.buckets.pop()
+            assert stamped(record) == first
+            if record == self.twin[0]:
+                heappop(self.twin)
+            else:
+                assert stamped(record) // TICK == stamped(self.twin[0]) // TICK
+                self.twin.remove(record)
+                heapify(self.twin)
+        if not self.twin:
+            assert self.buckets.first() is None
+            assert self.buckets.pop() is None
+
+    @rule(seconds=st.sampled_from([1, 3600, 40 * DAY]))
+    def time_passes(self, seconds):
+        self.now += seconds
+
+    @rule()
+    def time_comes_to_the_queue(self):
+        """Most pages are kept for a time after the one that has just been taken."""
+        if self.twin:
+            self.now = max(self.now, int(seconds_of(stamped(self.twin[0]))))
+
+    @rule(ahead=st.booleans())
+    def checkpoint(self, ahead):
+        for _ in self.db.prepare() if ahead else ():
+            pass
+        for _ in self.buckets.prepare() if ahead else ():
+            pass
+        self.buckets.save()
+        self.db.checkpoint()
+        self.durable = list(self.twin)
+
+    @rule()
+    def crash(self):
+        self.db.close()  # rolls back the open transaction
+        self.twin = list(self.durable)
+        self.open()
+
+    @rule()
+    def reopen(self):
+        self.checkpoint(ahead=True)
+        self.crash()
+
+    @invariant()
+    def the_numbers_agree(self):
+        assert len(self.buckets) == len(self.twin)
+
+    @invariant()
+    def no_two_buckets_overlap(self):
+        buckets = [self.buckets._buckets[start] for start in self.buckets._starts]
+        assert len(buckets) == len(self.buckets._buckets)
+        assert all(one.end <= other.start for one, other in pairwise(buckets))
+
+    @invariant()
+    def little_is_sorted(self):
+        assert len(self.buckets._sorted) - self.buckets._next <= 2 * module.RUN + 1
+
+    def teardown(self):
+        if hasattr(self, "db"):
+            assert sorted(iter(self.buckets.pop, None)) == sorted(self.twin)
+            self.buckets.save()
+            assert self.db.query("SELECT count(*) FROM revisit") == [(0,)]
+            self.db.close()
+            self.patches.close()
+
+
+Times.TestCase.settings = examples(60, stateful_step_count=30)
+TestTimes = Times.TestCase

@@ -1,0 +1,119 @@
+"""How fast a page changes, by what its visits found."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.crawl.revisit import change_rate
+from webcrawl.crawl.revisit.change_rate import Prior, after_change, observe
+from webcrawl.crawl.revisit.record import PageRecord
+
+DAY = 86400.0
+PRIOR = (0.35, 10 * DAY)
+
+
+def integrated(shape, span, visits):
+    """Mean and standard deviation of the exact posterior, by numeric integration over the logarithm of the rate."""
+    rate = np.exp(np.linspace(-40, 5, 200_001))
+    logarithm = shape * np.log(rate) - span * rate
+    for seconds, changed in visits:
+        logarithm += np.log(-np.expm1(-rate * seconds)) if changed else -rate * seconds
+    density = np.exp(logarithm - logarithm.max())
+    mean = (density * rate).sum() / density.sum()
+    return mean, np.sqrt((density * rate**2).sum() / density.sum() - mean**2)
+
+
+def observed(visits, prior=PRIOR):
+    record = PageRecord("http://a/")
+    for seconds, changed in visits:
+        observe(record, seconds, changed, prior)
+    return record
+
+
+@given(shape=st.floats(0.1, 50), days=st.floats(0.01, 1000), part=st.floats(0.001, 100))
+def test_one_change_is_exact(shape, days, part):
+    """After a change, mean and variance are those of the exact posterior."""
+    span = days * DAY
+    mean, deviation = integrated(shape, span, [(part * span, True)])
+    after, in_span = after_change(shape, span, part * span)
+
+    assert after / in_span == pytest.approx(mean, rel=1e-3)
+    assert after**0.5 / in_span == pytest.approx(deviation, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    "visits",
+    [
+        [(DAY, False)] * 20,
+        [(DAY, True)] * 10,
+        [(DAY, True), (DAY, False)] * 10,
+        [(DAY, False), (30 * DAY, True), (3 * DAY, False), (0.1 * DAY, True), (DAY, False)] * 3,
+    ],
+)
+def test_many_visits_are_nearly_exact(visits, monkeypatch):
+    """If nothing is forgotten, the rate after many irregular visits is right within a fraction of its uncertainty."""
+    monkeypatch.setattr(change_rate, "FADE", 1.0)
+    record, (mean, deviation) = observed(visits), integrated(*PRIOR, visits)
+
+    assert record.shape / record.span == pytest.approx(mean, abs=0.15 * deviation)
+    assert record.shape**0.5 / record.span == pytest.approx(deviation, rel=0.15)
+
+
+def test_visits_without_a_change_are_exact():
+    """A visit that finds nothing new adds its time, and nothing else."""
+    record = observed([(DAY, False), (2 * DAY, False)])
+
+    assert (record.shape, record.span) == (PRIOR[0], PRIOR[1] + 3 * DAY)
+
+
+def test_a_page_may_become_another():
+    """Changes of long ago count less: a page that changed daily for years and then stops is known for it in weeks."""
+    record = observed([(DAY, True), (DAY, False)] * 1000)
+    for _ in range(60):
+        observe(record, DAY, changed=False, prior=PRIOR)
+
+    assert record.shape / record.span < 0.3 / DAY
+
+
+def test_a_quiet_page_may_wake_up():
+    """A page that did not change for ten years, and then changes daily, is known for it after some dozen visits."""
+    record = observed([(100 * DAY, False)] * 36)
+    visits = 0
+    while record.shape / record.span < 0.3 / DAY and visits < 1000:
+        observe(record, max(DAY, 0.5 * record.span / record.shape), changed=True, prior=PRIOR)
+        visits += 1
+
+    assert visits < 80
+
+
+def test_what_is_forgotten_does_not_bend_the_rate():
+    """A page that changes at the same rate for ever is known as well as by its last ten changes."""
+    random = np.random.default_rng(1)
+    means = []
+    for _ in range(300):
+        record = observed([(DAY, bool(random.random() < -np.expm1(-0.5))) for _ in range(100)])
+        means.append(record.shape / record.span * DAY)
+
+    assert np.mean(means) == pytest.approx(0.5, rel=0.1)
+    assert np.std(means) < 0.25
+
+
+def test_a_clock_that_is_set_back_breaks_nothing():
+    """Visits in no time, or before the last one, count as a second."""
+    record = observed([(-1e9, True), (0.0, True), (0.0, False)])
+
+    assert 0 < record.shape / record.span < 10
+
+
+@pytest.mark.parametrize("days", [1, 30, 1000])
+def test_the_prior_is_learned(days):
+    """After some thousand pages the prior says how often first visits find a change, at each interval."""
+    random, prior = np.random.default_rng(1), Prior()
+    rates = random.gamma(0.5, 2 / days, 20_000)
+    for rate, gap in zip(rates.tolist(), (days * random.exponential(1, 20_000) ** 2).tolist(), strict=True):
+        prior.learn(gap * DAY, bool(random.random() < -np.expm1(-rate * gap)))
+
+    for gap in (0.2 * days, days, 5 * days):
+        expected = 1 - (1 / (1 + gap / days * 2)) ** 0.5
+        assert 1 - (prior.span / (prior.span + gap * DAY)) ** prior.shape == pytest.approx(expected, abs=0.05)

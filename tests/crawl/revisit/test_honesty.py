@@ -1,0 +1,75 @@
+"""Hosts that say 304 of pages that have changed."""
+
+from random import Random
+
+import pytest
+
+from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.crawl.revisit.change import CHECK, LONG, MOST, SURE, Honesty
+from webcrawl.crawl.revisit.record import PageRecord
+
+CHANGED, SAME = Judged(Change.CHANGED, By.TEXT), Judged(Change.UNCHANGED, By.STATUS)
+PAGE = PageRecord("http://a.test/", etag=b'"1"', visits=3)
+
+
+@pytest.fixture(name="honesty")
+def _honesty():
+    return Honesty(Random(1))
+
+
+def plainly(honesty, host="http://a.test/", now=0.0, times=1000):
+    """The share of requests without a condition."""
+    return sum(honesty.asks_plainly(host, PAGE, now) for _ in range(times)) / times
+
+
+def test_a_few_requests_have_no_condition(honesty):
+    """One in CHECK, of pages that were fetched again before."""
+    assert plainly(honesty) == pytest.approx(1 / CHECK, abs=0.02)
+    assert not any(honesty.asks_plainly("http://a.test/", PageRecord("http://a.test/"), 0.0) for _ in range(100))
+
+
+def test_the_same_etag_with_other_bytes(honesty):
+    """A host whose strong ETag stays while the page changes is not believed for LONG; others are."""
+    honesty.heard("http://a.test/", PAGE, CHANGED, b'"1"', 0.0, plainly=True)
+
+    assert plainly(honesty) == 1.0
+    assert plainly(honesty, "http://b.test/") < 0.1
+    assert plainly(honesty, now=LONG + 1) < 0.1
+
+
+@pytest.mark.parametrize("etag", [b'"2"', b""])
+def test_checks_that_find_changes(honesty, etag):
+    """After SURE of them in a row the host is not believed."""
+    for number in range(SURE):
+        assert plainly(honesty) < 0.1, number
+        honesty.heard("http://a.test/", PAGE, CHANGED, etag, 0.0, plainly=True)
+        honesty.heard("http://a.test/", PAGE, SAME, etag, 0.0, plainly=False)
+
+    assert plainly(honesty) == 1.0
+
+
+def test_a_change_told_in_time(honesty):
+    """A host that answers a conditional request with a changed page is beyond suspicion."""
+    for _ in range(10):
+        honesty.heard("http://a.test/", PAGE, CHANGED, b'"2"', 0.0, plainly=True)
+        honesty.heard("http://a.test/", PAGE, CHANGED, b'"3"', 0.0, plainly=False)
+
+    assert plainly(honesty) < 0.1
+
+
+def test_a_weak_etag_may_stay(honesty):
+    """It stands for pages that mean the same."""
+    weak = PageRecord("http://a.test/", etag=b'W/"1"', visits=3)
+    honesty.heard("http://a.test/", weak, CHANGED, b'W/"1"', 0.0, plainly=True)
+
+    assert plainly(honesty) < 0.1
+
+
+def test_it_is_kept(honesty):
+    """What is known goes on after a restart, and takes bounded room."""
+    for number in range(MOST + 10):
+        honesty.heard(f"http://h{number}.test/", PAGE, CHANGED, b'"1"', 0.0, plainly=True)
+    again = Honesty(Random(1), honesty.save())
+
+    assert plainly(again, f"http://h{MOST}.test/") == 1.0
+    assert plainly(again, "http://h0.test/") < 0.1

@@ -1,0 +1,168 @@
+"""What sitemaps and feeds said last."""
+
+from contextlib import closing
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.crawl.revisit.listing_versions import AHEAD, CACHED, MOST, Listed, _size, stamp
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+NOW = 1_800_000_000.0
+KEYS = st.integers(0, 2**64 - 1)
+ENTRIES = st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1)))
+
+
+@pytest.fixture
+def listed(db):
+    return Listed(db)
+
+
+def compare(listed, entries, listing=1, **options):
+    """Keys that are new, and keys with a newer date."""
+    keys, dates = [key for key, _ in entries], [date for _, date in entries]
+    found = listed.compare(listing, keys, dates, options.pop("now", NOW), **options)
+    return [keys[at] for at in found.new], [keys[at] for at in found.newer], found
+
+
+class TestCompare:
+    def test_the_first_time_all_is_new(self, listed):
+        """Nothing can be newer than what nobody knows."""
+        new, newer, found = compare(listed, [(5, 100), (3, 0)])
+        assert (new, newer, found.first, found.gone, found.kept) == ([5, 3], [], True, 0, 2)
+
+    def test_a_later_date_is_newer(self, listed):
+        """An equal date says nothing, and neither does an earlier one or none."""
+        compare(listed, [(1, 100), (2, 100), (3, 100), (4, 100)])
+        new, newer, found = compare(listed, [(4, 0), (3, 99), (2, 100), (1, 101)])
+        assert (new, newer, found.first, found.gone) == ([], [1], False, 0)
+
+    def test_positions_are_in_document_order(self, listed):
+        """Whatever the order of keys."""
+        compare(listed, [(9, 1), (2, 1), (7, 1)])
+        assert compare(listed, [(9, 2), (4, 1), (2, 2), (3, 1), (7, 2)])[:2] == ([4, 3], [9, 2, 7])
+
+    def test_what_is_gone(self, listed):
+        """It is counted once, and new when it comes back."""
+        compare(listed, [(1, 100), (2, 100)])
+        assert compare(listed, [(1, 100)])[2].gone == 1
+        assert compare(listed, [(1, 100), (2, 200)])[:2] == ([2], [])
+
+    def test_an_empty_listing(self, listed):
+        """It is known that it had nothing."""
+        assert compare(listed, [])[2].first
+        assert not compare(listed, [])[2].first
+        assert compare(listed, [(1, 5)])[:2] == ([1], [])
+
+    def test_a_first_date_later_than_the_last_look(self, listed):
+        """A listing that begins to have dates signals only changes since it was read."""
+        compare(listed, [(1, 0), (2, 0)], now=1000.0)
+        assert compare(listed, [(1, 999), (2, 1001)])[:2] == ([], [2])
+
+    def test_the_latest_date_of_a_url_that_is_listed_twice(self, listed):
+        """It is one URL."""
+        compare(listed, [(1, 50), (1, 100), (1, 70)])
+        assert compare(listed, [(1, 100), (1, 99)])[:2] == ([], [])
+        new, newer, found = compare(listed, [(1, 80), (1, 101), (2, 1), (2, 1)])
+        assert (new, newer, found.kept) == ([2], [1], 2)
+
+    def test_a_part_of_a_listing(self, listed):
+        """What it does not name is not gone."""
+        compare(listed, [(1, 100), (2, 100)])
+        assert compare(listed, [(2, 200), (3, 5)], whole=False)[:2] == ([3], [2])
+        new, newer, found = compare(listed, [(1, 100), (2, 200), (3, 5)])
+        assert (new, newer, found.gone) == ([], [], 0)
+
+    def test_listings_are_apart(self, listed):
+        """Each is compared with itself only."""
+        compare(listed, [(1, 100)], listing=2**64 - 1)
+        assert compare(listed, [(1, 200)], listing=0)[2].first
+        assert compare(listed, [(1, 200)], listing=2**64 - 1)[1] == [1]
+
+    def test_room(self, listed):
+        """What finds no room is new again the next time."""
+        assert compare(listed, [(1, 1), (2, 1), (3, 1)], room=2)[2].kept == 2
+        assert compare(listed, [(1, 1), (2, 1), (3, 1)], room=2)[0] == [3]
+        assert compare(listed, [(key, 1) for key in range(MOST + 9)])[2].kept == MOST
+
+    def test_a_listing_that_was_dropped(self, listed):
+        """It is as if it had never been read."""
+        compare(listed, [(1, 1)])
+        assert listed.count(1) == 1
+        listed.drop(1)
+        assert (listed.count(1), listed.date(1, 1)) == (0, None)
+        assert compare(listed, [(1, 1)])[2].first
+
+    @given(
+        st.lists(st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1))), max_size=5), st.booleans()
+    )
+    def test_any_entries(self, tmp_path_factory, versions, whole):
+        """It says the same as a dict would."""
+        with closing(CrawlDB(tmp_path_factory.mktemp("state"))) as db:
+            listed, known = Listed(db), {}
+            for entries in versions:
+                latest = {key: max(date for one, date in entries if one == key) for key, _ in entries}
+                new, newer, found = compare(listed, entries, now=0.0, whole=whole)
+                assert sorted(new) == sorted(latest.keys() - known.keys())
+                assert sorted(newer) == sorted(key for key in latest.keys() & known.keys() if latest[key] > known[key])
+                assert found.gone == (len(known.keys() - latest.keys()) if whole else 0)
+                known = latest if whole else {**known, **latest}
+                assert found.kept == listed.count(1) == len(known)
+                assert {key: listed.date(1, key) for key in known} == known
+
+
+class TestStamp:
+    @pytest.mark.parametrize(
+        ("modified", "kept"),
+        [
+            (None, 0), (NOW, int(NOW)), (NOW + AHEAD, int(NOW + AHEAD)), (NOW + AHEAD + 1, 0), (253402300799.0, 0),
+            (-5.0, 0), (0.0, 0), (1.5, 1), (float("inf"), 0), (float("nan"), 0),
+        ],
+    )  # fmt: skip
+    def test_dates(self, modified, kept):
+        """A date of the year 9999 is none, and neither is one before 1970."""
+        assert stamp(modified, NOW) == kept
+
+    def test_after_2106(self):
+        """No date has more than 32 bits."""
+        assert stamp(2**32 + 5.0, 2.0**33) == 0
+
+
+class TestTable:
+    @pytest.mark.parametrize("spread", [1, 365 * 86_400])
+    def test_bytes_per_url(self, db, listed, spread):
+        """12 bytes at the most, whatever the dates."""
+        random = Random(1)
+        entries = [(random.getrandbits(64), int(NOW) - random.randrange(spread)) for _ in range(10_000)]
+        compare(listed, entries)
+        size = db.query("SELECT length(keys) + length(dates) FROM listed")[0][0]
+        assert size / 10_000 < 12
+
+    def test_it_is_part_of_the_checkpoint(self, tmp_path):
+        """What was read since is read again."""
+        with closing(CrawlDB(tmp_path)) as db:
+            compare(Listed(db), [(1, 1)])
+            db.checkpoint()
+            compare(Listed(db), [(1, 2)])
+        with closing(CrawlDB(tmp_path)) as db:
+            assert compare(Listed(db), [(1, 2)])[1] == [1]
+
+    @pytest.mark.parametrize("change", ["count = 7", "read = 'x'", "keys = x'00'", "dates = ''", "crc = 1"])
+    def test_damage(self, db, listed, change):
+        """It is found when the row is read."""
+        compare(listed, [(1, 1)])
+        db.execute(f"UPDATE listed SET {change}")
+        with pytest.raises(DamagedFile, match="table listed"):
+            compare(listed, [(1, 1)])
+
+    def test_the_cache_is_bounded(self, listed):
+        """It keeps the keys that were asked for last."""
+        for listing in range(30):
+            compare(listed, [(listing << 20 | key, 0) for key in range(30_000)], listing=listing)
+            assert listed.date(listing, listing << 20) == 0
+            assert listed.date(listing, 99 << 20) is None
+            assert listed._cached == sum(map(_size, listed._cache.values())) <= CACHED
+        assert 29 in listed._cache

@@ -1,0 +1,252 @@
+"""Which pages are fetched again, and when: in order of due time, within the budget, never too soon."""
+
+from contextlib import closing
+from itertools import pairwise
+from math import inf, nan
+
+import pytest
+
+from tests.support.revisits import DAY, NOW, Told, made, page
+from webcrawl.crawl.revisit.revisits import FAR, FLOOR, LOOK
+from webcrawl.store.crawldb import CrawlDB
+
+
+def kept(db, dues, *, now=NOW, policy=None, fetched=NOW - DAY, **others):
+    """Revisits with one page per due time, in seconds from now."""
+    policy = policy or Told()
+    policy.when = {page(number).url: now + due for number, due in enumerate(dues)}
+    revisits = made(db, policy, **others)
+    for number in range(len(dues)):
+        revisits.keep(page(number, fetched), now)
+    return revisits, policy
+
+
+def taken(revisits, now, most=1000):
+    return [int(record.url.rpartition("/")[2]) for record in revisits.take(now, most)]
+
+
+def test_pages_come_in_order_of_due_time(db):
+    """Who has been due for the longest comes first, and the policy hears of each, when it was due and when it came."""
+    revisits, policy = kept(db, [-1, -3, -2], rate=1.0)
+    assert taken(revisits, NOW) == [1]
+    assert taken(revisits, NOW + 2) == [2, 0]
+    assert policy.taken == [
+        ("http://h/1", NOW, NOW - 3),
+        ("http://h/2", NOW + 2, NOW - 2),
+        ("http://h/0", NOW + 2, NOW - 1),
+    ]
+    assert len(revisits) == 0
+
+
+def test_no_more_than_asked_for(db):
+    """`most` bounds what is given, and what is not given stays within the budget."""
+    revisits, _ = kept(db, [-3, -2, -1], rate=3.0)
+    assert revisits.take(NOW, 0) == []
+    assert taken(revisits, NOW + 1, 2) == [0, 1]
+    assert taken(revisits, NOW + 1) == [2]
+
+
+def test_the_budget_is_a_rate(db):
+    """As many pages are taken as the rate allows in the time, at whatever moments they are asked for."""
+    revisits, _ = kept(db, [-1.0] * 1000, rate=10.0)
+    given = sum(len(revisits.take(NOW + step / 7, 1000)) for step in range(7 * 60))
+    assert 597 <= given <= 601
+
+
+def test_unused_budget_is_not_saved_up(db):
+    """After an hour in which nothing was taken, only a few seconds of the budget are given at once."""
+    revisits, _ = kept(db, [-1.0] * 1000, rate=10.0)
+    revisits.take(NOW, 1)
+    assert len(revisits.take(NOW + 3600, 1000)) == 50
+
+
+def test_a_budget_below_one_page_per_second(db):
+    """A small rate gives one page whenever it has grown to one."""
+    revisits, _ = kept(db, [-1.0] * 10, rate=0.01)
+    assert taken(revisits, NOW) == [0]
+    assert revisits.next_take(NOW) == NOW + 100
+    assert taken(revisits, NOW + 99) == []
+    assert taken(revisits, NOW + 100) == [1]
+
+
+def test_no_budget_no_pages(db):
+    """With a rate of nothing no page is taken, and nobody can say when one will be."""
+    revisits, _ = kept(db, [-1.0] * 10, rate=lambda: 0.0)
+    taken(revisits, NOW)  # the first one is free
+    assert taken(revisits, NOW + DAY) == []
+    assert revisits.next_take(NOW + DAY) is None
+
+
+def test_nothing_waits(db):
+    """Without records there is nothing to take, at any time."""
+    revisits = made(db, Told())
+    assert revisits.take(NOW, 5) == []
+    assert revisits.next_take(NOW) is None
+
+
+def test_pages_are_taken_early(db):
+    """With enough pages the budget is used although nothing is due, in order of due time."""
+    revisits, policy = kept(db, [DAY + number for number in range(100)], rate=1.0)
+    assert revisits.next_take(NOW) == NOW
+    assert taken(revisits, NOW + 3, 3) == [0, 1, 2]
+    assert policy.taken[0] == ("http://h/0", NOW + 3, NOW + DAY)
+
+
+def test_a_policy_may_want_nobody_early(db):
+    """With a policy of fixed times, nothing is taken before it is due, however many pages there are."""
+    revisits, _ = kept(db, [DAY + number for number in range(100)], policy=Told(early=False), rate=1.0)
+    assert taken(revisits, NOW + DAY - 1) == []
+    assert revisits.next_take(NOW) == NOW + DAY
+    assert taken(revisits, NOW + DAY) == [0]
+
+
+def test_few_pages_wait_until_they_are_due(db):
+    """Where the budget would fetch every page each minute, it is left unused; `next_take` says when a page is due."""
+    revisits, _ = kept(db, [600.0 + number for number in range(10)], rate=100.0)
+    assert taken(revisits, NOW) == []
+    assert revisits.next_take(NOW) == NOW + 600
+    assert taken(revisits, NOW + 602) == [0, 1, 2]
+
+
+def test_a_larger_budget_does_not_stop_a_queue_that_is_ahead(db):
+    """Where the queue is ahead of the clock once the budget suffices for all, it goes on from there with the clock."""
+    rates = [1.0]
+    revisits, policy = kept(db, [DAY + 10.0 * number for number in range(100)], rate=lambda: rates[-1])
+    assert taken(revisits, NOW + 2, 1) == [0]
+    rates.append(100.0)
+    assert taken(revisits, NOW + 3) == []
+    assert revisits.next_take(NOW + 3) == NOW + 12
+    assert taken(revisits, NOW + 22) == [1, 2]
+    revisits.save()
+    assert taken(made(db, policy, rate=100.0), NOW + 32) == [3]
+
+
+def test_no_page_twice_within_the_floor(db):
+    """A page that was fetched a moment ago rests, whatever its due time, and others come before it."""
+    revisits, _ = kept(db, [-5.0, -4.0], rate=10.0, fetched=NOW - 10)
+    revisits.keep(page(2), NOW)
+    assert taken(revisits, NOW) == []
+    assert revisits.next_take(NOW) == NOW - 10 + FLOOR
+    assert len(revisits) == 3
+    assert taken(revisits, NOW - 10 + FLOOR) == [0, 1]
+
+
+def test_a_small_crawl_is_not_hammered(db):
+    """Whatever policy and budget say, no page of ten is fetched more than once per minute."""
+    policy = Told(after=0.0)
+    revisits, times = made(db, policy, rate=100.0), {}
+    for number in range(10):
+        revisits.keep(page(number, NOW), NOW)
+    for step in range(6000):
+        now = NOW + step / 10
+        for record in revisits.take(now, 100):
+            times.setdefault(record.url, []).append(now)
+            record.fetched = now
+            revisits.keep(record, now)
+    assert len(times) == 10
+    assert all(later - earlier >= FLOOR for each in times.values() for earlier, later in pairwise(each))
+    assert all(len(each) == 9 for each in times.values())
+
+
+def test_a_clock_that_was_set_back_stops_nothing(db):
+    """A page that was fetched in the future, by a clock that was wrong, is taken when its turn comes."""
+    revisits, _ = kept(db, [-1.0], fetched=NOW + 30 * DAY)
+    assert taken(revisits, NOW) == [0]
+
+
+def test_records_that_rest_are_bounded(db, monkeypatch):
+    """Of many pages fetched just now only some rest in memory, and `next_take` says until when."""
+    monkeypatch.setattr("webcrawl.crawl.revisit.revisits.RESTING", 100)
+    revisits, _ = kept(db, [number / 100 for number in range(1000)], rate=10.0, fetched=NOW - 1)
+    for step in range(20):
+        assert taken(revisits, NOW + step / 10) == []
+    assert len(revisits._resting) == 100
+    assert revisits.next_take(NOW + 2) == NOW - 1 + FLOOR
+    assert len(revisits) == 1000
+
+
+@pytest.mark.parametrize("due", [inf, nan, 2 * FAR])
+def test_never_is_asked_about_again(db, due):
+    """A page that is never due comes up at long intervals, and is taken once the policy wants it."""
+    revisits, policy = kept(db, [due], policy=Told(early=False))
+    asked = len(policy.missed)
+    for day in range(1, 400):
+        assert taken(revisits, NOW + day * DAY) == []
+    assert 400 * DAY / (1.2 * LOOK) <= len(policy.missed) - asked <= 400 * DAY / (0.8 * LOOK)
+    policy.when.clear()
+    policy.after = -1.0
+    assert [taken(revisits, NOW + day * DAY) for day in range(400, 440)].count([0]) == 1
+
+
+def test_never_is_better_than_nothing(db):
+    """Pages that are never due are taken after all others if budget is left; the policy hears of a finite due time."""
+    revisits, policy = kept(db, [inf] * 100 + [20 * DAY], rate=1.0)
+    found = [one for step in range(101) for one in taken(revisits, NOW + step)]
+    assert found[0] == 100
+    assert len(found) == 101 - FLOOR  # with so few pages as are left then, nothing is taken early
+    assert all(0.8 * LOOK < due - now < 1.2 * LOOK for _, now, due in policy.taken[1:])
+
+
+def test_all_is_overdue_after_a_month_of_rest(db):
+    """A crawl that was stopped for a month goes on in the order of due times, at its rate."""
+    revisits, _ = kept(db, [number * 60.0 for number in range(2000)], rate=2.0)
+    found = []
+    for step in range(500):
+        found += taken(revisits, NOW + 30 * DAY + step)
+    assert found == [*range(len(found))]
+    assert 997 <= len(found) <= 1000
+
+
+def test_how_many_are_overdue(db):
+    """Pages that should have been taken by now are counted."""
+    revisits, _ = kept(db, [-3.0, -2.0, 5.0, 10 * DAY, inf])
+    assert revisits.take(NOW, 0) == []
+    assert [revisits.overdue(NOW + wait) for wait in (-4, 0, 5, 6, 9 * DAY)] == [0, 2, 2, 3, 3]
+
+
+def test_an_own_due_time(db):
+    """Who keeps a record may say when it is due, instead of the policy."""
+    revisits, policy = kept(db, [])
+    revisits.keep(page(1), NOW, NOW + 5)
+    assert policy.missed == []
+    assert revisits.next_take(NOW) == NOW + 5
+
+
+def test_what_signals_miss_is_told_to_the_policy(db):
+    """A listed page has turns as if it was not; then the policy is told the share of unannounced changes."""
+    policy = Told()
+    revisits = made(db, policy, missed=lambda url: 0.25)
+    revisits.keep(page(1, listed=True), NOW)
+    revisits.keep(page(2), NOW)
+    assert policy.missed == [1.0, 0.25, 1.0]
+
+
+def test_it_is_part_of_the_checkpoint(tmp_path):
+    """After a kill all is as it was at the checkpoint, with the policy's state; what came since is forgotten."""
+    with closing(CrawlDB(tmp_path)) as db:
+        revisits, _ = kept(db, [-3.0, -2.0, -1.0], rate=5.0)
+        resting = page(7, NOW)
+        revisits.keep(resting, NOW, NOW - 9)
+        assert taken(revisits, NOW, 1) == [0]
+        assert len(revisits._resting) == 1
+        for _ in db.prepare():
+            pass
+        db.checkpoint()
+        assert taken(revisits, NOW + 1) == [1, 2]
+        revisits.keep(page(9), NOW)
+    with closing(CrawlDB(tmp_path)) as db:
+        policy = Told()
+        revisits = made(db, policy, rate=100.0)
+        assert policy.restored == b"state"
+        assert len(revisits) == 3
+        revisits.take(NOW, 0)
+        assert taken(revisits, NOW + FLOOR) == [7, 1, 2]
+
+
+def test_few_records_are_looked_at_in_vain(db):
+    """One call looks at a bounded number of records, so that none takes long; the next goes on."""
+    revisits, policy = kept(db, [inf] * 2000, policy=Told(early=False), rate=1.0)
+    policy.missed.clear()
+    assert taken(revisits, NOW + 40 * DAY, 1) == []
+    assert 0 < len(policy.missed) < 200
+    assert revisits.next_take(NOW + 40 * DAY) == NOW + 40 * DAY

@@ -1,0 +1,93 @@
+"""Requests of a user's own spider that cannot be kept, or whose methods are gone: said in lines, never a traceback."""
+
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from tests.support.crawling import Crawl, scrapy, wait_until
+from tests.support.places import ROOT
+from tests.support.plain_site import Site, serving
+
+FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CHECKPOINT_INTERVAL": 0.2}
+
+
+@pytest.fixture(name="here", scope="module")
+def _here():
+    with serving(Site) as address:
+        yield address
+
+
+def crawl_of(tmp_path, here, spider, **settings):
+    module = {"lambdas": "lost_spiders", "renaming": "renaming_spiders"}[spider]
+    given = {"SPIDER_MODULES": f"tests.support.{module}", **FAST, **settings}
+    return Crawl(tmp_path / "job", {"here": here, "notes": tmp_path / "notes"}, given, spider)
+
+
+def said(crawl):
+    text = crawl.output.read_text()
+    assert "Traceback" not in text
+    return text
+
+
+def noted(tmp_path):
+    return Counter(what for what, *_ in map(json.loads, (tmp_path / "notes").read_text().splitlines()))
+
+
+class TestLambdas:
+    def test_they_are_said_and_counted(self, tmp_path, here):
+        """Of each kind one line says what to do, the last lines how many are lost, and the exit status is 1."""
+        crawl = crawl_of(tmp_path, here, "lambdas")
+
+        assert crawl.run() == 1
+        text = said(crawl)
+
+        assert noted(tmp_path) == {"page": 3}
+        (line,) = re.findall(r".*no method of the spider: use one, as in callback=.*", text)
+        assert "lambda/0> cannot be kept on disk: its callback Lambdas.parse.<locals>.<lambda>" in line
+        assert text.count("as in errback=self.parse_item") == 1
+        assert text.count("its cb_kwargs must be plain values") == 1
+        assert "5 requests of the spider lost, as the log says" in text
+        assert crawl.stats["requests/unkept"] == 5
+        assert crawl.stats["reason"] == "finished"
+
+    def test_the_end_says_it_once(self, tmp_path, here):
+        """A run that ends by Ctrl-C leaves it to the next one; one after that has lost nothing."""
+        crawl = crawl_of(tmp_path, here, "lambdas", POLITENESS_MIN_DELAY=0.5)
+        running = crawl.start()
+        wait_until((tmp_path / "notes").exists)
+        running.interrupt()
+
+        assert [running.wait(), crawl.run(), crawl.run()] == [0, 1, 0]
+        assert "5 requests of the spider lost" in said(crawl)
+
+
+class TestRenamedMethods:
+    def test_a_crawl_goes_on_without_them(self, tmp_path, here):
+        """After a kill, requests that name methods which are gone end with -5005, in one line each; status 1, once."""
+        crawl = crawl_of(tmp_path, here, "renaming", POLITENESS_MIN_DELAY=0.05)
+        running = crawl.start()
+        wait_until(lambda: (tmp_path / "notes").exists() and len((tmp_path / "notes").read_text().splitlines()) > 10)
+        running.kill()
+        (tmp_path / "notes").unlink()
+        crawl.environment["RENAMED"] = "1"
+
+        assert crawl.run() == 1
+        text = said(crawl)
+
+        found, log = noted(tmp_path), (crawl.jobdir / "logs" / "crawl.log").read_text()
+        ended = re.findall(r" -5005 +\S+ (\S+)", log)
+        assert len(ended) == len({*ended}) == crawl.stats["status/-5005"]
+        assert {url.split("/")[-2] for url in ended} == {"renamed", "unheard"}
+        assert found["failed"] == sum("/renamed/" in url for url in ended)  # their errbacks are still there
+        assert text.count("the spider has no method item, the callback of a request") == 1
+        assert text.count("the spider has no method lost, the errback of a request") == 1
+        assert f"{len(ended)} requests ended with status -5005: the spider no longer has the methods" in text
+        assert len(re.findall(r" 200 +\S+ \S+/stays/", log)) == 20
+
+        output = tmp_path / "output"
+        assert scrapy(["verify", str(crawl.jobdir)], ROOT, output) == 0, output.read_text()
+        scrapy(["why", str(crawl.jobdir), ended[0]], ROOT, output)
+        assert "its request names a method that the spider no longer had" in output.read_text()
+        assert crawl.run() == 0

@@ -1,0 +1,351 @@
+"""Hosts and domains that leave one frontier and come to another; what is foreign is turned away."""
+
+import tempfile
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.examples import examples
+from tests.support.frontiers import OK, add, drain, make
+from tests.support.moving_hives import Allowance
+from tests.support.saving import prepared
+from webcrawl.base.model import Link, Outcome, Status, unpack
+from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.booking import Limits
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.host_row import State
+
+LIMITS = Limits(queues=2, max_queues=4, host_failures=3, retry_wait=5)
+A, B = "a.test", "b.test"
+
+
+@pytest.fixture
+def db(tmp_path):
+    with closing(CrawlDB(tmp_path / "state")) as opened:
+        yield opened
+
+
+def shut(frontier, *names):
+    """Makes hosts foreign; returns the list of URLs that are turned away."""
+    left = []
+    frontier.moves.guard(lambda name: name in names, lambda record: left.append(unpack(record).url))
+    frontier.moves.freeze()
+    return left
+
+
+def export(frontier, now, *names):
+    """All pieces of these hosts and domains, as they come out of a letter."""
+    moves, pieces = frontier.moves, []
+    for _ in moves.sweep():
+        pass
+    for some in moves.hosts(names.__contains__, lambda: now):
+        pieces += some
+    for some in moves.domains(names.__contains__):
+        pieces += some
+    return msgpack.unpackb(msgpack.packb(pieces))
+
+
+def unpacked(frontier, pieces, now):
+    moves = frontier.moves
+    for kind, name, value in pieces:
+        if kind == "urls":
+            moves.urls(name, value)
+        elif kind == "later":
+            moves.later(name, value, now)
+        elif kind == "host":
+            moves.host(value, now)
+        elif kind == "held":
+            moves.held(name, value)
+        else:
+            moves.domain(name, value)
+    for kind, name, _ in pieces:
+        if kind == "host":
+            moves.arrive(name, now)
+
+
+def urls(taken):
+    return [link.url for _, link in taken]
+
+
+class TestLeave:
+    def test_a_foreign_host_is_not_asked(self, db):
+        """Its URLs in the back-end stay where they are, those in the front-end are turned away, others go on."""
+        frontier = make(db)
+        add(frontier, f"http://{A}/1", f"http://{B}/1")
+        assert frontier.take(0) is not None
+        add(frontier, f"http://{A}/2", f"http://{B}/2")
+        left = shut(frontier, A)
+        assert {host.name for host in frontier._back.active.values()} <= {A, B}
+        for name in [*frontier._back.active]:
+            if frontier._back.active[name].given is not None:
+                frontier.done(unpack(frontier._back.active[name].given), OK, 0.2)
+
+        taken = urls(drain(frontier, 1.0))
+
+        assert f"http://{B}/2" in taken
+        assert all(url.startswith(f"http://{B}/") for url in taken)
+        assert left == [f"http://{A}/2"]
+        assert A not in frontier._back.active
+
+    def test_a_request_in_flight_is_waited_for(self, db):
+        """The host is busy until its request ends, and its wait goes with it."""
+        frontier = make(db)
+        add(frontier, f"http://{A}/1")
+        link = frontier.take(0)
+        shut(frontier, A)
+        assert frontier.moves.busy()
+
+        frontier.done(link, Outcome(200, 0.5), 10.0)
+
+        assert not frontier.moves.busy()
+        assert frontier.next_ready() is None
+        ((_, _, value),) = export(frontier, 11.0, A)
+        assert value[:3] == [A, 4.0, [0.5]]
+        assert len(frontier) == 0
+
+    def test_a_lent_host_is_waited_for_and_no_other_is_lent(self, db):
+        """An inline download that has a foreign host ends first; the next one is refused."""
+        frontier = make(db)
+        link = Link(f"http://{A}/inline")
+        assert frontier.lending.lend(link, 0.0, lambda _: None) is None
+        shut(frontier, A)
+        assert frontier.moves.busy()
+
+        frontier.lending.give_back(A, OK, 0.2)
+
+        assert not frontier.moves.busy()
+        assert frontier.lending.lend(link, 99.0, lambda _: None) == Status.HOST_RETIRED
+
+    def test_a_robots_txt_for_a_foreign_host_goes_on(self, db):
+        """What is to go before all other URLs of a foreign host is not queued here."""
+        frontier = make(db)
+        left = shut(frontier, A)
+        frontier.expedite(Link(f"http://{A}/robots.txt", "P").pack())
+
+        assert left == [f"http://{A}/robots.txt"]
+        assert len(frontier) == 0
+
+    def test_a_host_that_waits_for_its_address_leaves_too(self, db):
+        """With politeness per address, the next host of the address is not woken if it is foreign."""
+        frontier = make(db, Limits(queues=3, max_queues=4), addresses=Addresses())
+        add(frontier, f"http://{A}/1", f"http://{B}/1")
+        for _, link in zip(range(2), iter(lambda: frontier.take(0), None), strict=False):
+            frontier.done(link, Outcome(200, 0.1, ip="192.0.2.1"), 0.1)
+        add(frontier, f"http://{A}/2", f"http://{B}/2")
+        first = frontier.take(50.0)
+        assert frontier.take(50.0) is None
+        second = B if A in first.url else A
+        shut(frontier, second)
+
+        frontier.done(first, OK, 51.0)
+
+        assert frontier.take(500.0) is None
+        assert frontier.next_ready() is None
+
+    def test_parked_hosts_and_lines_are_swept(self, db, monkeypatch):
+        """Names and URLs of foreign hosts wait nowhere any more; others keep their order."""
+        monkeypatch.setattr("webcrawl.frontier.place_shares.LEAST", 1)
+        frontier = make(db, Limits(queues=1, max_queues=1, domain_share=16), domain=lambda host: host.split(".", 1)[1])
+        hosts = [f"{letter}.d.test" for letter in "abcdef"]
+        add(frontier, *(f"http://{host}/{page}" for page in range(2) for host in hosts))
+        taken = frontier.take(0)
+        frontier.done(taken, OK, 0.2)
+        frontier.take(0.3)
+        left = shut(frontier, *hosts[2:4])
+
+        pieces = export(frontier, 1.0, *hosts[2:4])
+        others = {*hosts} - {*hosts[2:4]}
+
+        for queue in frontier._rotation._lines.queues.values():
+            assert all(record.split(b"/")[2].decode() in others for record in iter(queue.pop, None) if b" " in record)
+        sent = [unpack(record).url for kind, _, value in pieces if kind == "urls" for record in value]
+        assert all(url.split("/")[2] in hosts[2:4] for url in [*sent, *left])
+
+    def test_charges_of_foreign_hosts_are_not_taken_back_here(self, db):
+        """When failures turn out to be ours, a URL that ended by them goes to whoever has its host now."""
+        frontier = make(db, Limits(queues=2, max_queues=4, attempts=1))
+        add(frontier, f"http://{A}/1")
+        link = frontier.take(0)
+        assert frontier.done(link, Outcome(Status.TIMEOUT, 1.0, doubtful=True), 1.0)
+        left = shut(frontier, A)
+        export(frontier, 2.0, A)
+
+        assert frontier.pardon.since(0.0) == 1
+        assert left == [f"http://{A}/1"]
+        assert len(frontier) == 0
+
+
+RECORDS = st.lists(st.tuples(st.sampled_from([0, 0, 0, 5, -5]), st.integers(0, 99)), max_size=30)
+
+
+class TestRoundTrip:
+    @examples(50)
+    @given(
+        records=RECORDS,
+        outcomes=st.lists(st.sampled_from([200, 200, 503, 500, Status.CONNECT_FAILED, Status.TIMEOUT]), max_size=6),
+        delay=st.floats(0, 2000),
+        blocks=st.booleans(),
+    )
+    def test_a_host_is_the_same_elsewhere(self, records, outcomes, delay, blocks):
+        """Its record, its URLs and their order are the same in the other frontier, with waits that are left."""
+        with ExitStack() as rest:
+            dbs = [
+                rest.enter_context(closing(CrawlDB(Path(rest.enter_context(tempfile.TemporaryDirectory())))))
+                for _ in "ab"
+            ]
+            one, other = (make(db, LIMITS, memory=1000 if blocks else 1 << 20) for db in dbs)
+            one.crawl_delay(A, 7.0)
+            one.add(
+                Link(f"http://{A}/{at}-{number}", "L", request=f"{priority}.x" if priority else "").pack()
+                for at, (priority, number) in enumerate(records)
+            )
+            now = 1000.0
+            for status in outcomes:
+                link = one.take(now)
+                if link is None:
+                    break
+                one.done(link, Outcome(status, 0.3, ip="192.0.2.1"), now + 0.3)
+                now = max(now + 0.3, one.next_ready() or now)
+            while one._rotation._from_front():
+                pass
+            before = host_of(one, A)
+            count = len(one)
+            shut(one, A)
+
+            pieces = export(one, now, A)
+            unpacked(other, pieces, now + delay)
+
+            after = host_of(other, A)
+            assert len(one) == one.queued == one.aside == one.hosts_aside == 0
+            assert one._hosts.names("", 9) == []
+            assert len(other) == count
+            assert len(export(one, now, A)) == 0
+            assert after["ready_at"] >= max(before["ready_at"], now) + delay - 1e-6
+            for name in ("times", "crawl_delay", "failures", "pages", "retired", "ip", "urls"):
+                assert after[name] == before[name], name
+            assert after["later"] == pytest.approx([at if at <= 0.0 else at + delay for at in before["later"]])
+            if before["row"] is not None:
+                assert abs(after["row"].at - delay - before["row"].at) < 1e-6
+                assert after["row"][1:] == before["row"][1:]
+            if after["state"] is State.ASIDE:
+                assert (other.aside, other.hosts_aside) == (count, 1)
+
+    def test_a_host_that_is_there_already_waits_for_the_longer_time(self, db, tmp_path):
+        """The later of two times counts, and pages of both."""
+        with closing(CrawlDB(tmp_path / "other")) as second:
+            one, other = make(db), make(second)
+            for frontier, now in ((one, 100.0), (other, 103.0)):
+                add(frontier, f"http://{A}/{now}")
+                frontier.done(frontier.take(now), Outcome(200, 0.5), now)
+            add(one, f"http://{A}/next")
+            one._rotation.refill()
+            shut(one, A)
+
+            unpacked(other, export(one, 103.0, A), 103.0)
+
+            assert host_of(other, A)["ready_at"] == 108.0
+            assert host_of(other, A)["pages"] == 2
+            assert urls(drain(other, 103.0)) == [f"http://{A}/next"]
+
+    def test_what_came_is_not_asked_before_it_has_arrived(self, db, tmp_path):
+        """A host whose last piece was not read waits; a checkpoint keeps it, and so does a restart."""
+        with closing(CrawlDB(tmp_path / "other")) as second:
+            one, other = make(db), make(second)
+            add(one, f"http://{A}/1")
+            one._rotation.refill()
+            shut(one, A)
+            pieces = export(one, 0.0, A)
+            other.moves.urls(A, pieces[0][2])
+            assert other.take(1000.0) is None
+            prepared(second)
+            second.checkpoint()
+            second.close()
+            with closing(CrawlDB(tmp_path / "other")) as third:
+                other = make(third, now=1000.0)
+                assert other.take(2000.0) is None
+                other.moves.host(pieces[1][2], 2000.0)
+                other.moves.arrive(A, 2000.0)
+                assert urls(drain(other, 2000.0)) == [f"http://{A}/1"]
+
+
+class TestDomains:
+    def test_budgets_move(self, db, tmp_path):
+        """Pages used, what is owed, who links to it, and the URLs that wait come along; the sum stays the same."""
+        with closing(CrawlDB(tmp_path / "other")) as second:
+            one = make(db, allowance=Allowance(2))
+            other = make(second, allowance=Allowance(3))
+            one.heard("http://c.test/", [f"http://{A}/"])
+            add(one, *(f"http://{A}/{page}" for page in range(6)), path="L")
+            taken = drain(one, 0.0)
+            assert (len(taken), one.held) == (2, (4, 1))
+            shut(one, A)
+
+            unpacked(other, export(one, 50.0, A), 50.0)
+
+            assert (len(one), one.held) == (0, (0, 0))
+            assert (len(other), other.held) == (4, (4, 1))
+            assert other._budgets.reputation.links_to(A) == 1
+            assert one._budgets.reputation.links_to(A) == 0
+            assert len(drain(other, 60.0)) == 1
+
+    def test_a_url_that_is_turned_away_costs_its_domain_nothing(self, db, monkeypatch):
+        """What was let in, and waited in a line, is given back to the budget: elsewhere it is charged again."""
+        monkeypatch.setattr("webcrawl.frontier.place_shares.LEAST", 1)
+        limits = Limits(queues=1, max_queues=9, domain_share=16)
+        frontier = make(db, limits, domain=lambda _: "d.test", allowance=Allowance(100))
+        add(frontier, *(f"http://{letter}.d.test/" for letter in "abcdef"), path="L")
+        for _ in range(3):
+            frontier._rotation.refill()
+        used = frontier._budgets.table.get("d.test").used
+        names = [f"{letter}.d.test" for letter in "abcdef"]
+        left = shut(frontier, *names)
+        for _ in frontier.moves.sweep():
+            pass
+
+        assert left
+        assert frontier._budgets.table.get("d.test").used == used - len(left)
+
+    def test_a_drone_without_hosts_gives_all_away(self, db):
+        """What the front-end has, and what waits for budgets, is turned away until nothing is left."""
+        frontier = make(db, allowance=Allowance(1))
+        add(frontier, *(f"http://{A}/{page}" for page in range(5)), path="L")
+        drain(frontier, 0.0)
+        add(frontier, f"http://{A}/more", path="L")
+        left = shut(frontier, A)
+        for _ in frontier.moves.hosts({A}.__contains__, lambda: 9.0):
+            pass
+
+        for _ in range(20):
+            if frontier.moves.drain(2):
+                break
+
+        assert sorted(left) == [*(f"http://{A}/{page}" for page in range(1, 5)), f"http://{A}/more"]
+        assert len(frontier) == 0
+
+
+def host_of(frontier, name):
+    """All that a host's record says, and its URLs in order, without changing anything."""
+    host = frontier._back.active.get(name)
+    held = host if host is not None else frontier._hosts.get(name)
+    records = [queue.first(queue.count) for queue in held.queues()]
+    ranked = [] if held.ranked is None else [priority for priority, _ in held.ranked.queues]
+    said = {
+        "ready_at": held.ready_at,
+        "times": [*held.times],
+        "crawl_delay": held.crawl_delay,
+        "failures": held.failures,
+        "row": held.row,
+        "pages": held.pages,
+        "retired": held.retired,
+        "ip": held.ip,
+        "later": [at for at, _ in sorted(held.later)],
+        "urls": (ranked, records, [record for _, record in sorted(held.later)]),
+        "state": held.state,
+    }
+    if host is None:
+        frontier._hosts.put_away(held)
+    return said

@@ -1,0 +1,471 @@
+"""Single hosts by command: paused, asked again at once, given up; never asked earlier than politeness allows."""
+
+from collections import Counter
+from contextlib import closing
+
+import pytest
+
+from tests.support.frontiers import OK, add, make
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.frontier.booking import Limits
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.verify.frontier import check_frontier
+
+REFUSED, ASKED = Outcome(Status.CONNECT_FAILED), Outcome(503, 0.1, wait=5000.0)
+DAY = 86_400.0
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path / "state")
+    yield db
+    db.close()
+
+
+def damage(folder):
+    with Snapshot(folder / "state") as snapshot:
+        return list(check_frontier(snapshot, Counter()))
+
+
+def urls(host, count, start=0):
+    return [f"http://{host}/{number}" for number in range(start, start + count)]
+
+
+def taken(frontier, now, most=100):
+    """What can be asked for at this time without waiting, none of it answered."""
+    found = []
+    while len(found) < most and (link := frontier.take(now)) is not None:
+        found.append(link.url)
+    return found
+
+
+def drain(frontier, now, most=2000):
+    """Takes and finishes URLs for some hours, or until none is left: [(time, link)]."""
+    asked, end = [], now + 0.9 * DAY
+    while now < end and len(asked) < most:
+        link = frontier.take(now)
+        if link is None:
+            ready = frontier.next_ready()
+            now = end if ready is None else max(now + 0.001, ready)
+            continue
+        asked.append((now, link))
+        frontier.done(link, OK, now + OK.seconds)
+    return asked
+
+
+def fail(frontier, times, outcome=REFUSED, now=0.0):
+    """When the host was asked last, having failed so often in a row."""
+    for _ in range(times):
+        while (link := frontier.take(now)) is None:
+            now = max(now, frontier.next_ready())
+        frontier.done(link, outcome, now)
+    return now
+
+
+class TestPause:
+    def test_when_the_next_comes_back(self, db):
+        """A paused host does not come back by itself: only others set aside have a time."""
+        frontier = make(db, Limits(queues=2, max_queues=100, host_failures=1, retry_wait=60))
+        add(frontier, *urls("a", 2))
+        fail(frontier, 1)
+        back = frontier.next_aside()
+        add(frontier, *urls("b", 2))
+        frontier.steering.hold(["b"], 0.0)
+        assert frontier.take(1.0) is None
+        assert (frontier.hosts_aside, frontier.next_aside()) == (2, back)
+        frontier.steering.hold(["a"], 1.0)
+        assert frontier.next_aside() is None
+
+    def test_a_paused_host_is_not_asked(self, db):
+        """Others go on; the paused one keeps its URLs, and gets what is found meanwhile."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3), *urls("b", 2))
+        frontier.take(0.0)
+        frontier.steering.hold(["b"], 0.0)
+        frontier.steering.hold(["a"], 0.0)
+        add(frontier, *urls("b", 2, 5))
+
+        asked = [link.url for _, link in drain(frontier, 1.0, most=3)]
+
+        assert asked == []
+        assert (frontier.queued, frontier.in_flight) == (6, 1)
+
+    def test_before_it_was_ever_heard_of(self, db):
+        """Also a host that has no URLs yet can be paused: they wait as they come."""
+        frontier = make(db)
+        frontier.steering.hold(["a"], 0.0)
+        add(frontier, *urls("a", 2), *urls("b", 1))
+
+        assert taken(frontier, 0.0) == ["http://b/0"]
+        assert (frontier.aside, frontier.hosts_aside) == (2, 1)
+
+    def test_a_request_under_way_ends(self, db):
+        """What is being asked for is answered and booked; nothing follows."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        link = frontier.take(0.0)
+        frontier.steering.hold(["a"], 0.1)
+
+        assert frontier.done(link, OK, 0.2)
+        assert frontier.take(1000.0) is None
+        assert frontier.look.host("a", 1000.0)["state"] == "paused"
+
+    def test_resumed(self, db):
+        """It goes on where it was, after the wait that its last answer demands."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        frontier.done(frontier.take(0.0), OK, 10.0)
+        frontier.steering.hold(["a"], 10.0)
+        frontier.steering.let_go("a", 11.0)
+
+        assert frontier.take(11.0) is None
+        assert [at for at, _ in drain(frontier, 11.0)] == [12.0, 14.2]
+        assert len(frontier) == 0
+
+    def test_it_rests(self, db):
+        """A crawl whose URLs are all of paused hosts is one that rests, and knows no time before tomorrow."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        frontier.steering.hold(["a"], 0.0)
+
+        assert frontier.take(0.0) is None
+        assert frontier.resting()
+        assert frontier.next_ready() > DAY - 1
+
+    def test_for_days(self, db):
+        """A day later it is still paused."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        frontier.steering.hold(["a"], 0.0)
+
+        assert [frontier.take(day * 1.2 * DAY) for day in range(6)] == [None] * 6
+        frontier.steering.let_go("a", 8 * DAY)
+        assert len(drain(frontier, 8 * DAY)) == 3
+
+    def test_nobody_borrows_it(self, db):
+        """A download that somebody awaits is refused at once."""
+        frontier = make(db)
+        frontier.steering.hold(["a"], 0.0)
+
+        assert frontier.lending.lend(Link("http://a/x"), 0.0, lambda _: None) == Status.HOST_RETIRED
+        frontier.steering.let_go("a", 0.0)
+        assert frontier.lending.lend(Link("http://a/x"), 0.0, lambda _: None) is None
+
+    def test_lent_while_it_is_paused(self, db):
+        """A download that had begun before ends as ever, and the host stays paused."""
+        frontier = make(db)
+        add(frontier, *urls("a", 1))
+        frontier.lending.lend(Link("http://a/x"), 0.0, lambda _: None)
+        frontier.steering.hold(["a"], 0.0)
+        frontier.lending.give_back("a", OK, 1.0)
+        frontier.lending.release("a", 1.0)
+
+        assert frontier.take(1000.0) is None
+
+    def test_what_others_wait_for(self, db):
+        """A robots.txt that another host redirects to is not asked of a paused one."""
+        frontier = make(db)
+        frontier.steering.hold(["a"], 0.0)
+        frontier.expedite(Link("http://a/robots.txt", "P", history="http://b").pack())
+
+        assert frontier.take(1000.0) is None
+
+    def test_no_slot_is_kept_for_it(self, db):
+        """Hosts that have proven themselves keep no slot from others while they are paused."""
+        frontier = make(db, Limits(2, 100, fetchers=2), awaited=lambda: True)
+        add(frontier, *urls("a", 5), *urls("b", 1), *urls("c", 1))
+        for now in (0.0, 5.0):
+            links = [frontier.take(now), frontier.take(now)]
+            for link in filter(None, links):
+                frontier.done(link, OK, now)
+        before = frontier._slots._left
+        frontier.steering.hold(["a"], 10.0)
+
+        assert frontier._slots._left == before
+
+    def test_sharing_an_address(self, db):
+        """A host that waited for its address is not woken while it is paused, and gets its turn afterwards."""
+        from webcrawl.frontier.addresses import Addresses
+
+        frontier = make(db, addresses=Addresses())
+        add(frontier, *urls("a", 3), *urls("b", 3))
+        for _ in ("a", "b"):
+            frontier.done(frontier.take(0.0), Outcome(200, 0.1, ip="1.2.3.4"), 0.1)
+        first = frontier.take(50.0)
+        assert frontier.take(50.0) is None
+        other = "b" if first.url.startswith("http://a") else "a"
+        frontier.steering.hold([other], 50.0)
+        frontier.done(first, OK, 50.2)
+
+        assert all(other not in link.url for _, link in drain(frontier, 51.0))
+        frontier.steering.let_go(other, 100.0)
+        assert len(drain(frontier, 100.0)) == 2
+
+    def test_a_checkpoint_in_between(self, tmp_path):
+        """The state of a crawl with paused hosts is sound, and holds them again once it is told to."""
+        with closing(CrawlDB(tmp_path / "state")) as db:
+            frontier = make(db)
+            add(frontier, *urls("a", 3), *urls("b", 2))
+            frontier.take(0.0)
+            frontier.take(0.0)
+            frontier.steering.hold(["a"], 0.0)  # in flight: after a kill it is active again
+            db.checkpoint()
+        assert damage(tmp_path) == []
+        with closing(CrawlDB(tmp_path / "state")) as db:
+            frontier = make(db, now=10.0)
+            frontier.steering.hold(["a"], 10.0)
+
+            assert {link.url[7] for _, link in drain(frontier, 1000.0)} == {"b"}
+            assert (frontier.aside, frontier.hosts_aside, len(frontier)) == (3, 1, 3)
+            db.checkpoint()
+        assert damage(tmp_path) == []
+
+
+class TestHive:
+    """Hosts change hands among the drones of a hive, each of which knows who is paused."""
+
+    def test_coming(self, db):
+        """A paused host that comes from another drone stays paused here."""
+        frontier = make(db)
+        frontier.steering.hold(["a"], 0.0)
+        frontier.moves.urls("a", [Link(url).pack() for url in urls("a", 3)])
+        frontier.moves.arrive("a", 0.0)
+
+        assert (taken(frontier, 0.0), frontier.aside, frontier.hosts_aside) == ([], 3, 1)
+        frontier.steering.let_go("a", 0.0)
+        assert len(drain(frontier, 0.0)) == 3
+
+    def test_leaving(self, db):
+        """It leaves with all its URLs; resumed on its way, nothing of it is asked here."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        frontier.steering.hold(["a"], 0.0)
+        frontier.take(0.0)
+        frontier.moves.guard(lambda name: name == "a", lambda _: None)
+        frontier.moves.freeze()
+        assert frontier.steering.is_foreign("a")
+        frontier.steering.let_go("a", 0.0)
+        assert taken(frontier, 10.0) == []
+
+        pieces = [piece for some in frontier.moves.hosts(lambda name: name == "a", lambda: 0.0) for piece in some]
+        assert [piece[0] for piece in pieces] == ["urls", "host"]
+        assert (frontier.aside, frontier.hosts_aside, len(frontier)) == (0, 0, 0)
+
+
+class TestRetry:
+    def test_health_waits_no_longer(self, db):
+        """A host set aside for hours is tried at once, with one URL."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        now = fail(frontier, 8) + 100.0
+        assert frontier.take(now) is None
+
+        assert frontier.steering.retry("a", now) <= now
+        assert len(taken(frontier, now)) == 1
+
+    def test_if_it_fails_again(self, db):
+        """Then it waits as long as if nobody had asked for it: twice the wait before."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        now = fail(frontier, 8) + 100.0
+        frontier.steering.retry("a", now)
+        frontier.done(frontier.take(now), REFUSED, now)
+
+        assert frontier.look.host("a", now)["next_turn"] >= now + 60 * 2**8
+
+    def test_what_it_has_asked_for(self, db):
+        """A Retry-After is kept, also one that is shorter than the wait of a host that fails."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        last = fail(frontier, 9, ASKED)
+
+        assert frontier.steering.retry("a", last + 10.0) == last + 5000.0
+        assert [at for at, _ in drain(frontier, last + 10.0, most=1)] == [last + 5000.0]
+
+    def test_what_it_has_asked_for_and_was_dropped(self, db):
+        """A Retry-After is kept though the host was dropped meanwhile."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        last = fail(frontier, 3, ASKED)
+        frontier.steering.drop("a", last + 10.0)
+
+        assert frontier.steering.retry("a", last + 20.0) == last + 5000.0
+
+    @pytest.mark.parametrize("outcome", [OK, REFUSED])
+    def test_politeness_stays(self, db, outcome):
+        """However often it is asked for, the host is not asked earlier than its wait after the last request allows."""
+        frontier = make(db, now=0.0)
+        frontier.crawl_delay("a", 50.0)
+        add(frontier, *urls("a", 3))
+        frontier.done(frontier.take(0.0), outcome, 1.0)
+        due = [frontier.steering.retry("a", now) for now in (1.0, 2.0, 3.0)]
+
+        assert due == [51.0] * 3
+        assert frontier.take(50.9) is None
+        assert frontier.take(51.0) is not None
+
+    def test_after_a_crash(self, db):
+        """Nobody knows what was asked since the last checkpoint, so a full wait has to pass first."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        fail(frontier, 8)
+        db.checkpoint()
+        frontier = make(db, now=50_000.0)
+        frontier.crawl_delay("a", 100.0)
+
+        assert frontier.steering.retry("a", 50_010.0) == 50_100.0
+
+    def test_given_up(self, db):
+        """A host that was given up is tried again, with what is found from now on."""
+        frontier = make(db)
+        add(frontier, *urls("a", 1))
+        fail(frontier, 2, Outcome(Status.DNS_FAILED, permanent=True))
+        assert frontier.look.host("a", 10_000.0)["state"] == "given up"
+        frontier.steering.retry("a", 20_000.0)
+        add(frontier, *urls("a", 1, 5))
+
+        assert taken(frontier, 20_000.0) == ["http://a/5"]
+
+    def test_in_flight(self, db):
+        """Nothing changes for a host that is being asked; afterwards it is as ever."""
+        frontier = make(db)
+        add(frontier, *urls("a", 2))
+        link = frontier.take(0.0)
+        frontier.steering.retry("a", 0.0)
+
+        assert frontier.take(0.0) is None
+        frontier.done(link, OK, 0.2)
+        assert frontier.take(0.3) is None
+
+    def test_unknown(self, db):
+        """A host that nobody knows has nothing to wait for."""
+        frontier = make(db)
+        frontier.steering.retry("a", 10.0)
+
+        assert (frontier.take(10.0), len(frontier)) == (None, 0)
+
+
+class TestDrop:
+    def dropping(self, db, **hooks):
+        ended = []
+        return make(db, dropped=lambda link, status: ended.append((link.url, status)), **hooks), ended
+
+    @pytest.mark.parametrize("failures", [0, 8])
+    def test_its_urls_end(self, db, failures):
+        """Each with the status that says so, whether the host was well or set aside; others go on."""
+        frontier, ended = self.dropping(db)
+        add(frontier, *urls("a", 300))
+        now = fail(frontier, failures) + 1.0
+        link = frontier.take(now)
+        for _ in range(2):
+            frontier.take(now)  # by now all have come from the front-end
+
+        assert frontier.steering.drop("a", now) == (300 - (link is not None), False)
+        if link is not None:
+            frontier.done(link, OK, now)
+        add(frontier, *urls("b", 1))
+
+        assert [link.url for _, link in drain(frontier, now)] == ["http://b/0"]
+        assert {status for _, status in ended} == {Status.DROPPED}
+        assert (len(ended), len(frontier)) == (300 - (link is not None), 0)
+
+    def test_in_slices(self, db):
+        """A host of many URLs ends some hundred at a time, and another has its turn in between."""
+        frontier, ended = self.dropping(db)
+        add(frontier, *urls("a", 2000))
+        add(frontier, *urls("b", 2))
+        links = list(filter(None, (frontier.take(0.0) for _ in range(10))))  # by now all have come from the front-end
+        assert [link.url for link in links] == ["http://a/0", "http://b/0"]
+        for link in links:
+            frontier.done(link, OK, 0.1)
+        frontier.steering.drop("a", 0.1)
+        frontier.take(0.1)
+
+        assert 0 < len(ended) <= 256
+
+    def test_what_comes_later(self, db):
+        """Links to it end too, until one is found a day later, or it is to be tried again."""
+        frontier, ended = self.dropping(db)
+        frontier.steering.drop("a", 0.0)
+        add(frontier, *urls("a", 1))
+        assert (frontier.take(0.0), ended) == (None, [("http://a/0", Status.DROPPED)])
+        add(frontier, *urls("a", 1, 1))
+        assert taken(frontier, 1.01 * DAY) == ["http://a/1"]
+
+        frontier.steering.drop("c", 0.0)
+        frontier.steering.retry("c", 1.0)
+        add(frontier, *urls("c", 1))
+        assert taken(frontier, 1.02 * DAY) == ["http://c/0"]
+
+    def test_in_flight(self, db):
+        """The request under way is booked as it ends, and not repeated; then all others end."""
+        frontier, ended = self.dropping(db)
+        add(frontier, *urls("a", 3))
+        link = frontier.take(0.0)
+        frontier.steering.drop("a", 0.0)
+
+        assert frontier.done(link, REFUSED, 1.0)
+        assert drain(frontier, 1.0) == []
+        assert len(ended) == 2
+        add(frontier, *urls("a", 1, 7))
+        assert frontier.take(2.0) is None
+        assert len(ended) == 3
+
+    def test_a_paused_host(self, db):
+        """Its URLs end all the same."""
+        frontier, ended = self.dropping(db)
+        add(frontier, *urls("a", 3))
+        frontier.steering.hold(["a"], 0.0)
+        frontier.take(0.0)
+        frontier.steering.drop("a", 0.0)
+
+        assert drain(frontier, 0.0) == []
+        assert (len(ended), len(frontier), frontier.aside, frontier.hosts_aside) == (3, 0, 0, 0)
+
+    def test_one_that_waits_for_a_place(self, db):
+        """Nothing of it is asked any more, and its URLs end when its place comes."""
+        frontier, _ = self.dropping(db, limits=Limits(1, 1))
+        add(frontier, *urls("a", 1010), *urls("b", 3))
+        asked = drain(frontier, 0.0, most=1005)
+        parked = "b" if asked[-1][1].url.startswith("http://a") else "a"
+        assert frontier.look.host(parked, 0.0)["state"] in ("waits for a place", "nothing queued")
+        frontier.steering.drop(parked, asked[-1][0])
+        after = drain(frontier, asked[-1][0] + 1)
+
+        assert all(parked not in link.url for _, link in after)
+        assert len(frontier) == 0
+
+    def test_killed_in_the_middle(self, tmp_path):
+        """What had not ended at the last checkpoint ends in the next run; nothing is lost, or ends twice."""
+        with closing(CrawlDB(tmp_path / "state")) as db:
+            frontier, ended = self.dropping(db)
+            add(frontier, *urls("a", 1000))
+            frontier.done(frontier.take(0.0), OK, 0.1)
+            frontier.steering.drop("a", 0.1)
+            frontier.take(0.2)
+            db.checkpoint()
+            before = len(ended)
+            frontier.take(0.3)
+        assert damage(tmp_path) == []
+        with closing(CrawlDB(tmp_path / "state")) as db:
+            frontier, ended = self.dropping(db, now=10.0)
+
+            assert drain(frontier, 10.0) == []
+            assert before + len(ended) == 999
+
+
+def test_nothing_is_touched_by_a_look(db):
+    """A host that nobody knows stays so, and what is looked at is not written again."""
+    frontier = make(db)
+    add(frontier, *urls("a", 5))
+    link = frontier.take(0.0)
+    frontier.take(0.0)
+    before = repr(frontier._hosts)
+    found = frontier.look.host("b", 0.0)
+
+    assert (found["known"], found["state"]) == (False, "nothing queued")
+    assert frontier.look.host("a", 0.0)["in_flight"] == link.url
+    assert [link.url for _, link in frontier.look.first("a", 3, 0.0)] == urls("a", 3, 1)
+    assert frontier.queued == 4
+    assert repr(frontier._hosts) == before.replace("idle=0", "idle=1")

@@ -1,0 +1,219 @@
+"""Answers of 429 and 5xx: a single one is its URL's fault, several in a row are the host's."""
+
+from contextlib import closing
+from itertools import pairwise
+
+import pytest
+
+from tests.support.frontiers import OK, add, make
+from tests.support.saving import prepared
+from webcrawl.base.model import Link, Outcome
+from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.store.crawldb import CrawlDB
+
+ROW = [429, 500, 502, 503, 504, 520]
+HOUR, DAY = 3600.0, 86_400.0
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def urls(count):
+    return [f"http://a/{number}" for number in range(count)]
+
+
+def crawl(frontier, status, until=DAY):
+    """Fetches until nothing is left; `status` gives the answer to a URL at a time: [(time, link, status, final)]."""
+    now, asked = 0.0, []
+    while len(frontier) and now < until:
+        link = frontier.take(now)
+        if link is None:
+            now = max(now, frontier.next_ready())
+            continue
+        answer = status(link.url, now)
+        now += 0.01
+        asked.append((now, link, answer, frontier.done(link, Outcome(answer, 0.01), now)))
+    return asked
+
+
+def ended(asked):
+    return {link.url: answer for _, link, answer, final in asked if final}
+
+
+def failures(frontier):
+    return frontier.look.record("a")[0]
+
+
+@pytest.mark.parametrize("bad", ROW)
+def test_a_single_one_is_the_urls(db, bad):
+    """Among good answers it uses up one of the URL's three attempts, and the host does not fail."""
+    frontier = make(db, politeness=Mercator(0, 0.1, 300))
+    add(frontier, *urls(200))
+
+    asked = crawl(frontier, lambda url, _: bad if url.endswith("/7") else 200)
+
+    assert [link.attempt for _, link, answer, _ in asked if answer == bad] == [0, 1, 2]
+    assert ended(asked) == {url: bad if url.endswith("/7") else 200 for url in urls(200)}
+
+
+def test_its_host_waits_longer_for_one_turn(db):
+    """After it the host's next URL comes after twice the usual wait, and the one after that as usual."""
+    frontier = make(db, politeness=Mercator(0, 1, 300))
+    add(frontier, *urls(5))
+    times = [at for at, *_ in crawl(frontier, lambda url, _: 503 if url.endswith("/1") else 200, until=6)]
+
+    assert [round(later - sooner) for sooner, later in pairwise(times)][:3] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("bad", ROW)
+def test_a_crawl_is_not_held_up_by_them(db, bad):
+    """A host of 200 pages of which five always give one is done within 1.3 times the time without them."""
+
+    def seconds(status):
+        with closing(CrawlDB(db.folder / f"{status}")) as own:
+            frontier = make(own, politeness=Mercator(0, 0.1, 300))
+            add(frontier, *urls(200))
+            return crawl(frontier, lambda url, _: status if url.endswith("37") or url in bad_ones else 200)[-1][0]
+
+    bad_ones = {f"http://a/{number}" for number in (11, 90, 160)}
+    assert seconds(bad) < 1.3 * seconds(200)
+
+
+@pytest.mark.parametrize("bad", ROW)
+def test_three_urls_in_a_row_are_the_hosts(db, bad):
+    """The third different URL makes the host fail, and those that began the row get their attempts back."""
+    frontier = make(db)
+    add(frontier, *urls(20))
+    crawl(frontier, lambda *_: 200, until=10)
+
+    asked = crawl(frontier, lambda *_: bad, until=70)
+
+    assert failures(frontier) == 1
+    assert len(asked) == 3
+    assert all(link.attempt == 0 for _, link in frontier.look.first("a", 100, 70.0))
+
+
+def test_a_host_that_never_answered_well(db):
+    """The first three answers of a host, to different URLs, are its own fault, too."""
+    frontier = make(db)
+    add(frontier, *urls(5))
+
+    crawl(frontier, lambda *_: 502, until=50)
+
+    assert failures(frontier) == 1
+    assert all(link.attempt == 0 for _, link in frontier.look.first("a", 100, 50.0))
+
+
+@pytest.mark.parametrize("bad", ROW)
+def test_minutes_of_them_in_the_middle_cost_nothing(db, bad):
+    """A host that gives them to everything for five minutes, in the middle of its crawl, loses no URL."""
+    frontier = make(db)
+    add(frontier, *urls(200))
+
+    asked = crawl(frontier, lambda _, now: bad if 60 < now < 360 else 200)
+
+    assert ended(asked) == dict.fromkeys(urls(200), 200)
+    assert sum(answer == bad for _, _, answer, _ in asked) <= 6
+
+
+def test_it_is_asked_as_rarely_as_one_that_refuses(db):
+    """From the third URL on the host is asked after 60 seconds, doubled each time."""
+    frontier = make(db, politeness=Mercator(0, 1, 300))
+    add(frontier, *urls(20))
+
+    times = [at for at, *_ in crawl(frontier, lambda *_: 503, until=1000)]
+
+    assert [round(later - sooner) for sooner, later in pairwise(times)] == [2, 2, 60, 120, 240, 480]
+
+
+def test_retry_after_is_the_hosts(db):
+    """A single 503 that says how long to wait makes the host fail, and costs no attempt."""
+    frontier = make(db)
+    add(frontier, *urls(3))
+    frontier.done(frontier.take(0), OK, 0)
+
+    link = frontier.take(10)
+    frontier.done(link, Outcome(503, 0.1, wait=100.0), 10)
+
+    assert failures(frontier) == 1
+    assert frontier.next_ready() == 110
+
+
+@pytest.mark.parametrize(("bad", "ends"), [(503, False), (429, False), (500, True)])
+def test_the_only_url_that_is_left(db, bad, ends):
+    """If the host answers nothing else meanwhile, 503 and 429 are the host's fault, and a 500 remains the URL's."""
+    frontier = make(db)
+    add(frontier, "http://a/")
+
+    asked = crawl(frontier, lambda *_: bad, until=HOUR)
+
+    assert bool(ended(asked)) is ends
+    assert (failures(frontier) > 1) is not ends
+
+
+def test_a_url_that_failed_before_says_nothing_of_its_host(db):
+    """URLs that were charged while the host was well end by themselves, even if only they are left."""
+    frontier = make(db, politeness=Mercator(0, 0.1, 300))
+    add(frontier, *urls(100))
+    bad = {f"http://a/{number}" for number in (10, 20, 30, 40, 50)}
+
+    asked = crawl(frontier, lambda url, _: 503 if url in bad else 200)
+
+    assert {url for url, answer in ended(asked).items() if answer == 503} == bad
+    assert len(asked) == 95 + 3 * len(bad)
+
+
+def test_a_url_in_the_row_that_failed_before_gets_its_attempt_back(db):
+    """When the host turns out to be unwell, a URL whose second attempt was one of the row has that again."""
+    frontier = make(db, politeness=Mercator(0, 0.1, 300))
+    add(frontier, *urls(100))
+    crawl(frontier, lambda url, _: 500 if url.endswith("/2") else 200, until=1.1)
+
+    asked = crawl(frontier, lambda *_: 502, until=30)
+
+    assert [link.attempt for _, link, *_ in asked].count(1) == 1
+    attempts = [link.attempt for _, link in frontier.look.first("a", 100, 30.0)]
+    assert sorted(attempts)[-2:] == [0, 1]
+
+
+def test_a_kill_in_the_middle_of_a_row(tmp_path):
+    """A row goes on where the last checkpoint left it."""
+    with closing(CrawlDB(tmp_path)) as db:
+        frontier = make(db)
+        add(frontier, *urls(9))
+        assert len(crawl(frontier, lambda *_: 502, until=3)) == 2
+        prepared(db)
+        db.checkpoint()
+    with closing(CrawlDB(tmp_path)) as db:
+        frontier = make(db)
+        now = frontier.next_ready()
+        link = frontier.take(now)
+        frontier.done(link, Outcome(502, 0.1), now)
+
+        assert failures(frontier) == 1
+        assert all(one.attempt == 0 for _, one in frontier.look.first("a", 100, 30.0))
+
+
+@pytest.mark.parametrize("status", [501, 505])
+def test_what_is_wrong_with_the_request(db, status):
+    """501 and 505 are the URL's, however many come in a row."""
+    frontier = make(db)
+    add(frontier, *urls(5))
+
+    assert ended(crawl(frontier, lambda *_: status)) == dict.fromkeys(urls(5), status)
+
+
+def test_a_lent_host(db):
+    """Downloads that somebody awaits count as well: the second 503 in a row is the host's."""
+    frontier = make(db)
+    add(frontier, *urls(2))
+    link = Link("http://a/x", "E")
+    for now in (0.0, 10.0):
+        assert frontier.lending.lend(link, now, lambda _: None) is None
+        frontier.lending.give_back("a", Outcome(503, 0.1), now)
+
+    assert failures(frontier) == 1

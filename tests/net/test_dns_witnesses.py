@@ -1,0 +1,228 @@
+"""Name servers that lie are told from names that lead nowhere."""
+
+import asyncio
+import logging
+
+import pytest
+
+from tests.support.lookups import Clock
+from webcrawl.net.dns import FRESH, CachingResolver
+from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.errors import DnsFailed, Sign
+from webcrawl.net.guard import AddressGuard
+
+GOOD, INSIDE = Answer(("198.41.0.4",), 86_400.0), Answer(("10.0.0.1",), 86_400.0)
+DENIED = Answer(failure=Failure.NO_NAME)
+LIES = [DENIED, INSIDE, Answer(("192.168.1.1", "fd00::1"), 0.0), Answer(failure=Failure.NO_ADDRESS)]
+
+
+class Lookup:
+    """Knows every name but those that begin with `gone`; `lie` is what it says of all instead."""
+
+    def __init__(self):
+        self.lie = None
+        self.checks = []
+
+    async def ask(self, host):
+        await asyncio.sleep(0)
+        return self.lie or (DENIED if host.startswith("gone") else GOOD)
+
+    async def check(self, host):
+        self.checks.append(host)
+        return await self.ask(host)
+
+    async def close(self):
+        pass
+
+
+class Names:
+    """A resolver whose clock stands still, but for `later`."""
+
+    def __init__(self):
+        self.lookup, self._clock = Lookup(), Clock()
+        self.resolver = CachingResolver(self.lookup, clock=self._clock, admits=AddressGuard().admits)
+
+    def later(self, seconds=FRESH):
+        self._clock.now += seconds
+
+    async def says(self, name):
+        """Addresses, or whether the failure is permanent, and what it says of our network."""
+        try:
+            return await self.resolver.resolve(name)
+        except DnsFailed as error:
+            return error.permanent, error.sign
+
+
+NOWHERE, DOUBT = (True, Sign.NO_NAME), (False, Sign.DOUBT)
+
+
+def run(scenario):
+    async def main():
+        names = Names()
+        try:
+            return await scenario(names)
+        finally:
+            await names.resolver.close()
+
+    return asyncio.run(main())
+
+
+def test_a_name_that_nobody_has():
+    """It leads nowhere for good, if a name that led somewhere still does."""
+
+    async def scenario(names):
+        await names.says("a.test")
+        names.later()
+        found = [await names.says(name) for name in ("gone1.test", "gone2.test")]
+        return found, names.lookup.checks
+
+    assert run(scenario) == ([NOWHERE] * 2, ["a.test"])
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_servers_that_deny_what_they_knew(lie):
+    """If all names that led somewhere are denied or lead inside, a name that does so, too, is in doubt."""
+
+    async def scenario(names):
+        for name in "abc":
+            await names.says(f"{name}.test")
+        names.later()
+        names.lookup.lie = lie
+        return [await names.says(name) for name in ("new.test", "newer.test")], sorted(names.lookup.checks)
+
+    assert run(scenario) == ([DOUBT] * 2, ["a.test", "b.test", "c.test"])
+
+
+def test_names_of_a_former_run():
+    """Hosts that earlier runs have reached are asked for, but for addresses and names that nobody is asked for."""
+
+    async def scenario(names):
+        names.resolver.remember(["192.0.2.1", "a.test"])
+        names.lookup.lie = DENIED
+        return await names.says("new.test"), names.lookup.checks
+
+    assert run(scenario) == (DOUBT, ["a.test"])
+
+
+def test_nobody_knows_any_name():
+    """As long as no name has led anywhere, one that does not exist leads nowhere for good."""
+
+    async def scenario(names):
+        names.lookup.lie = DENIED
+        return await names.says("a.test")
+
+    assert run(scenario) == NOWHERE
+
+
+def test_who_has_told_the_truth_is_believed_for_a_while():
+    """No name is asked for again within ten seconds of one that led somewhere."""
+
+    async def scenario(names):
+        await names.says("a.test")
+        names.later(FRESH - 1)
+        return await names.says("gone.test"), names.lookup.checks
+
+    assert run(scenario) == (NOWHERE, [])
+
+
+def test_names_that_fail_otherwise():
+    """A server that fails denies nothing."""
+
+    async def scenario(names):
+        await names.says("a.test")
+        names.later()
+        names.lookup.lie = Answer(failure=Failure.SERVER_FAILED)
+        return await names.says("b.test"), names.lookup.checks
+
+    assert run(scenario) == (DOUBT, [])
+
+
+def test_servers_that_fail_when_they_are_asked_again(caplog):
+    """What they denied is in doubt then; nobody says that they lie."""
+
+    async def scenario(names):
+        await names.says("a.test")
+        names.later()
+
+        async def check(_):
+            return Answer(failure=Failure.TIMEOUT)
+
+        names.lookup.check = check
+        return await names.says("gone.test")
+
+    assert (run(scenario), caplog.messages) == (DOUBT, [])
+
+
+def test_a_name_found_while_others_are_asked_for():
+    """It is a witness as good as they are, and nothing fails by it."""
+
+    async def scenario(names):
+        for name in "abcd":
+            await names.says(f"{name}.test")
+        names.later()
+
+        async def check(_):
+            await names.says("new.test")
+            return DENIED
+
+        names.lookup.check = check
+        return await names.says("gone.test")
+
+    assert run(scenario) == NOWHERE
+
+
+def test_a_lookup_that_leaves_out_addresses():
+    """A name that has an answer without addresses is there."""
+
+    async def scenario(names):
+        await names.says("a.test")
+        names.later()
+
+        async def check(_):
+            return Answer()
+
+        names.lookup.check = check
+        return await names.says("gone.test")
+
+    assert run(scenario) == NOWHERE
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_kept_for_half_a_minute(lie):
+    """Whatever its TTL, so that a host's next try asks anew; when the network is back, it is forgotten at once."""
+
+    async def scenario(names):
+        names.lookup.lie = lie
+        first = await names.says("a.test")
+        names.lookup.lie = None
+        kept = await names.says("a.test")
+        names.later(31)
+        names.lookup.lie, after = lie, await names.says("a.test")
+        await names.says("b.test")
+        names.lookup.lie = None
+        names.resolver.forget_failures()
+        return first == kept, after, await names.says("b.test")
+
+    assert run(scenario) == (True, [*GOOD.addresses], [*GOOD.addresses])
+
+
+def test_it_is_said_once(caplog):
+    """That names are denied which led to hosts, and that they lead there again."""
+
+    async def scenario(names):
+        await names.says("a.test")
+        names.lookup.lie = DENIED
+        for number in range(3):
+            names.later()
+            await names.says(f"new{number}.test")
+        names.lookup.lie = None
+        names.later(31)
+        await names.says("new1.test")
+
+    caplog.set_level(logging.INFO)
+    run(scenario)
+
+    assert caplog.messages == [
+        "name servers deny 1 name that led to hosts before: no host is given up for that",
+        "name servers lead to hosts again",
+    ]

@@ -1,0 +1,365 @@
+"""What archives say of downloads, as the crawl that made them had it."""
+
+import gzip
+import logging
+
+import brotli
+import pytest
+
+from tests.support.archive_files import gzipped, one_gzip, record, response
+from tests.support.warc_crawl import Archive, chunked, exchange, files
+from webcrawl.base.model import Link
+from webcrawl.record.archives.archives import Archives
+from webcrawl.record.archives.originals import Originals
+from webcrawl.store.errors import StoreError
+
+URL = "http://a.test/"
+ID = f"<urn:test:{URL}>"
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+UNMODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+CODED = "Content-Type: text/html\r\nContent-Encoding: "
+
+
+class Reading:
+    """Reads archives, as a run does, and remembers the places as a checkpoint does."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.originals = Originals(folder / "originals.db")
+        self.places = {}
+        self.lost = []
+
+    def write(self, name, records, form=gzipped):
+        path = self.folder / name
+        path.write_bytes(form(records))
+        return path
+
+    def answers(self, *paths, truncate=1 << 20):
+        """All (link, exchange) of these files, from where the last run ended."""
+        found = []
+        for answer in Archives(list(paths), self.places.get, self.originals, truncate):
+            self.places[answer.name] = answer.next
+            self.lost += [name.removeprefix("archive/") for name in answer.lost]
+            if answer.found is not None:
+                found.append(answer.found)
+        return found
+
+    def one(self, *records, **options):
+        """The only exchange of these records."""
+        ((_, exchange),) = self.answers(self.write("x.warc.gz", records), **options)
+        return exchange
+
+
+@pytest.fixture(name="reading")
+def _reading(tmp_path):
+    made = Reading(tmp_path)
+    yield made
+    made.originals.close()
+
+
+class TestOwn:
+    """Archives of the crawl."""
+
+    def test_an_exchange_comes_back_as_it_was(self, reading):
+        """Link, head, body in all its forms, times, address, and what was wrong: all that pages are made of."""
+        archive = Archive(reading.folder / "job")
+        link = Link("http://a.test/2", "LR", "http://a.test/1", "http://a.test/")
+        sent = chunked(link.url, b"<title>x</title>" * 99)
+        sent.flaws, sent.tls = ("coding",), "TLSv1.3 X"
+        sent.headers = [(b"Content-Type", b"text/html"), (b"Transfer-Encoding", b"chunked")]
+        archive.write(sent, link)
+        archive.stop()
+        (path,) = files(reading.folder / "job")
+        ((again, came),) = reading.answers(path)
+
+        assert again == link
+        sent.timings.total = 0.123  # the archive has milliseconds
+        sent.archived = came.archived
+        assert came == sent
+        assert came.archived.file == path.name
+
+    @pytest.mark.parametrize("version", ["1.0", "1.1"])
+    def test_a_revisit_gets_its_original(self, reading, version):
+        """A body seen before is that of the record to which the revisit refers, in whichever file that is."""
+        archive = Archive(reading.folder / "job", version=version, max_size=100)
+        for path in ("1", "2", "3"):
+            archive.write(exchange(f"{URL}{path}", b"<p>same"), duplicate=True)
+        archive.stop()
+        answers = reading.answers(*files(reading.folder / "job"))
+
+        assert [came.body for _, came in answers] == [b"<p>same"] * 3
+        assert reading.lost == []
+
+    def test_a_document_of_a_browser(self, reading):
+        """The body is the document, for a revisit too; the payload is what was sent."""
+        archive = Archive(reading.folder / "job")
+        for path in ("1", "2"):
+            made = exchange(f"{URL}{path}", b"<script>", rendered=True)
+            made.body = b"<p>rendered"
+            archive.write(made, duplicate=True)
+        archive.stop()
+
+        for _, came in reading.answers(*files(reading.folder / "job")):
+            assert (came.body, came.payload, came.rendered) == (b"<p>rendered", b"<script>", True)
+
+    def test_a_resource(self, reading):
+        """What came by FTP or Gopher has no head, and its type is the record's."""
+        archive = Archive(reading.folder / "job")
+        sent = exchange("ftp://a.test/x", b"text", head=b"", request=b"", headers=[(b"content-type", b"text/plain")])
+        archive.write(sent)
+        archive.stop()
+        ((_, came),) = reading.answers(*files(reading.folder / "job"))
+
+        assert (came.body, came.head, came.status, came.content_type) == (b"text", b"", 200, "text/plain")
+
+
+class TestOthers:
+    """What other programs write."""
+
+    @pytest.mark.parametrize(
+        ("head", "body"),
+        [
+            (CODED + "gzip", gzip.compress(b"<p>hello", mtime=0)),
+            (CODED + "br", brotli.compress(b"<p>hello")),
+            ("Transfer-Encoding: chunked", b"8\r\n<p>hello\r\n0\r\n\r\n"),
+            (CODED + "gzip", b"<p>hello"),  # decoded, under the head that came
+            ("Transfer-Encoding: chunked", b"<p>hello"),  # unchunked, as above
+            ("Content-Length: 3", b"<p>hello"),  # the length of what was decoded
+            ("Content-Length: 99", b"<p>hello"),
+            ("Broken\r\nContent-Type: text/html", b"<p>hello"),
+        ],
+    )
+    def test_bodies_are_decoded_as_far_as_they_are_coded(self, reading, head, body):
+        """Some archive what came, others what they made of it; the body is the same, and it is not truncated."""
+        came = reading.one(response(URL, body, head))
+
+        assert (came.body, came.truncated, reading.lost) == (b"<p>hello", "", [])
+
+    def test_newer_protocols(self, reading):
+        """A status line of HTTP/2 is read as one of HTTP/1.1."""
+        came = reading.one(response(URL).replace(b"HTTP/1.1", b"HTTP/2  "))
+
+        assert (came.status, came.body) == (200, b"<p>hello")
+
+    def test_bodies_are_bounded(self, reading):
+        """At most DOWNLOAD_TRUNCATE bytes of a decoded body are kept, and the page says that it is cut."""
+        bomb = gzip.compress(bytes(10_000_000))
+        came = reading.one(response(URL, bomb, CODED + "gzip"), truncate=1000)
+
+        assert (len(came.body), came.truncated) == (1000, "length")
+
+    def test_a_request_may_come_first(self, reading):
+        """Wget and Heritrix write it before the answer, or behind it; either way the exchange has it."""
+        sent = b"GET / HTTP/1.1\r\n\r\n"
+        request = record("request", URL, sent, WARC_Record_ID="<urn:r>", WARC_Concurrent_To=ID)
+        before = response(URL, WARC_Concurrent_To="<urn:r>")
+
+        assert reading.one(request, before).request == sent
+        reading.places.clear()
+        assert reading.one(before, request).request == sent
+
+    def test_metadata_of_heritrix(self, reading):
+        """The way to the page is in the fields that the standard and Heritrix have for it."""
+        notes = b"via: http://v.test/\r\nhopsFromSeed: LLP\r\nsourceTag: http://s.test/\r\nfetchTimeMs: 1500\r\n"
+        path = reading.write("x.warc.gz", [response(URL), record("metadata", URL, notes, WARC_Concurrent_To=ID)])
+        ((link, came),) = reading.answers(path)
+
+        assert link == Link(URL, "LLP", "http://v.test/", "http://s.test/")
+        assert came.timings.total == 1.5
+
+    def test_dates(self, reading):
+        """Of any precision; the time of a record without a date is 0."""
+        whole = reading.one(response(URL)).started
+        reading.places.clear()
+        fine = reading.one(response(URL, WARC_Date="2026-01-02T03:04:05.123456789Z")).started
+        reading.places.clear()
+
+        assert fine - whole == pytest.approx(0.123456)
+        assert reading.one(response(URL, WARC_Date="then")).started == 0.0
+
+    def test_a_revisit_by_url_and_date_or_by_digest(self, reading):
+        """Without an identifier the original is found by its URL and date, or by the digest of its payload."""
+        first = response(URL, WARC_Payload_Digest="sha1:AAA", WARC_Record_ID=None)
+        named = {"WARC_Refers_To_Target_URI": URL, "WARC_Refers_To_Date": "2026-01-02T03:04:05Z"}
+        by_url = response(URL + "2", b"", **named).replace(b"response", b"revisit", 1)
+        by_digest = response(URL + "3", b"", WARC_Payload_Digest="sha1:AAA").replace(b"response", b"revisit", 1)
+        answers = reading.answers(reading.write("x.warc.gz", [first, by_url, by_digest]))
+
+        assert [came.body for _, came in answers] == [b"<p>hello"] * 3
+
+    @pytest.mark.parametrize("state", [0, 1])
+    @pytest.mark.parametrize("profile", [IDENTICAL, UNMODIFIED])
+    @pytest.mark.parametrize("digest", [True, False])
+    def test_two_states_of_a_page_within_one_second(self, reading, state, profile, digest):
+        """A revisit that names URL and date has the payload of that very moment."""
+        moments, bodies = ("2026-01-02T03:04:05.200Z", "2026-01-02T03:04:05.700Z"), (b"first", b"second")
+        digests = [{"WARC_Payload_Digest": f"sha1:{body}"} if digest else {} for body in bodies]
+        states = [
+            response(URL, body, WARC_Date=moment, WARC_Record_ID=f"<{moment}>", **own)
+            for moment, body, own in zip(moments, bodies, digests, strict=True)
+        ]
+        named = {"WARC_Refers_To_Target_URI": URL, "WARC_Refers_To_Date": moments[state], **digests[state]}
+        again = response(URL, b"", WARC_Profile=profile, **named).replace(b"response", b"revisit", 1)
+        answers = reading.answers(reading.write("x.warc.gz", [*states, again]))
+
+        assert [came.body for _, came in answers] == [*bodies, bodies[state]]
+
+    def test_a_digest_is_surer_than_a_second(self, reading):
+        """Of two states within a second that no fraction tells apart, a revisit has the one with its digest."""
+        states = [
+            response(URL, body, WARC_Record_ID=f"<{body}>", WARC_Payload_Digest=f"sha1:{body}")
+            for body in (b"first", b"second")
+        ]
+        named = {"WARC_Refers_To_Target_URI": URL, "WARC_Refers_To_Date": "2026-01-02T03:04:05Z"}
+        again = response(URL, b"", WARC_Profile=IDENTICAL, WARC_Payload_Digest="sha1:b'second'", **named)
+        answers = reading.answers(reading.write("x.warc.gz", [*states, again.replace(b"response", b"revisit", 1)]))
+
+        assert answers[-1][1].body == b"second"
+
+    def test_the_page_of_a_304_is_its_own_urls(self, reading):
+        """Another URL may have the same payload under another head, and be archived before."""
+        elsewhere = response(URL + "2", head="Content-Type: text/plain", WARC_Payload_Digest="sha1:AAA")
+        own = response(URL, WARC_Payload_Digest="sha1:AAA")
+        named = {"WARC_Refers_To_Target_URI": URL, "WARC_Refers_To_Date": "2026-01-02T03:04:05.123Z"}
+        made = response(URL, b"", head="", status=304, WARC_Profile=UNMODIFIED, WARC_Payload_Digest="sha1:AAA", **named)
+        records = [elsewhere, own, made.replace(b"response", b"revisit", 1)]
+
+        assert reading.answers(reading.write("x.warc.gz", records))[-1][1].content_type == "text/html"
+
+    def test_originals_of_one_gzip(self, reading):
+        """Originals are found in files whose records cannot be reached one by one, too."""
+        again = response(URL + "2", b"", WARC_Refers_To=ID).replace(b"response", b"revisit", 1)
+        path = reading.write("x.warc.gz", [response(URL + "0"), response(URL), again], one_gzip)
+
+        assert [came.body for _, came in reading.answers(path)] == [b"<p>hello"] * 3
+
+    def test_not_modified(self, reading):
+        """A revisit of the profile server-not-modified is the answer 304 that it was."""
+        made = response(URL, b"", status=304, WARC_Profile=UNMODIFIED).replace(b"response", b"revisit", 1)
+        came = reading.one(made)
+
+        assert (came.status, came.body, reading.lost) == (304, b"", [])
+
+    def test_not_modified_since_another_record(self, reading):
+        """One that refers to a record is made the page that was there; without that record it is a loss."""
+        named = {
+            "WARC_Profile": UNMODIFIED,
+            "WARC_Refers_To_Target_URI": URL,
+            "WARC_Refers_To_Date": "2026-01-02T03:04:05Z",
+        }
+        made = response(URL, b"", status=304, WARC_Record_ID="<urn:s>", **named).replace(b"response", b"revisit", 1)
+        _, (_, came) = reading.answers(reading.write("x.warc.gz", [response(URL), made]))
+
+        assert (came.status, came.body, came.wire, reading.lost) == (200, b"<p>hello", b"", [])
+
+    def test_not_modified_since_a_record_that_is_not_here(self, reading):
+        """It is counted with other revisits whose payload is nowhere."""
+        made = response(URL, b"", status=304, WARC_Profile="server-not-modified", WARC_Refers_To="<urn:gone>")
+
+        assert reading.answers(reading.write("x.warc.gz", [made.replace(b"response", b"revisit", 1)])) == []
+        assert reading.lost
+
+    def test_what_no_crawl_fetches_is_left_out(self, reading):
+        """Answers of name servers and the like are counted, and are no loss."""
+        dns = record("response", "dns:a.test", b"a.test. A 127.0.0.1", Content_Type="text/dns")
+        info = record("resource", "urn:pageinfo:http://a.test/", b"{}", Content_Type="application/json")
+
+        assert reading.answers(reading.write("x.warc.gz", [dns, info])) == []
+        assert reading.lost == ["others", "others"]
+
+
+class TestLosses:
+    """What cannot be read is counted and said, and the rest is read."""
+
+    @pytest.mark.parametrize(
+        ("bad", "kind", "words"),
+        [
+            (response(URL, b"", WARC_Refers_To="<urn:x>").replace(b"response", b"revisit", 1), "revisits", "none of"),
+            (response(URL, WARC_Segment_Number="1"), "unusable", "segments"),
+            (record("continuation", URL, b"more", WARC_Segment_Number="2"), "unusable", "segments"),
+            (record("response", URL, b"\x00\x01", Content_Type="application/http"), "unusable", "HTTP head"),
+            (response(URL, Content_Length="1"), "damaged", "longer"),
+        ],
+    )
+    def test_each_is_a_line_and_a_counter(self, reading, caplog, bad, kind, words):
+        """The line has file, place and reason; the pages before and behind it are read."""
+        caplog.set_level(logging.WARNING)
+        path = reading.write("x.warc.gz", [response(URL + "1"), bad, response(URL + "2")])
+
+        assert [link.url for link, _ in reading.answers(path)] == [URL + "1", URL + "2"]
+        assert reading.lost == [f"lost/{kind}"]
+        assert words in caplog.text
+        assert str(path) in caplog.text
+
+    def test_lines_are_few(self, reading, caplog):
+        """Of a thousand damaged records a few have a line; all are counted."""
+        bad = [response(f"{URL}{number}", Content_Length="1") for number in range(1000)]
+        reading.answers(reading.write("x.warc.gz", [*bad, response(URL)]))
+
+        assert len(reading.lost) == 1000
+        assert len(caplog.messages) == 10
+
+    def test_a_file_that_is_none(self, reading):
+        """A file without a record is lost as a whole, once, and the others are read."""
+        bad, good = reading.folder / "bad.warc", reading.write("x.warc.gz", [response(URL)])
+        bad.write_bytes(b"text")
+
+        assert len(reading.answers(bad, good)) == 1
+        assert reading.answers(bad, good) == []
+        assert reading.lost == ["lost/files"]
+
+    def test_a_file_that_has_shrunk(self, reading):
+        """A place behind the end of a file means that the file is another one."""
+        path = reading.write("x.warc.gz", [response(URL)])
+        reading.answers(path)
+        path.write_bytes(path.read_bytes()[:-10])
+
+        with pytest.raises(StoreError, match="shorter"):
+            reading.answers(path)
+
+
+class TestResuming:
+    """A run goes on where the last one ended."""
+
+    def test_from_any_answer(self, reading):
+        """After each answer, the rest comes, each once, with the losses behind it."""
+        bad = response(URL, Content_Length="1")
+        request = record("request", URL + "1", b"GET", WARC_Record_ID="<urn:r>")
+        records = [response(URL + "0"), bad, request, response(URL + "1", WARC_Concurrent_To="<urn:r>"), bad]
+        path = reading.write("x.warc.gz", [*records, response(URL + "2"), bad])
+        steps = list(Archives([path], lambda _: None, reading.originals, 1 << 20))
+        whole = [(one.found, one.lost) for one in steps if one.found or one.lost]
+        for at, step in enumerate(steps):
+            rest = Archives([path], lambda _, step=step: step.next, reading.originals, 1 << 20)
+            assert [(one.found, one.lost) for one in rest if one.found or one.lost] == whole[at + 1 :]
+
+    def test_a_file_grows_and_gets_its_name(self, reading):
+        """What was left at the end of a file being written is read once it is complete, under its final name."""
+        records = [response(f"{URL}{number}") for number in range(4)]
+        again = response(f"{URL}3", b"", WARC_Refers_To=f"<urn:test:{URL}0>")
+        records[3] = again.replace(b"response", b"revisit", 1)
+        noted = [one for pair in zip(records, map(_note, range(4)), strict=True) for one in pair]
+        data = gzipped(noted)
+        path = reading.folder / "x.warc.gz.open"
+        path.write_bytes(data[: len(gzipped(noted[:5])) + 20])
+        before = [link.url for link, _ in reading.answers(path)]
+        path.write_bytes(data)
+        behind = [link.url for link, _ in reading.answers(path.rename(reading.folder / "x.warc.gz"))]
+
+        assert (before, behind) == ([URL + "0", URL + "1"], [URL + "2", URL + "3"])
+        assert reading.lost == []
+
+    def test_originals_are_remembered(self, reading):
+        """A revisit in a file of the next run finds its original in one of the last run."""
+        again = response(URL + "2", b"", WARC_Refers_To=ID).replace(b"response", b"revisit", 1)
+        reading.answers(reading.write("1.warc.gz", [response(URL)]))
+        reading.originals.save()
+        reading.originals.close()
+        reading.originals = Originals(reading.folder / "originals.db")
+        ((_, came),) = reading.answers(reading.write("2.warc.gz", [again]))
+
+        assert came.body == b"<p>hello"
+
+
+def _note(number):
+    return record("metadata", f"{URL}{number}", b"via: x\r\n", WARC_Concurrent_To=f"<urn:test:{URL}{number}>")

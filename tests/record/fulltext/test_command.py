@@ -1,0 +1,143 @@
+"""`scrapy search`, as a user calls it."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.crawling import scrapy
+from tests.support.fulltext import Texts, page
+from tests.support.places import ROOT
+
+EVIL = "<p>hello \x1b[31mred \u202egnp.exe \u009b2J world"
+
+
+@pytest.fixture(name="job", scope="module")
+def _job(tmp_path_factory):
+    root = tmp_path_factory.mktemp("command")
+    texts = Texts(root)
+    evil = page("http://evil.test/", EVIL)
+    evil.title = "Title\x1b]0;owned\x07"
+    texts.add(evil)
+    for number in range(12):
+        one = page(f"http://a.test/{number}", f"<p>hello {'hello ' * number}")
+        one.title = f"Page {number}"
+        texts.add(one)
+    texts.stop()
+    return root
+
+
+def search(*words):
+    return command("scrapy", "search", *words)
+
+
+def test_what_is_printed(job):
+    """Number, title, address and a piece of text of each page, then how many there are."""
+    done = search(job, "hello", "-n", 2)
+    lines = done.stdout.splitlines()
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (lines[0], lines[1]) == ("1. Page 11", "   http://a.test/11")
+    assert lines[2].startswith("   hello hello")
+    assert lines[-1] == "2 of 13 pages"
+
+
+def test_ten_unless_told_otherwise(job):
+    """The default of -n."""
+    assert search(job, "hello").stdout.endswith("10 of 13 pages\n")
+
+
+def test_json(job):
+    """One object per page and line."""
+    done = search(job, "--json", "-n", "3", "hello")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert len(answers) == 3
+    assert list(answers[0]) == ["url", "title", "snippet", "highlights", "score", "language", "fetched_at"]
+    assert answers[0]["url"] == "http://a.test/11"
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_nothing_dangerous_reaches_a_terminal(job, option):
+    """Control characters and marks that change the direction of a text are spelled out."""
+    done = search(job, "world", *option)
+
+    assert done.returncode == 0
+    assert "gnp" in done.stdout
+    assert not set(done.stdout) & set("\x1b\x07\u202e\u009b")
+
+
+def test_on_a_terminal_words_are_bold(job):
+    """There, and nowhere else."""
+    controller, terminal = pty.openpty()
+    subprocess.run([sys.executable, "-m", "scrapy", "search", job, "world"], stdout=terminal, check=True, cwd=ROOT)
+    os.close(terminal)
+    said = os.read(controller, 4096)
+    os.close(controller)
+
+    assert b"\x1b[1mworld\x1b[0m" in said
+    assert said.count(b"\x1b") == 2
+    assert "\x1b" not in search(job, "world").stdout
+
+
+def test_nothing_is_found(job):
+    """That is no failure."""
+    done = search(job, "nosuchword")
+
+    assert (done.returncode, done.stdout) == (0, "0 pages\n")
+    assert search(job, "nosuchword", "--json").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["nosuchfield:x"], 2, "nosuchfield:x: Field does not exist: 'nosuchfield'\n"),
+        (["--", "-hello"], 2, "-hello: Invalid query: Only excluding terms given\n"),
+        (["hello", "--", "-hello"], 0, ""),
+        (["hello", "-without"], 0, ""),
+        (["bell\x07:"], 2, "bell\\x07:: Syntax Error: bell\\x07:\n"),
+        ([], 2, "a folder and words"),
+        ([" "], 2, "a folder and words"),
+        (["hello", "-n", "0"], 2, "-n 0: must be a whole number from 1 to 10000"),
+        (["hello", "-n", "x"], 2, "-n x: must be a whole number"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(job, words, status, said):
+    """With exit status 2; a word that looks like an option is a word behind --."""
+    done = search(job, *words)
+
+    assert done.returncode == status
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_folder_without_an_index(tmp_path, there):
+    """One line, and exit status 1."""
+    folder = tmp_path if there else tmp_path / "nowhere"
+    done = search(folder, "hello")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{folder}/index: no index: a crawl makes one if OUTPUTS names it\n"
+
+
+def test_without_tantivy(job, tmp_path):
+    """One line says what to install; a crawl that wants an index does not start, and says so too."""
+    done = command("tests.support.without", "tantivy", "scrapy", "search", job, "hello")
+
+    assert (done.returncode, done.stderr) == (1, "tantivy is not installed: pip install 'tantivy>=0.27,<0.28'\n")
+
+    words = ["-a", "seeds=http://127.0.0.1:9/", "-s", "OUTPUTS=index", "-s", f"JOBDIR={tmp_path}/job"]
+    done = command("tests.support.without", "tantivy", "scrapy", "crawl", "web", *words)
+    assert done.returncode == 1
+    assert "tantivy is not installed: pip install 'tantivy>=0.27,<0.28'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_help(tmp_path):
+    """Says how to ask."""
+    assert scrapy(["search", "--help"], ROOT, tmp_path / "help") == 0
+    assert '"words side by side"' in (tmp_path / "help").read_text()

@@ -1,0 +1,192 @@
+"""The index has each page that a checkpoint has exactly once, whatever happens."""
+
+import shutil
+
+import pytest
+
+from tests.support.fulltext import Texts, indexed, page, written
+from webcrawl.record.fulltext import indexer
+from webcrawl.store.errors import StoreError
+
+URL = "http://www.a.test/%d"
+
+
+@pytest.fixture(name="open_")
+def _open(tmp_path):
+    opened = []
+
+    def again(**options):
+        opened.append(Texts(tmp_path, **options))
+        return opened[-1]
+
+    yield again
+    for one in opened:
+        one.close()
+
+
+def add(texts, count):
+    first = texts.files.ordinal
+    for number in range(first, first + count):
+        texts.add(page(URL % number))
+
+
+def agrees(root):
+    """Whether the index has what the text files have."""
+    return indexed(root) == [(line["ordinal"], line["url"]) for line in written(root)]
+
+
+def test_a_run_ends_with_all_pages(tmp_path, open_):
+    """After the last checkpoint the index is completed."""
+    texts = open_()
+    add(texts, 5)
+    texts.stop()
+
+    assert indexed(tmp_path) == [(number, URL % number) for number in range(5)]
+
+
+def test_only_what_a_checkpoint_has(tmp_path, open_):
+    """A page gets into the index after the checkpoint that has it."""
+    texts = open_()
+    add(texts, 2)
+    texts.checkpoint()
+    add(texts, 2)
+    texts.wait()
+
+    assert len(indexed(tmp_path)) == 2
+
+
+def test_what_a_crash_left_out_is_added(tmp_path, open_, monkeypatch):
+    """Pages of the last checkpoint that the index lacks are read from the text files again."""
+    texts = open_()
+    monkeypatch.setattr(texts.indexer, "_stopped", True)  # the thread does nothing from now on
+    add(texts, 3)
+    texts.checkpoint()
+    texts.close()
+    assert indexed(tmp_path) == []
+    texts = open_()
+    add(texts, 1)
+    texts.stop()
+
+    assert len(indexed(tmp_path)) == 4
+    assert agrees(tmp_path)
+
+
+def test_many_commits(tmp_path, open_, monkeypatch):
+    """Portions begin and end anywhere in members and files."""
+    monkeypatch.setattr(indexer, "PAGES", 3)
+    texts = open_(max_size=1)
+    for count in (1, 7, 0, 2, 5):
+        add(texts, count)
+        texts.checkpoint()
+    texts.stop()
+
+    assert len(indexed(tmp_path)) == 15
+    assert agrees(tmp_path)
+
+
+def test_an_index_that_was_removed(tmp_path, open_):
+    """It is made anew of the text files."""
+    texts = open_(max_size=1)
+    add(texts, 3)
+    texts.checkpoint()
+    add(texts, 3)
+    texts.stop()
+    shutil.rmtree(tmp_path / "index")
+    open_().stop()
+
+    assert len(indexed(tmp_path)) == 6
+
+
+def test_an_index_that_is_wanted_later(tmp_path, open_):
+    """Pages of earlier runs without an index are in it, too."""
+    texts = open_(index=False)
+    add(texts, 3)
+    texts.stop()
+    texts = open_()
+    add(texts, 1)
+    texts.stop()
+
+    assert len(indexed(tmp_path)) == 4
+
+
+def test_pages_that_the_crawl_does_not_know(tmp_path, open_):
+    """If the crawl's files are older than the index (a backup was restored), what is beyond them is dropped."""
+    texts = open_()
+    add(texts, 2)
+    texts.checkpoint()
+    texts.wait()
+    for name in ("state", "text"):
+        shutil.copytree(tmp_path / name, tmp_path / "backup" / name)
+    add(texts, 3)
+    texts.stop()
+    for name in ("state", "text"):
+        shutil.rmtree(tmp_path / name)
+        (tmp_path / "backup" / name).rename(tmp_path / name)
+    texts = open_()
+    texts.add(page("http://another.test/"))
+    texts.stop()
+
+    assert indexed(tmp_path) == [(0, URL % 0), (1, URL % 1), (2, "http://another.test/")]
+
+
+def test_an_index_of_the_latest_files(tmp_path, open_):
+    """What is in the index already may be taken away."""
+    texts = open_()
+    add(texts, 2)
+    texts.stop()
+    (tmp_path / "text/text-00000.jsonl.gz").unlink()
+    texts = open_()
+    add(texts, 1)
+    texts.stop()
+
+    assert len(indexed(tmp_path)) == 3
+
+
+class TestErrors:
+    def test_text_that_is_missing(self, tmp_path, open_):
+        """An index that cannot be completed ends the crawl, in a line that says what is missing."""
+        texts = open_(index=False)
+        add(texts, 2)
+        texts.stop()
+        (tmp_path / "text/text-00000.jsonl.gz").unlink()
+
+        with pytest.raises(StoreError, match=r"text-00000.jsonl.gz: moved or removed, and the index does not"):
+            open_().stop()
+
+    def test_an_error_in_the_thread(self, tmp_path, open_, monkeypatch):
+        """The next checkpoint is taken, and then the crawl ends; nothing is added after the error."""
+        texts = open_()
+        add(texts, 2)
+        monkeypatch.setattr(texts.indexer._index, "commit", broken)
+        texts.checkpoint()
+        with pytest.raises(StoreError, match="no room"):
+            texts.wait()
+        add(texts, 1)
+
+        with pytest.raises(StoreError, match="no room"):
+            texts.checkpoint()
+        texts.close()
+        open_().stop()
+        assert len(indexed(tmp_path)) == 3
+        assert agrees(tmp_path)
+
+    def test_a_damaged_index(self, tmp_path, open_):
+        """An index that cannot be opened is named in one line, with what to do."""
+        texts = open_()
+        add(texts, 1)
+        texts.stop()
+        (tmp_path / "index/meta.json").write_text("{")
+
+        with pytest.raises(StoreError, match=r"index: .*if you remove the folder, it is made anew"):
+            open_()
+
+    def test_an_index_that_is_no_index(self, tmp_path, open_):
+        """A file of that name."""
+        (tmp_path / "index").write_text("")
+
+        with pytest.raises(StoreError, match="index: "):
+            open_()
+
+
+def broken(until):
+    raise StoreError(f"no room for {until} pages")

@@ -1,0 +1,185 @@
+"""Searching: queries, their errors, and what is shown of a page."""
+
+import gzip
+import os
+import shutil
+
+import pytest
+
+from tests.support.fulltext import Texts, page
+from webcrawl.record.fulltext.text_index import Contents
+from webcrawl.record.fulltext.text_search import DEEPEST, LONGEST, BadQuery, Search
+from webcrawl.store.errors import StoreError
+
+PAGES = {
+    "http://www.a.test/1": "<html lang=en-GB><title>Lighthouses</title><h1>Tall towers</h1>The keeper's lamp is bright",
+    "http://b.test/2": "<title>Lamps</title><p>A bright lamp and a dim lamp. "
+    + "<p>filler words " * 200
+    + "<p>zebra at last",
+    "http://b.test/3": "<html lang=ja><p>私は昨日、東京タワーに行った。きれいだった。",
+    "http://c.test/4": "<p>Η Ελλάδα είναι ωραία",  # noqa: RUF001
+}
+
+
+@pytest.fixture(name="job", scope="module")
+def _job(tmp_path_factory):
+    root = tmp_path_factory.mktemp("search")
+    texts = Texts(root)
+    for url, body in PAGES.items():
+        one = page(url, body)
+        one.title = body.partition("<title>")[2].partition("<")[0]
+        texts.add(one)
+    texts.stop()
+    return root
+
+
+def urls(job, query, most=10):
+    """The numbers at the ends of the URLs that are found."""
+    total, answers = Search(job).find(query, most)
+    return total, [int(answer.url[-1]) for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("bright lamp", {1, 2}),
+        ("lamp OR 東京", {1, 2, 3}),
+        ('"bright lamp"', {2}),
+        ("lamp -dim", {1}),
+        ("title:lighthouses", {1}),
+        ("headings:towers", {1}),
+        ("lighthouses", {1}),
+        ("keeper's", {1}),
+        ("host:b.test", {2, 3}),
+        ("domain:a.test", {1}),
+        ('url:"http://b.test/2"', {2}),
+        ("language:en", {1}),
+        ("language:en-gb", {1}),
+        ("language:ja 東京タワー", {3}),
+        ("京東", set()),
+        ("ελλαδα", {4}),
+        ("fetched_at:[2020-01-01T00:00:00Z TO *]", {1, 2, 3, 4}),
+        ("ordinal:[1 TO 2]", {2, 3}),
+        ("nothing of the kind", set()),
+        ("*", {1, 2, 3, 4}),
+    ],
+)
+def test_queries(job, query, found):
+    """All words have to be there, in title, headings or text; the rest is tantivy's language of queries."""
+    total, numbers = urls(job, query)
+
+    assert (total, set(numbers)) == (len(found), found)
+
+
+def test_the_best_are_first(job):
+    """A word in the title weighs more; no more than asked for are given, and all are counted."""
+    assert urls(job, "lamps OR lamp", 1) == (2, [2])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "nosuchfield:x",
+        '"unclosed',
+        "a AND",
+        "-lamp",
+        "ordinal:x",
+        "fetched_at:yesterday",
+        "/regular.*/",
+        "(" * (DEEPEST + 1) + "a" + ")" * (DEEPEST + 1),
+        "a" * (LONGEST + 1),
+        "lone \udcff",
+    ],
+)
+def test_queries_that_are_not_understood(job, query):
+    """They are refused, those that would end the process too, in a line of bounded length."""
+    with pytest.raises(BadQuery) as refused:
+        Search(job).find(query, 10)
+
+    assert len(str(refused.value)) < 300
+
+
+def test_a_snippet(job):
+    """The part of the text with the words, and where they are in it."""
+    answer = next(Search(job).find("zebra", 1)[1])
+    text, ranges = answer.snippet
+
+    assert text.endswith("zebra at last")
+    assert [text[start:end] for start, end in ranges] == ["zebra"]
+    assert (answer.title, answer.language) == ("Lamps", "")
+
+
+@pytest.mark.parametrize(("query", "marked"), [("東京タワー", ["東京タワー"]), ("ΕΛΛΑΔΑ", ["Ελλάδα"])])
+def test_a_snippet_is_as_the_page_has_it(job, query, marked):
+    """Accents are kept, and characters that stand alone are marked together."""
+    text, ranges = next(Search(job).find(query, 1)[1]).snippet
+
+    assert [text[start:end] for start, end in ranges] == marked
+
+
+def test_a_snippet_without_words(job):
+    """Where no word of the query is in the text, it is the text's beginning."""
+    text, ranges = next(Search(job).find("title:lighthouses", 1)[1]).snippet
+
+    assert text.startswith("Tall towers The keeper")
+    assert ranges == []
+
+
+def test_without_the_text_files(tmp_path):
+    """If a text file was taken away, its pages are still found, by their addresses alone."""
+    texts = Texts(tmp_path)
+    texts.add(page())
+    texts.stop()
+    (tmp_path / "text/text-00000.jsonl.gz").unlink()
+    total, answers = Search(tmp_path).find("hello", 10)
+
+    assert total == 1
+    assert [(one.url, one.title, one.snippet) for one in answers] == [("http://a.test/", "", ("", []))]
+
+
+def test_beside_a_running_crawl(tmp_path):
+    """What the last commit has is found, in a file that is still being written."""
+    texts = Texts(tmp_path)
+    try:
+        texts.add(page())
+        texts.checkpoint()
+        texts.wait()
+        texts.add(page())
+
+        assert [one.snippet[0] for one in Search(tmp_path).find("hello", 10)[1]] == ["hello"]
+    finally:
+        texts.close()
+
+
+def test_damaged_text(job, tmp_path):
+    """What cannot be read is an error, not a page without text."""
+    texts = Texts(tmp_path)
+    texts.add(page())
+    texts.stop()
+    (tmp_path / "text/text-00000.jsonl.gz").write_bytes(gzip.compress(b"[no line\n"))
+
+    with pytest.raises(StoreError, match="not the lines of pages"):
+        list(Search(tmp_path).find("hello", 10)[1])
+
+
+@pytest.mark.parametrize("name", ["", "index"])
+def test_no_index(tmp_path, name):
+    """A folder without one is named, and how to get one."""
+    (tmp_path / name).mkdir(exist_ok=True)
+
+    with pytest.raises(StoreError, match="no index: a crawl makes one if OUTPUTS names it"):
+        Search(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written(job, tmp_path, monkeypatch):
+    """An index on a read-only file system is found whole and searched, and nothing is written there."""
+    copy = tmp_path / "job"
+    shutil.copytree(job, copy)
+    for lock in (copy / "index").glob(".*.lock"):
+        lock.unlink()
+    before = sorted((copy / "index").iterdir())
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    assert urls(copy, "lamp") == urls(job, "lamp")
+    assert Contents(copy / "index").count == len(PAGES)
+    assert sorted((copy / "index").iterdir()) == before

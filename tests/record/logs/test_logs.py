@@ -1,0 +1,214 @@
+"""Log lines: Heritrix's fields and widths, LARM's tab-separated links, exactly one line each."""
+
+import logging
+import re
+import sys
+import unicodedata
+from urllib.parse import unquote_to_bytes
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from webcrawl.base.credentials import url_without_credentials
+from webcrawl.base.dates import digits, iso
+from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
+from webcrawl.base.readable import ReadableFormatter, readable
+from webcrawl.store.jobdir.crawl_line import line
+from webcrawl.store.jobdir.link_line import lines
+
+AT = 1308849128.802
+PLAIN = {
+    "status": 200,
+    "size": 1299,
+    "url": "http://a.test/robots.txt",
+    "path": "LREP",
+    "via": "http://a.test/?isbn=9780385518635",
+    "content_type": "text/plain",
+    "seconds": 0.225,
+    "digest": "sha1:YIUOKDGOLGI5JYHDTXRFFQ5FF4N2EJRV",
+    "seed": "",
+    "annotations": [],
+}
+TEXTS = ("url", "path", "via", "content_type", "digest", "seed")
+ANY = st.text(max_size=30)
+NASTY = "a b\tc\nd\re\x0bf\x0cg\x1ch\x85i\u2028j\u2029k\u00a0l\u3000m\ud800n\x00"
+WIDTHS = re.compile(r"\S{24} [ \d-]{4}\d [ \d-]{9}[\d-] \S+ \S+ \S+ \S+ #\d{3,} (\d{17}\+\d+|-) \S+ \S+ \S+\n")
+
+
+def made(*, fetched=True, **changes):
+    """The line of these values; without an exchange if the URL was not fetched."""
+    values = {**PLAIN, **changes}
+    link = Link(values["url"], values["path"], values["via"], values["seed"])
+    exchange = Exchange(
+        url=link.url, request=b"", status=200, head=b"", headers=[], wire=b"", payload=bytes(values["size"]), body=b"",
+        ip="", started=AT - 0.228, timings=Timings(), _digest=values["digest"], _type=values["content_type"],
+    )  # fmt: skip
+    outcome = Outcome(values["status"], values["seconds"])
+    return line(AT, link, outcome, exchange if fetched else None, values["annotations"]).decode("ascii")
+
+
+class TestCrawlLog:
+    def test_a_line_is_as_heritrix_writes_it(self):
+        """A line has twelve fields: status in 5 places, size in 10, times to the millisecond in both forms."""
+        assert made() == (
+            "2011-06-23T17:12:08.802Z   200       1299 http://a.test/robots.txt LREP "
+            "http://a.test/?isbn=9780385518635 text/plain #001 20110623171208574+225 "
+            "sha1:YIUOKDGOLGI5JYHDTXRFFQ5FF4N2EJRV - -\n"
+        )
+
+    def test_what_is_missing_is_a_dash(self):
+        """The line of a URL that was never fetched has dashes for missing values, and `no-type` for the type."""
+        assert made(fetched=False, status=Status.ROBOTS_FORBIDDEN, path="", via="") == (
+            "2011-06-23T17:12:08.802Z -9998          - http://a.test/robots.txt - - no-type #001 - - - -\n"
+        )
+
+    @pytest.mark.parametrize("status", Status)
+    def test_outcomes_are_numbers(self, status):
+        """Outcomes without an HTTP status are logged as Heritrix's negative codes."""
+        assert made(status=status).split()[1] == str(int(status))
+
+    def test_a_type_has_no_parameters(self):
+        """The type ends before the semicolon, as in Heritrix."""
+        assert made(content_type="text/html ; charset=utf-8").split()[6] == "text/html"
+
+    def test_annotations_are_separated_by_commas(self):
+        """A comma within an annotation is percent-encoded."""
+        assert made(annotations=["3t", "duplicate:a,b"]).split()[-1] == "3t,duplicate:a%2Cb"
+
+    @pytest.mark.parametrize(("seconds", "text"), [(0.0, "+0"), (-0.5, "+0"), (12.3456, "+12346")])
+    def test_a_fetch_lasts_whole_milliseconds(self, seconds, text):
+        """The duration is rounded; it is 0 if the clock was set back."""
+        assert made(seconds=seconds).split()[8] == "20110623171208574" + text
+
+    def test_rounding_never_makes_a_thousand_milliseconds(self):
+        """A time half a millisecond before the next second is rounded up to it, in both forms."""
+        assert iso(1308849128.9996) == "2011-06-23T17:12:09.000Z"
+        assert digits(1308849128.9996) == "20110623171209000"
+
+    @given(st.fixed_dictionaries({**dict.fromkeys(TEXTS, ANY), "annotations": st.lists(ANY, max_size=3)}))
+    @example({**dict.fromkeys(TEXTS, NASTY), "annotations": [NASTY, "", ","]})
+    def test_any_texts_are_one_line_of_twelve_fields(self, texts):
+        """No text of a server or a page changes the number of fields for a program that splits at blanks."""
+        text = made(**texts)
+
+        assert WIDTHS.fullmatch(text)
+        assert text.count("\n") == len(text.splitlines()) == 1
+        assert len(text.split()) == len(re.split(" +", text.rstrip("\n"))) == 12
+
+    @given(ANY)
+    @example(NASTY)
+    def test_a_strange_url_can_be_read_back(self, url):
+        """The log percent-encodes the UTF-8 of the original text."""
+        field = made(url=url).split()[3]
+
+        assert unquote_to_bytes(field) == (unquote_to_bytes(url.encode("utf-8", "surrogatepass")) or b"-")
+
+
+# UAX #9 2: embeddings, overrides, isolates, and marks. They are found by name, so that no range can be mistyped.
+WORDS = re.compile("(LEFT-TO-RIGHT|RIGHT-TO-LEFT|FIRST STRONG|POP DIRECTIONAL|ARABIC LETTER MARK)")
+MARKS = [
+    char
+    for char in map(chr, range(0x10000))
+    if unicodedata.category(char) == "Cf" and WORDS.match(unicodedata.name(char))
+]
+LINK = st.tuples(ANY, ANY, st.none() | ANY, ANY)
+UNESCAPE = re.compile(r"\\(?:([tnr\\])|x(..)|u(....))")
+
+
+def unescaped(field):
+    """The original text of an escaped field."""
+
+    def char(match):
+        return {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}.get(match[1]) or chr(int(match[2] or match[3], 16))
+
+    return UNESCAPE.sub(char, field)
+
+
+class TestLinksLog:
+    def test_one_line_per_link(self):
+        """A line has the page, the link as written, its canonical form (empty if it has none), kind and anchor text."""
+        links = [("a", "x y.html", "http://p.test/x%20y.html", "Über uns"), ("img", "data:", None, "")]
+
+        assert lines("http://p.test/", links).decode() == (
+            "http://p.test/\tx y.html\thttp://p.test/x%20y.html\ta\tÜber uns\nhttp://p.test/\tdata:\t\timg\t\n"
+        )
+
+    def test_no_links_no_line(self):
+        """A page without links writes nothing."""
+        assert lines("http://p.test/", []) == b""
+
+    def test_what_would_break_a_line_is_escaped(self):
+        """Tabs, line ends of every kind, other control characters and the backslash are escaped."""
+        anchor = lines("p", [("a", "", "", "\t\n\r\\\x00\x85\u2028\ud800")]).decode().rstrip("\n").split("\t")[-1]
+
+        assert anchor == r"\t\n\r\\\x00\x85\u2028\ud800"
+
+    def test_credentials_are_left_out(self):
+        """The link as written has no user name and password; its other forms never had."""
+        line = lines("http://p.test/", [("a", "http://me:secret@a.test/x@y", "http://a.test/x@y", "me@a")]).decode()
+
+        assert line == "http://p.test/\thttp://a.test/x@y\thttp://a.test/x@y\ta\tme@a\n"
+
+    @pytest.mark.parametrize("mark", MARKS, ids=ascii)
+    def test_no_mark_turns_what_a_person_reads(self, mark):
+        """Direction marks are escaped in every field, so that a terminal shows a line in its real order."""
+        line = lines(mark, [("a", mark, mark, f"txt.{mark}gnp.exe")]).decode()
+
+        assert mark not in line
+        assert line.split("\t")[-1] == f"txt.\\u{ord(mark):04x}gnp.exe\n"
+
+    def test_letters_of_all_scripts_stay(self):
+        """Letters of any script are kept, and so are the joiners that Persian, Hindi and emoji need."""
+        persian, hindi = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"
+        text = f"{persian} {hindi} \U0001f469\u200d\U0001f680 \u05e9\u05dc\u05d5\u05dd"
+
+        assert lines("p", [("a", "", "", text)]).decode().rstrip("\n").split("\t")[-1] == text
+
+    @given(page=ANY, links=st.lists(LINK, max_size=4))
+    @example(NASTY, [(NASTY, NASTY, NASTY, NASTY), ("", "", None, "")])
+    @example("\\t", [("\\", "\\n", None, "\\x00")])
+    def test_any_texts_are_five_fields_per_line(self, page, links):
+        """Every link is one line of five fields, and each field can be read back unchanged."""
+        text = lines(page, links).decode()
+
+        rows = [row.split("\t") for row in text.splitlines()]
+        assert text.count("\n") == len(rows) == len(links)
+        expected = [[page, url_without_credentials(raw), url or "", kind, anchor] for kind, raw, url, anchor in links]
+        assert [[unescaped(field) for field in row] for row in rows] == expected
+
+
+class TestReadable:
+    def test_no_line_has_credentials(self):
+        """Whatever is logged, user names and passwords of URLs in it are left out, in tracebacks too."""
+        try:
+            int("http://me:secret@a.test/")
+        except ValueError:
+            args = ("name", logging.ERROR, "path", 1, "<GET %s>", ("ftp://me:secret@b.test/",), sys.exc_info())
+            text = ReadableFormatter(logging.Formatter()).format(logging.LogRecord(*args))
+
+        assert "<GET ftp://b.test/>" in text
+        assert "ValueError: invalid literal for int() with base 10: 'http://a.test/'" in text
+        assert "secret" not in text
+
+    @given(ANY)
+    @example(NASTY)
+    @example("".join(MARKS))
+    def test_nothing_is_left_that_a_terminal_obeys(self, text):
+        """Controls, line ends, direction marks and surrogates are escaped; printable text is unchanged."""
+        shown = readable(text)
+
+        assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") or char in MARKS]
+        assert len(shown.splitlines()) <= 1
+        if text.isprintable():
+            assert shown == text
+
+    def test_a_traceback_keeps_its_lines(self):
+        """The formatter keeps a traceback's line ends and escapes the rest of its control characters."""
+        error = ValueError("title \x1b[2J\u202e\x9b31m")
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "of %s", ("\x07",), (ValueError, error, None))
+
+        first, *_, last = ReadableFormatter(logging.Formatter("%(message)s")).format(record).split("\n")
+
+        assert first == "of \\x07"
+        assert last == "ValueError: title \\x1b[2J\\u202e\\x9b31m"

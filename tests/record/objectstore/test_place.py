@@ -1,0 +1,230 @@
+"""Addresses of stores, and the two kinds of stores: a folder, and whatever fsspec reaches."""
+
+import errno
+import logging
+import sys
+from contextlib import suppress
+
+import pytest
+
+from tests.support.faults import BreakingDisk
+from webcrawl.crawl.checks import SettingError
+from webcrawl.crawl.checks.check import read
+from webcrawl.record.objectstore.place import BadAddress, Folder, below, check_packages, open_place, read_address
+from webcrawl.record.objectstore.upload import Sums, upload
+
+NAME = "warc/a.warc.gz"
+
+
+class TestAddresses:
+    @pytest.mark.parametrize(
+        ("text", "address"),
+        [
+            ("s3://bucket", "s3://bucket"),
+            ("s3://bucket/crawls/one/", "s3://bucket/crawls/one"),
+            ("file:///mnt/archive", "file:///mnt/archive"),
+            ("sftp://user@host/archive", "sftp://user@host/archive"),
+        ],
+    )
+    def test_what_an_address_is(self, text, address):
+        """A scheme and what follows it; a slash at the end makes no difference."""
+        assert read_address(text) == address
+
+    @pytest.mark.parametrize(
+        "text", ["bucket", "/mnt/archive", "s3:/bucket", "s3://", "file://mnt/archive", "s3://a b", "s3://a/../b"]
+    )
+    def test_what_it_is_not(self, text):
+        """A path alone is none, for it may be meant as a bucket; nor is what leads out of the folder."""
+        with pytest.raises(BadAddress):
+            read_address(text)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["ftp://user:hunter2@127.0.0.1/x", "s3://key:hunter2@bucket", "s3://bucket/x?secret=hunter2", "s3://b#hunter2"],
+    )
+    def test_credentials_are_refused_and_not_shown(self, text):
+        """The line that refuses the setting goes to logs and screens."""
+        with pytest.raises(SettingError) as raised:
+            read("OUTPUT_STORE", text)
+
+        assert "hunter2" not in str(raised.value)
+        assert "from the environment" in str(raised.value)
+
+    @pytest.mark.parametrize("text", [None, "", "none", " None "])
+    def test_none(self, text):
+        """Without an address nothing is stored."""
+        assert read("OUTPUT_STORE", text) is None
+
+    def test_a_missing_package_is_named(self, monkeypatch):
+        """In the line that refuses the setting, with what to install; a folder needs none."""
+        monkeypatch.setattr("webcrawl.record.objectstore.place.find_spec", lambda _: None)
+        check_packages("file:///mnt/archive")
+
+        with pytest.raises(SettingError, match=r"fsspec is not installed: pip install 'fsspec>=2025.3' 's3fs>=2025.3'"):
+            read("OUTPUT_STORE", "s3://bucket")
+
+    def test_folders_below(self):
+        """Each drone of a hive has its own."""
+        assert below("s3://bucket", "drone-3") == "s3://bucket/drone-3"
+
+
+class TestFolder:
+    def test_it_is_written_under_another_name(self, tmp_path):
+        """Nobody who reads the folder finds half a file under its name."""
+        place, seen = open_place(f"file://{tmp_path}"), []
+
+        def pieces():
+            for piece in (b"one", b"two"):
+                seen.append([path.name for path in tmp_path.rglob("a.*")])
+                yield piece
+
+        place.put(NAME, 6, pieces(), new=True)
+        assert seen[1] == ["a.warc.gz.part"]
+        assert (tmp_path / NAME).read_bytes() == b"onetwo"
+        assert (place.size(NAME), [*place.read(NAME)], place.says(NAME)) == (6, [b"onetwo"], "")
+
+    @pytest.mark.parametrize("at", range(1, 8))
+    def test_whatever_fails_leaves_no_half_file(self, tmp_path, at):
+        """A full disk, at any operation: nothing lies under the name, or all of it, and the next try succeeds."""
+        place = Folder(str(tmp_path), BreakingDisk(at, errno.ENOSPC))
+        with suppress(OSError):  # at the last of these operations there is none
+            place.put(NAME, 6, iter([b"record"]), new=True)
+        assert place.size(NAME) in (None, 6)
+        Folder(str(tmp_path)).put(NAME, 6, iter([b"record"]), new=place.size(NAME) is None)
+
+        assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["a.warc.gz"]
+
+    def test_a_file_that_came_meanwhile_is_not_replaced(self, tmp_path):
+        """Another crawl with the same address has written it since its absence was looked at."""
+
+        def pieces():
+            yield b"rec"
+            (tmp_path / NAME).write_bytes(b"another's")
+
+        with pytest.raises(FileExistsError):
+            Folder(str(tmp_path)).put(NAME, 6, pieces(), new=True)
+
+        assert [path.name for path in tmp_path.rglob("*.gz*")] == ["a.warc.gz"]
+        assert (tmp_path / NAME).read_bytes() == b"another's"
+
+    def test_two_do_not_write_one_file_at_a_time(self, tmp_path):
+        """Who comes second fails, and tries later; what the first one writes gets its name whole."""
+        second = Folder(str(tmp_path))
+
+        def pieces():
+            yield b"rec"
+            with pytest.raises(BlockingIOError):
+                second.put(NAME, 7, iter([b"another"]), new=True)
+            yield b"ord"
+
+        Folder(str(tmp_path)).put(NAME, 6, pieces(), new=True)
+
+        assert (tmp_path / NAME).read_bytes() == b"record"
+
+    def test_the_folder_is_not_created(self, tmp_path):
+        """A disk that is not mounted is away; it must not be taken for an empty one."""
+        place = Folder(str(tmp_path / "mnt"))
+        for call in (
+            place.look,
+            lambda: place.size(NAME),
+            lambda: place.put(NAME, 0, iter(()), new=True),
+            lambda: place.remove("a"),
+        ):
+            with pytest.raises(FileNotFoundError, match="it is not created"):
+                call()
+        assert not (tmp_path / "mnt").exists()
+
+    def test_the_folder_of_a_drone_is_created(self, tmp_path):
+        """In that of the hive, which must exist."""
+        place = Folder(str(tmp_path / "drone-3"))
+        place.look()
+        assert place.size(NAME) is None
+        place.put(NAME, 6, iter([b"record"]), new=True)
+
+        assert (tmp_path / "drone-3" / NAME).read_bytes() == b"record"
+        with pytest.raises(FileNotFoundError, match="it is not created"):
+            Folder(str(tmp_path / "mnt" / "drone-3")).look()
+
+
+class TestRemote:
+    @pytest.fixture(name="place")
+    def _place(self):
+        fsspec = pytest.importorskip("fsspec")
+        yield open_place("memory://store/crawl")
+        fsspec.filesystem("memory").store.clear()
+
+    def test_a_file_there_and_back(self, place, tmp_path):
+        """Through fsspec: sent, verified, found again, removed."""
+        path, begun = tmp_path / "a", set()
+        path.write_bytes(b"record" * 1000)
+        place.look()
+        assert place.size(NAME) is None
+        sums, by = upload(place, path, NAME, None, begun, lambda: None)
+
+        assert (sums.length, by, place.size(NAME)) == (6000, "read back", 6000)
+        assert upload(place, path, NAME, sums.crc, set(), lambda: None)[0].sha256 == sums.sha256
+        place.remove(NAME)
+        place.remove(NAME)
+        assert place.size(NAME) is None
+
+    def test_an_upload_that_ends_early_is_discarded(self, place, monkeypatch):
+        """Closing such a file would complete it: a part of the file under its whole name."""
+        told = []
+
+        class Buffered:
+            closed = False
+
+            def write(self, data):
+                told.append(data)
+
+            def close(self):
+                told.append("closed")
+
+            def discard(self):
+                told.append("discarded")
+
+        monkeypatch.setattr(place._fs, "open", lambda *_, **__: Buffered())
+
+        def pieces():
+            yield b"one"
+            raise OSError("no more")
+
+        with pytest.raises(OSError, match="no more"):
+            place.put(NAME, 6, pieces(), new=True)
+        assert told == [b"one", "discarded"]
+
+    def test_s3_is_asked_not_to_replace(self, place, monkeypatch):
+        """Of two crawls with the same address, the one that comes second learns of it, and the file stays as it is."""
+        monkeypatch.setattr(place, "_is_exclusive", True)
+        place.put(NAME, 9, iter([b"another's"]), new=True)
+        with pytest.raises(FileExistsError):
+            place.put(NAME, 6, iter([b"record"]), new=True)
+
+        assert b"".join(place.read(NAME)) == b"another's"
+
+    def test_its_packages_say_little(self, place):
+        """At DEBUG they would log requests with their signatures."""
+        assert logging.getLogger("botocore").level == logging.WARNING
+
+    def test_an_unknown_scheme_is_refused(self):
+        """Before the crawl starts."""
+        pytest.importorskip("fsspec")
+        with pytest.raises(SettingError, match="is not known to fsspec"):
+            read("OUTPUT_STORE", "nosuch://store")
+
+    def test_the_package_of_a_scheme_is_named(self, monkeypatch):
+        """The package fsspec alone does not reach S3."""
+        pytest.importorskip("fsspec")
+        monkeypatch.setitem(sys.modules, "s3fs", None)
+        with pytest.raises(SettingError, match=r"pip install 'fsspec>=2025.3' 's3fs>=2025.3'"):
+            read("OUTPUT_STORE", "s3://bucket")
+
+
+def test_etags():
+    """S3's of one piece, and of several: the MD5 of their MD5s, and how many there were."""
+    sums = Sums()
+    sums.add(b"one")
+    assert "f97c5d29941bfb1b2fdab0874906ab82" in sums.etags
+    sums.add(b"two")
+
+    assert {etag.partition("-")[2] for etag in sums.etags} == {"", "2"}

@@ -1,0 +1,271 @@
+"""What is known of a URL from an earlier crawl's archive, and what a 304 becomes."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.record.since.test_lines import line
+from tests.support.archive_files import gzipped, plain, response, zstd
+from tests.support.warc_crawl import Archive, chunked, exchange, files
+from webcrawl.base.model import Referred
+from webcrawl.record.archives.archived_answers import unmodified
+from webcrawl.record.since.earlier import Earlier, Known
+from webcrawl.record.since.index import Index
+from webcrawl.record.since.sources import sources
+from webcrawl.store.disk import Disk
+
+URL = "http://a.test/"
+HEAD = (
+    b'HTTP/1.1 200 OK\r\nETag: "1"\r\nLast-Modified: Thu, 01 Jun 2023 00:00:00 GMT\r\nContent-Type: text/html\r\n\r\n'
+)
+TRUNCATE = 10_000
+
+
+def page(body=b"<a href=/x>", head=HEAD, **changes):
+    return exchange(URL, body, head=head, **changes)
+
+
+def not_modified(referred, head=b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\nContent-Type: text/plain\r\n\r\n'):
+    """The exchange of a crawl that got a 304."""
+    answer = exchange(URL, b"", head=head, status=304, headers=[(b"ETag", b'"2"'), (b"Content-Type", b"text/plain")])
+    return replace(unmodified(page(), answer), refers=referred, unmodified=True)
+
+
+def test_the_page_of_a_304_has_its_own_names():
+    """What was found of the headers of the answer is not taken for those of the page."""
+    answer = exchange(URL, b"", status=304, headers=[(b"Retry-After", b"5"), (b"Content-Length", b"0")])
+    assert answer.names == {b"retry-after", b"content-length"}
+
+    assert unmodified(page(), answer).names == {name.lower() for name, _ in page().headers} | {b"retry-after"}
+
+
+@pytest.fixture(name="earlier")
+def _earlier(tmp_path):
+    """The captures of crawls that wrote these exchanges, one crawl each."""
+    made = []
+
+    def make(*crawls, truncate=TRUNCATE, **options):
+        for number, written in enumerate(crawls):
+            archive = Archive(tmp_path / f"job{number}", seed=number + 1, **options)
+            for one in written:
+                archive.write(one)
+            archive.stop()
+        names = ",".join(str(tmp_path / f"job{number}") for number in range(len(crawls)))
+        (tmp_path / "state").mkdir()
+        index = Index(Disk(), tmp_path / "state", sources(names, tmp_path / "new").files)
+        for _ in index.open():
+            pass
+        made.append(Earlier(index, truncate))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def later(one, days=1):
+    return replace(one, started=one.started + 86_400 * days)
+
+
+def test_a_page_has_validators_and_its_body(earlier):
+    """Entity tag and date as they were sent; the body as it was parsed."""
+    known = earlier([page()]).of_url(URL)
+
+    assert known.conditions == [(b"If-None-Match", b'"1"'), (b"If-Modified-Since", b"Thu, 01 Jun 2023 00:00:00 GMT")]
+    assert known.page.body == b"<a href=/x>"
+    assert known.referred.url == URL
+    assert known.referred.date == "2023-11-14T22:13:20.250Z"
+    assert known.referred.identifier.startswith("<urn:uuid:")
+
+
+def test_a_transfer_coding_is_undone(earlier):
+    """The payload is what its digest is of."""
+    body, head = b"<p>" * 50, HEAD.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")
+    known = earlier([replace(chunked(URL, body), head=head)]).of_url(URL)
+
+    assert known.page.payload == body
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        page(truncated="length"),
+        page(b"x" * (TRUNCATE + 1)),
+        page(head=b"HTTP/1.1 200 OK\r\n\r\n"),
+        page(b"", head=HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n")),
+        page(head=HEAD.replace(b'"1"', b"*").replace(b"Last-Modified", b"X")),
+        page(head=HEAD.replace(b'"1"', b'"' + b"1" * 2000 + b'"').replace(b"Last-Modified", b"X")),
+    ],
+    ids=["truncated", "larger than now wanted", "no validators", "answer to HEAD", "no entity tag", "too long"],
+)
+def test_what_a_304_could_not_be_made_a_page_of_gets_no_validators(earlier, one):
+    """It is fetched whole; its digest is known all the same."""
+    known = earlier([one]).of_url(URL)
+
+    assert known.conditions == []
+    assert known.referred.digest == one.digest
+
+
+def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog):
+    """No validators are sent, for the links of an unchanged page would be lost; told once, counted each time."""
+    found = earlier([page()])
+    for path in files(tmp_path / "job0"):
+        path.rename(tmp_path / "away")
+
+    assert [found.of_url(URL).conditions for _ in range(3)] == [[], [], []]
+    assert found.of_digest(page().digest) == Referred("", URL, "2023-11-14T22:13:20Z", page().digest)
+    assert found.lost == 4
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("at", [30, 500])
+def test_a_damaged_record_leaves_nothing(earlier, tmp_path, at):
+    """A record whose checksum is wrong is not believed, wherever it is, nor referred to: its payload is lost."""
+    found = earlier([page(bytes(range(256)) * 20)])
+    (path,) = files(tmp_path / "job0")
+    data, place = bytearray(path.read_bytes()), found.of_url(URL)
+    index = next((tmp_path / "job0" / "warc").glob("*.cdxj")).read_text()
+    begin = int(index.partition('"offset": "')[2].partition('"')[0])
+    data[begin + at] ^= 255
+    path.write_bytes(data)
+
+    assert place.conditions
+    assert found.of_url(URL) is None
+    assert found.of_digest(page(bytes(range(256)) * 20).digest) is None
+
+
+@pytest.mark.parametrize("left", [b"", b"no archive", b"WARC/1.0\r\n"])
+def test_an_archive_that_was_overwritten_leaves_nothing(earlier, tmp_path, left):
+    """A payload of which the file is there, but not the record, is stored again when it comes."""
+    found = earlier([page()])
+    for path in files(tmp_path / "job0"):
+        path.write_bytes(left)
+
+    assert found.of_url(URL) is None
+    assert found.of_digest(page().digest) is None
+
+
+@pytest.mark.parametrize(("name", "pack"), [("f.warc.gz", gzipped), ("f.warc.zst", zstd), ("f.warc", plain)])
+def test_archives_of_other_programs(tmp_path, name, pack):
+    """Packed by gzip, by zstd or not at all, a record is found by the place in the index."""
+    other, one = response("http://b.test/"), response(URL, head='ETag: "1"')
+    (tmp_path / name).write_bytes(pack([other, one]))
+    (tmp_path / "f.cdxj").write_bytes(
+        line(url=URL, digest="-").replace(b'"17"', b'"%d"' % len(pack([other]))).replace(b"f.warc.gz", name.encode())
+    )
+    (tmp_path / "state").mkdir()
+    index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
+    for _ in index.open():
+        pass
+    known = Earlier(index, TRUNCATE).of_url(URL)
+
+    assert (known.page.body, known.validators.etag) == (b"<p>hello", b'"1"')
+    index.close()
+
+
+def test_fields_that_would_break_a_record_are_not_repeated(tmp_path):
+    """Whoever wrote the earlier archive: what is no identifier, and no date, is left out."""
+    strange = response(URL, WARC_Record_ID="<urn:a b\rc>", WARC_Date="today\rX: y")
+    (tmp_path / "f.warc.gz").write_bytes(gzipped([strange]))
+    (tmp_path / "f.cdxj").write_bytes(line(url=URL).replace(b'"17"', b'"0"'))
+    (tmp_path / "state").mkdir()
+    index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
+    for _ in index.open():
+        pass
+    referred = Earlier(index, TRUNCATE).of_url(URL).referred
+
+    assert (referred.identifier, referred.date) == ("", "2026-01-02T03:04:05Z")
+    index.close()
+
+
+def test_an_error_is_no_page(earlier):
+    """A URL whose latest capture is an error is asked for as if it were new, whatever it was before."""
+    found = earlier([page()], [later(page(status=404, head=HEAD.replace(b"200 OK", b"404 No")))])
+
+    assert found.of_url(URL) is None
+    assert found.of_url("http://other.test/") is None
+
+
+def test_a_page_that_was_not_modified_last_time_is_read_from_the_first_crawl(earlier):
+    """The revisit record leads to the original; the validators are those that the 304 brought."""
+    referred = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
+    known = earlier([page()], [later(not_modified(referred))]).of_url(URL)
+
+    assert known.conditions[0] == (b"If-None-Match", b'"2"')
+    assert known.page.body == b"<a href=/x>"
+    assert known.page.content_type == "text/html"
+    assert known.referred.date == "2023-11-14T22:13:20.250Z"
+
+
+def test_without_the_first_crawl_such_a_page_is_as_new(earlier):
+    """Nobody holds its payload, so nothing can refer to it."""
+    found = earlier([not_modified(Referred("", URL, "2023-11-14T22:13:20Z", page().digest))])
+
+    assert found.of_url(URL) is None
+    assert found.of_digest(page().digest) is None
+
+
+def test_a_page_with_another_ones_payload_has_its_own_head(earlier):
+    """A revisit of the same payload: its validators are its own, its body is the other's."""
+    twin = replace(page(head=HEAD.replace(b'"1"', b'"twin"')), url="http://a.test/twin")
+    twin.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
+    known = earlier([page()], [later(twin)]).of_url("http://a.test/twin")
+
+    assert known.validators.etag == b'"twin"'
+    assert known.page.body == b"<a href=/x>"
+    assert known.referred.url == URL
+
+
+def test_a_payload_is_known_whatever_its_url(earlier):
+    """The capture that a revisit record of another URL refers to."""
+    referred = earlier([page()]).of_digest(page().digest)
+
+    assert (referred.url, referred.digest) == (URL, page().digest)
+
+
+def test_a_304_becomes_the_page(earlier):
+    """Status, type, body and digest are the earlier page's; what came is the head of the 304, and no more."""
+    known = earlier([page()]).of_url(URL)
+    answer = exchange(URL, b"", head=b"HTTP/1.1 304 NM\r\n\r\n", status=304, headers=[(b"Date", b"now")])
+    made = known.answered(answer)
+
+    assert (made.status, made.content_type, made.body, made.wire) == (200, "text/html", b"<a href=/x>", b"")
+    assert (made.digest, made.head, made.unmodified) == (page().digest, answer.head, True)
+    assert made.refers == known.referred
+    assert made.header(b"date") == b"now"
+
+
+def test_a_304_that_nobody_asked_for_stays_one():
+    """To a request without a condition there is no page that it could stand for."""
+    answer = exchange(URL, b"", status=304)
+
+    assert Known(Referred("", URL, "", ""), page()).answered(answer) is answer
+
+
+def test_the_same_payload_refers_to_the_same_urls_capture(earlier):
+    """An answer of 200 with the digest of the earlier one, whole and not empty."""
+    known = earlier([page()]).of_url(URL)
+
+    assert known.answered(page()).refers == known.referred
+    assert known.answered(page(b"other")).refers is None
+    assert known.answered(page(truncated="length")).refers is None
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
+def test_another_request(tmp_path, method):
+    """The answer to another request than GET is nobody's page, though the index does not say what it answers."""
+    archive = Archive(tmp_path / "job0")
+    archive.write(page(request=f"{method} / HTTP/1.1\r\nHost: a.test\r\n\r\n".encode()))
+    archive.stop()
+    (path,) = (tmp_path / "job0/warc").glob("*.cdxj")
+    assert f'"method": "{method}"' in path.read_text()
+    path.write_text(path.read_text().replace(f', "method": "{method}"', ""))
+    (tmp_path / "state").mkdir()
+    index = Index(Disk(), tmp_path / "state", [path])
+    for _ in index.open():
+        pass
+    known = Earlier(index, TRUNCATE).of_url(URL)
+    index.close()
+
+    assert (known.page, known.conditions) == (None, [])
+    assert known.referred.digest == page().digest

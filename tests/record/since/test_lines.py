@@ -1,0 +1,88 @@
+"""What a later crawl reads of a line of CDXJ, whoever wrote it."""
+
+import pytest
+
+from webcrawl.store.jobdir.index_line import BadLine, digest_key, read_line, url_key
+
+DIGEST = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+
+
+def line(status="200", url="http://a.test/x", digest=DIGEST, mime="text/html", stamp="20260102030405"):
+    values = f'"mime": "{mime}", "status": "{status}", "digest": "{digest}", "length": "9", "offset": "17"'
+    return f'test,a)/x {stamp} {{"url": "{url}", {values}, "filename": "f.warc.gz"}}\n'.encode()
+
+
+def test_a_line_says_what_was_captured_and_where_it_lies():
+    """URL, time, status, digest, file and offset are those of the line."""
+    assert read_line(line()) == ("http://a.test/x", "20260102030405", 200, DIGEST, False, "f.warc.gz", 17)
+
+
+def test_its_date_is_that_of_a_record():
+    """The stamp as WARC-Date has it, in whole seconds."""
+    assert read_line(line()).date == "2026-01-02T03:04:05Z"
+
+
+@pytest.mark.parametrize("digest", [DIGEST, DIGEST[5:], DIGEST.lower()])
+def test_a_sha1_has_one_form(digest):
+    """With and without its name, in either case."""
+    assert read_line(line(digest=digest)).digest == DIGEST
+
+
+def test_another_digest_is_none():
+    """What is no SHA-1 cannot be compared with a payload's."""
+    found = read_line(line(digest="sha256:abc"))
+
+    assert (found.digest, found.has_payload) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "has"), [({}, True), ({"status": "404"}, False), ({"mime": "warc/revisit"}, False)]
+)
+def test_only_a_success_of_its_own_has_a_payload(changes, has):
+    """To a revisit record, or to an error, no revisit record refers for its payload."""
+    assert read_line(line(**changes)).has_payload is has
+
+
+POST = line().replace(b'"mime"', b'"method": "POST", "mime"')
+UNMODIFIED = line(status="304", mime="warc/revisit", digest="-")
+ALONE = line(status="304")
+
+
+@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED, ALONE, POST])
+def test_what_is_no_capture_over_http_is_left_out(data):
+    """Headers of the file, records without a status, answers to a POST, and pages that were unmodified: the capture
+    before them stands.
+    """
+    assert read_line(data) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"garbage\n",
+        line()[:60],
+        line().replace(b'"17"', b'"x"'),
+        line().replace(b'"17"', b'"-1"'),
+        line().replace(b'"url"', b'"uri"'),
+        line().replace(b'"http://a.test/x"', b"7"),
+        line(stamp="2026"),
+        b"\xff" * 80,
+        pytest.param(line(status="9" * 5000), id="a status of 5000 digits"),
+        line(status="2000"),
+        line().replace(b'"17"', b"Infinity"),
+        line().replace(b'"17"', b'"%d"' % 10**30),
+        pytest.param(line().replace(b'"17"', b"[" * 100_000 + b"]" * 100_000), id="deep"),
+        line().replace(b'"f.warc.gz"', b'"f\\u0000"'),
+        line().replace(b'"f.warc.gz"', b'"\\ud800"'),
+        line().replace(b'"f.warc.gz"', b"null"),
+    ],
+)
+def test_what_is_no_line_is_told(data):
+    """Bytes that cannot be read as a line raise BadLine, and nothing else."""
+    with pytest.raises(BadLine):
+        read_line(data)
+
+
+def test_urls_and_digests_have_keys_of_their_own():
+    """The same text as a URL and as a digest has two keys."""
+    assert url_key(DIGEST) != digest_key(DIGEST)

@@ -1,0 +1,151 @@
+"""The statistics of a hive are those that one crawl of all its hosts would have kept."""
+
+from random import Random
+
+import pytest
+
+from webcrawl.record.statistics.figures import figures
+from webcrawl.record.statistics.hosts import Hosts
+from webcrawl.record.statistics.joining import joined
+from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics.tally import Tally
+from webcrawl.store.jobdir.series import SLOTS, Series
+
+KEY = bytes(range(16))
+KINDS = ("text/html", "text/plain; charset=x", "image/png", "application/pdf")
+
+
+def told(statistics, random, host):
+    """A URL of this host ends somehow."""
+    url, path = f"http://{host}/{random.random()}", random.choice(("", "L", "LLR", "P"))
+    if random.random() < 0.2:
+        statistics.ended(random.choice((-1, -9998)), url, path)
+        return
+    size, status = random.randrange(5000), random.choice((200, 200, 404, 503))
+    at = 1_700_000_000_000 + random.randrange(600_000)
+    statistics.answered(status, url, path, at, random.randrange(3000), size, random.choice(KINDS))
+    if random.random() < 0.1:
+        statistics.duplicate(size)
+        statistics.truncated.add("length", size)
+
+
+@pytest.mark.parametrize("drones", [1, 2, 5])
+def test_as_one_crawl(drones):
+    """All figures but those over time are the same, and over time the sums are."""
+    whole, parts = Statistics(KEY), [Statistics(KEY) for _ in range(drones)]
+    for number in range(2000):
+        own = number % 200
+        for statistics in (whole, parts[own % drones]):
+            told(statistics, Random(number), f"h{own}.{'com' if own % 3 else 'org'}")
+
+    both = joined(parts, KEY)
+    mine, theirs = figures(both), figures(whole)
+    for name in ("downloads", "documents", "bytes"):
+        assert sum(mine["series"][name]) == sum(theirs["series"][name])
+    for name in ("series", "hosts"):
+        del mine[name], theirs[name]
+    assert mine == theirs
+    assert both.hosts.rows == whole.hosts.rows
+
+
+def test_drones_stay_as_they_are():
+    """Merging changes none of the parts, nor what is made of them later."""
+    parts = [Statistics(KEY), Statistics(KEY)]
+    for statistics in parts:
+        told(statistics, Random(7), "a.test")
+    before = [repr(part.save()) for part in parts]
+    whole = joined(parts, KEY)
+    whole.hosts.row("a.test")[0] += 100
+    whole.types.add("text/html", 5)
+
+    assert [repr(part.save()) for part in parts] == before
+
+
+def test_nothing():
+    """Drones that have done nothing are a crawl that has done nothing."""
+    assert figures(joined([Statistics(KEY), Statistics(KEY)], KEY)) == figures(Statistics(KEY))
+
+
+class TestHosts:
+    def fed(self, names, room=64):
+        hosts = Hosts(KEY, room, 4)
+        for name, many in names.items():
+            for _ in range(many):
+                row = hosts.row(name)
+                row[0] += 1
+                row[1] += 10
+        return hosts
+
+    def test_one_that_changed_hands(self):
+        """What a host gave to several drones is one row."""
+        one, other = self.fed({"a.test": 3}), self.fed({"a.test": 4, "b.test": 1})
+        one.join(other)
+
+        assert {row.name: (row.documents, row.size) for row in one} == {"a.test": (7, 70), "b.test": (1, 10)}
+
+    @pytest.mark.parametrize("sizes", [(30, 3000), (3000, 30), (2000, 3000)])
+    def test_samples_of_different_levels(self, sizes):
+        """The sample of many stands for all, bounds hold, and the heavy ones are exact."""
+        has = [{f"h{number}.{drone}": 1 + number % 3 for number in range(size)} for drone, size in enumerate(sizes)]
+        for drone, names in enumerate(has):
+            names[f"h0.{drone}"] = 500
+        parts = [self.fed(names) for names in has]
+        whole = self.fed({})
+        for part in parts:
+            whole.join(part)
+
+        true = has[0] | has[1]
+        estimate = sum(weight for _, weight in whole.weighed(0))
+        assert 0.6 * len(true) < estimate < 1.6 * len(true)
+        rows = {row.name: row.documents for row in whole}
+        assert rows["h0.0"] == rows["h0.1"] == 500
+        assert all(true[name] - rows.get(name, 0) <= whole.missed[0] for name in true)
+
+
+class TestSeries:
+    def fed(self, start, seconds, step=1000):
+        series = Series()
+        for at in range(start, start + seconds * 1000, step):
+            series.add(at, 1, 10)
+        return series
+
+    def test_different_beginnings_and_widths(self):
+        """Slots are as wide as the widest, begin with the earliest, and none gets lost."""
+        early, late = self.fed(1_000_000, 5000), self.fed(3_000_500, 100)
+        assert (early.width, late.width) == (8000, 1000)
+        whole = Series.joined((late, early))
+
+        assert (whole.start, whole.width) == (1_000_000, 8000)
+        assert sum(whole.downloads) == sum(whole.documents) == 5100
+        assert sum(whole.sizes) == 51_000
+        assert set(whole.downloads[252:260]) <= {15, 16, 17}
+
+    def test_days_between_them(self):
+        """When there are too many slots they become wider."""
+        whole = Series.joined((self.fed(1_000_000, 10), self.fed(1_000_000 + 86_400_000, 10)))
+
+        assert len(whole.downloads) <= SLOTS
+        assert sum(whole.downloads) == 20
+
+    def test_one_that_has_not_begun(self):
+        """A drone without a download changes nothing."""
+        one = self.fed(5_000_000, 30)
+
+        assert Series.joined((Series(), one)).save() == one.save()
+        assert Series.joined((Series(), Series())).save() == Series().save()
+
+
+def test_tallies_add_up():
+    """Sums are exact, those that are counted together included; so is what a name may lack at most."""
+    parts = [Tally(4), Tally(4)]
+    for number, tally in enumerate(parts):
+        for name in range(20):
+            for _ in range(name + number + 1):
+                tally.add(f"n{name}", 2)
+    whole = Tally(4)
+    for part in parts:
+        whole.join(part)
+
+    assert sum(row[1] for row in whole.rows()) + whole.others[0] == 2 * 210 + 20
+    assert sum(row[2] for row in whole.rows()) + whole.others[1] == 2 * (2 * 210 + 20)
+    assert whole.most == sum(part.most for part in parts)

@@ -1,0 +1,149 @@
+"""The statistics of a crawl: what counts as what, and that crawl.log gives the same."""
+
+import json
+from dataclasses import replace
+
+import msgpack
+import pytest
+
+from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.record.statistics.figures import figures
+from webcrawl.record.statistics.line import read_line
+from webcrawl.record.statistics.statistics import ADDRESS, Statistics, top_level
+from webcrawl.store.jobdir.crawl_line import line
+
+KEY = bytes(16)
+PAGE = Link("http://a.test/", "LL")
+NOW = 1_700_000_000.25
+
+
+def answer(size=100, kind="text/html; charset=utf-8", **more):
+    headers = [(b"Content-Type", kind.encode("latin-1"))] if kind else []
+    return Exchange("", b"", 200, b"", headers, b"", b"x" * size, b"", "", NOW, None, **more)
+
+
+def heard(*ends):
+    statistics = Statistics(KEY)
+    for link, outcome, exchange in ends:
+        statistics.hear(link, outcome, exchange)
+    return statistics
+
+
+OK = Outcome(200, 0.1, at=NOW, ended=1.0)
+ENDS = [
+    (PAGE, OK, answer()),
+    (replace(PAGE, path="LRl"), OK, answer(0, "")),
+    (replace(PAGE, path="P", url="http://a.test/robots.txt"), OK, answer(7, "text/plain")),
+    (replace(PAGE, url="http://b.test:81/x"), replace(OK, status=404), answer(9)),
+    (replace(PAGE, url="http://[::1]:81/x"), replace(OK, status=503, at=NOW + 70), answer(9)),
+    (
+        replace(PAGE, url="http://127.0.0.1/"),
+        replace(OK, seconds=2.0006),
+        answer(1 << 20, "IMAGE/gif", truncated="length"),
+    ),
+    (replace(PAGE, url="http://c.test/"), OK, answer(100, "text/html", duplicate=True)),
+    (replace(PAGE, url="http://c.test/odd"), replace(OK, at=NOW + 0.7499), answer(3, "a b\u00e9,c" * 50)),
+    (replace(PAGE, url="http://d.test/"), Outcome(Status.TIMEOUT, 1.0, at=NOW, ended=1.0), None),
+    (replace(PAGE, url="http://a.test/private"), Outcome(Status.ROBOTS_FORBIDDEN), None),
+    (replace(PAGE, url="data:none"), Outcome(Status.UNSUPPORTED), None),
+]
+
+
+class TestWhatCounts:
+    def test_documents_are_good_answers_but_robots_txt(self):
+        """Answers of status 2xx are documents; robots.txt is counted apart."""
+        statistics = heard(*ENDS)
+
+        assert (statistics.lines, statistics.documents) == (11, 5)
+        assert statistics.robots == {200: 1}
+        assert statistics.outcomes == {200: 5, 404: 1, 503: 1, -4: 1, -7: 1, -9998: 1}
+
+    def test_hosts(self):
+        """A host has its documents and their bytes, and the URLs that failed: 5xx, no answer, no connection."""
+        rows = {row.name: row[1:4] for row in heard(*ENDS).hosts}
+
+        assert rows == {
+            "a.test": (2, 100, 0),
+            "b.test": (0, 0, 0),
+            "[::1]": (0, 0, 1),
+            "127.0.0.1": (1, 1 << 20, 0),
+            "c.test": (2, 103, 0),
+            "d.test": (0, 0, 1),
+        }
+
+    def test_sizes(self):
+        """A document of n bytes is in the bin of the largest power of two that is not greater than n."""
+        found = figures(heard(*ENDS))["sizes"]
+
+        assert found == {"HTML": {"64": 2}, "images": {"1048576": 1}, "other": {"0": 1, "2": 1}}
+
+    def test_depth(self):
+        """Redirects are no links followed."""
+        assert figures(heard(*ENDS[:2]))["depths"] == {"2": 2}
+
+    def test_duplicates_and_cut_bodies(self):
+        """Bodies seen before are counted, with their bytes; those that were cut, by reason."""
+        statistics = heard(*ENDS)
+
+        assert (statistics.duplicates, statistics.duplicate_size) == (1, 100)
+        assert statistics.truncated.rows() == [("length", 1, 1 << 20)]
+
+    @pytest.mark.parametrize(
+        ("host", "domain"),
+        [
+            *[("a.co.uk", "uk"), ("localhost", "localhost"), ("a.com.", "com"), ("", "")],
+            *[("127.0.0.1", ADDRESS), ("[::1]", ADDRESS), ("xn--p1ai.xn--p1ai", "xn--p1ai"), ("a.s3", "s3")],
+        ],
+    )
+    def test_top_level_domains(self, host, domain):
+        """Addresses are counted together."""
+        assert top_level(host) == domain
+
+
+class TestTheLog:
+    def test_lines_say_the_same(self):
+        """Statistics read from the log's lines are those of what was heard, whatever servers sent."""
+        read = Statistics(KEY)
+        for link, outcome, exchange in ENDS:
+            notes = ["3t"]
+            if exchange is not None:
+                notes += ["duplicate:digest"] * exchange.duplicate
+                notes += [f"truncated:{exchange.truncated}"] * bool(exchange.truncated)
+            text = line(outcome.at or NOW, link, outcome, exchange, notes)
+            read_line(read, text.decode().split())
+
+        assert read.save() == heard(*ENDS).save()
+
+    @pytest.mark.parametrize("text", ["", "a b c", " ".join("a" * 12), " ".join("x" * 13)])
+    def test_other_lines_are_refused(self, text):
+        """What is no line raises an error, and counts nothing."""
+        statistics = Statistics(KEY)
+        with pytest.raises((ValueError, IndexError)):
+            read_line(statistics, text.split())
+
+        assert statistics.lines == 0
+
+
+def test_restored_statistics_go_on():
+    """What was saved and restored, as bytes, behaves as if it had never been away."""
+    one, two = heard(*ENDS[:6]), Statistics(KEY)
+    two.restore(msgpack.unpackb(msgpack.packb(one.save()), strict_map_key=False))
+    for end in ENDS[6:]:
+        two.hear(*end)
+
+    assert two.save() == heard(*ENDS).save()
+
+
+def test_hostile_names_take_bounded_memory():
+    """Names of types, hosts and top-level domains without end do not add up."""
+    statistics = Statistics(KEY)
+    for number in range(30_000):
+        url, kind = f"http://h{number}.t{number}/", f"x/{'y' * 200}{number}"
+        statistics.answered(200, url, "", int(NOW * 1000) + number * 10**6, 1, 2**49, kind)
+
+    assert len(json.dumps(figures(statistics))) < 50_000
+    assert len(statistics.types.names) <= 512
+    assert len(statistics.domains.names) <= 2048
+    assert len(statistics.hosts.rows) <= 8192
+    assert len(statistics._kinds) <= 1024
+    assert sum(statistics.series.downloads) == statistics.documents == 30_000

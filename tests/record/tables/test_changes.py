@@ -1,0 +1,146 @@
+"""What is in a row of `changes`, and that its streams and files are as those of the other tables."""
+
+import shutil
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.support.saving import prepared
+from tests.support.tables import Job, files, rows
+from tests.support.warc_crawl import NOW, exchange
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.record.tables.changes_table import BATCH
+
+URL = "https://www.example.co.uk:8443/{}"
+UNCHANGED = Judged(Change.UNCHANGED, By.DIGEST, NOW - 60.0, 5, 5)
+
+
+@pytest.fixture(name="job")
+def _job(tmp_path):
+    return Job(tmp_path / "job", archive=False, tables=False, changes=True)
+
+
+def only(job):
+    job.stop()
+    (row,) = rows(job.root, "changes")
+    return row
+
+
+def visited(root, first, last, **options):
+    """Some pages that were fetched again, and a checkpoint; the job is open."""
+    job = Job(root, archive=False, tables=False, changes=True, **options)
+    for number in range(first, last):
+        job.visit(URL.format(number), UNCHANGED)
+    job.checkpoint()
+    return job
+
+
+def urls(root):
+    return [row["url"] for row in rows(root, "changes")]
+
+
+def moment(seconds):
+    return datetime.fromtimestamp(round(seconds * 1000) / 1000, UTC)
+
+
+class TestRows:
+    def test_of_a_changed_page(self, job):
+        """It says what changed, when it was fetched before, who announced it, and what the server says."""
+        judged = Judged(Change.CHANGED, By.TEXT, NOW - 3600.5, 2**64 - 1, 7, 12, announced=True)
+        job.visit(URL.format("a"), judged, headers=[(b"ETag", b'"x"'), (b"Last-Modified", b"yesterday")])
+
+        assert only(job) == {
+            "url": URL.format("a"),
+            "url_host_name": "www.example.co.uk",
+            "url_host_tld": "uk",
+            "url_host_registered_domain": "example.co.uk",
+            "fetch_time": moment(NOW),
+            "previous_fetch_time": moment(NOW - 3600.5),
+            "interval_seconds": 3600.5,
+            "change": "changed",
+            "known_by": "text",
+            "fetch_status": 200,
+            "etag": '"x"',
+            "last_modified": "yesterday",
+            "content_digest": exchange(URL.format("a"), b"<p>body").digest.removeprefix("sha1:"),
+            "digest": 2**64 - 1,
+            "previous_digest": 7,
+            "text_distance": 12,
+            "announced": True,
+        }
+
+    def test_of_a_new_page(self, job):
+        """What there is nothing to compare with is null."""
+        job.visit(URL.format("a"), Judged(Change.NEW, digest=3))
+        row = only(job)
+
+        nothing = {name for name, value in row.items() if value is None}
+        assert nothing == {
+            *("previous_fetch_time", "interval_seconds", "known_by", "etag", "last_modified"),
+            *("previous_digest", "text_distance"),
+        }
+
+    @pytest.mark.parametrize(
+        ("status", "judged", "by"),
+        [
+            (304, Judged(Change.UNCHANGED, By.STATUS, NOW - 60.0), "status-304"),
+            (404, Judged(Change.GONE, None, NOW - 60.0), None),
+        ],
+    )
+    def test_of_an_answer_without_a_body(self, job, status, judged, by):
+        """It has no digest: what the page was like is in the row before."""
+        job.visit(URL.format("a"), judged, status)
+        row = only(job)
+
+        assert (row["fetch_status"], row["change"], row["known_by"]) == (status, judged.change, by)
+        assert (row["content_digest"], row["digest"], row["previous_digest"]) == (None, None, None)
+
+    def test_what_was_not_judged_has_no_row(self, job):
+        """Redirects, robots.txt and failures say nothing of a page."""
+        job.end(Link(URL.format("a")), Outcome(Status.TIMEOUT, at=NOW, ended=1.0))
+        job.end(Link(URL.format("b")), Outcome(301, at=NOW, ended=1.0), exchange(URL.format("b"), b"", status=301))
+        job.stop()
+
+        assert files(job.root) == []
+
+    def test_headers_that_are_no_text(self, job):
+        """Any bytes have a row, and long ones are cut."""
+        job.visit(URL.format("a"), UNCHANGED, headers=[(b"ETag", b"\xff" * 5000)])
+
+        assert only(job)["etag"] == "ÿ" * 1000
+
+
+class TestFiles:
+    def test_beside_the_other_tables(self, tmp_path):
+        """Each output has its own note, and the other's files stay."""
+        for first in (0, 3):
+            job = Job(tmp_path, changes=True)
+            for number in range(first, first + 3):
+                job.page(URL.format(number))
+                job.visit(URL.format(number), UNCHANGED)
+            job.checkpoint()
+            job.stop()
+
+        assert urls(tmp_path) == [URL.format(number) for number in range(6)]
+        assert len(rows(tmp_path, "pages")) == 12
+        assert all(name.endswith(".parquet") for name in files(tmp_path))
+
+    @pytest.mark.parametrize("committed", [False, True])
+    def test_killed(self, tmp_path, committed):
+        """The next run has each fetch once, whether or not the last checkpoint was noted."""
+        job = visited(tmp_path / "job", 0, BATCH + 3, full=1)
+        job.visit(URL.format("lost"), UNCHANGED)
+        job.changes.end()
+        prepared(job.db)
+        if committed:
+            job.db.checkpoint()
+        job.db._log.wait()
+        left = shutil.copytree(tmp_path / "job", tmp_path / "left")
+        job.close()
+        visited(left, BATCH + 3, BATCH + 5).stop()
+
+        found = urls(left)
+        assert [url for url in found if not url.endswith("lost")] == [URL.format(number) for number in range(BATCH + 5)]
+        assert (URL.format("lost") in found) == committed
+        assert all(name.endswith(".parquet") for name in files(left))

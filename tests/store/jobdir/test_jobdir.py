@@ -1,0 +1,50 @@
+"""Whether a folder holds a crawl, in one place and one line."""
+
+import pytest
+
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
+
+
+def begun(folder):
+    db = CrawlDB(folder / "state")
+    db.set("terms", b"{}")
+    db.checkpoint()
+    db.close()
+
+
+@pytest.mark.parametrize("ask", [JobDir.open, JobDir.all])
+def test_no_crawl(tmp_path, ask):
+    """A missing folder and one without a state are told apart."""
+    with pytest.raises(NoCrawl, match=r"gone: no such folder$"):
+        ask(tmp_path / "gone")
+    with pytest.raises(NoCrawl, match=r": not a crawl: state/crawl\.db is missing$"):
+        ask(tmp_path)
+
+
+def test_a_crawl(tmp_path):
+    """Its last checkpoint is read beside it, and nobody runs it."""
+    begun(tmp_path)
+    job = JobDir.open(tmp_path)
+
+    assert job.read(lambda snapshot: snapshot.get("terms")) == b"{}"
+    assert (job.is_running, job.drone, job.stats(), JobDir.all(tmp_path)) == (False, None, {}, [job])
+
+
+def test_a_hive(tmp_path):
+    """Its drones are those whose crawls have begun; without any there is no crawl."""
+    (tmp_path / "hive.json").write_text('{"version": 1, "name": "web", "drones": [0, 1]}')
+    with pytest.raises(NoCrawl, match="none of its drones has begun a crawl"):
+        JobDir.all(tmp_path)
+    begun(tmp_path / "drone-1")
+
+    assert [(job.path.name, job.drone) for job in JobDir.all(tmp_path)] == [("drone-1", 1)]
+
+
+def test_a_crawl_that_runs(tmp_path):
+    """Whoever holds the lock of the state runs the crawl."""
+    db = CrawlDB(tmp_path / "state")
+    try:
+        assert JobDir.open(tmp_path).is_running
+    finally:
+        db.close()

@@ -1,0 +1,105 @@
+"""Hosts of their own names and addresses whose pages fail as a test says: by a status, cut short, or all at once."""
+
+import asyncio
+from collections import Counter
+from contextlib import contextmanager
+from threading import Thread
+
+WHOLE, CUT, STALLS = "whole", "cut", "stalls"
+TEXT = b"<p>All that there is to say of this page.</p>" * 40
+
+
+class FailingHosts:
+    """host1.test to hostN.test, each with `pages` pages, /0 to /N, which are named by the first.
+
+    `behave(host, path, times)` gives a status, or how the body of a 200 ends, from how often the page was asked for.
+    """
+
+    def __init__(self, hosts, pages, behave, *, pause=0.0):
+        self.names = [f"host{number}.test" for number in range(1, hosts + 1)]
+        self.pages, self.behave, self.pause = pages, behave, pause
+        self.asked, self.whole = Counter(), Counter()  # by URL without scheme and port
+        self.port, self.cut = 0, 0
+        self._servers, self._loop = [], asyncio.new_event_loop()
+        self._writers, self.midway = set(), set()
+
+    @property
+    def hosts_file(self):
+        return "".join(f"127.0.0.{at} {name}\n" for at, name in enumerate(self.names, 2))
+
+    def seeds(self):
+        return "".join(f"http://{name}:{self.port}/0\n" for name in self.names)
+
+    async def _open(self):
+        for at in range(2, len(self.names) + 2):
+            self._servers.append(await asyncio.start_server(self._serve, f"127.0.0.{at}", self.port))
+            self.port = self._servers[-1].sockets[0].getsockname()[1]
+
+    async def _close(self):
+        """Refuses all connections, and cuts those that there are."""
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        self.cut += len(self.midway)
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _end(self):
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    async def _serve(self, reader, writer):
+        self._writers.add(writer)
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                await self._answer(head.decode().split("\r\n"), writer)
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    async def _answer(self, lines, writer):
+        path = lines[0].split(" ")[1]
+        host = next(line[6:].partition(":")[0] for line in lines if line.lower().startswith("host:"))
+        self.asked[host + path] += 1
+        does = 404 if path == "/robots.txt" else self.behave(host, path, self.asked[host + path])
+        links = b"".join(b"<a href=/%d>next</a>" % number for number in range(1, self.pages)) if path == "/0" else b""
+        body = b"<title>%s %s</title>" % (host.encode(), path.encode()) + links + TEXT
+        status = does if isinstance(does, int) else 200
+        writer.write(b"HTTP/1.1 %d OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % (status, len(body)))
+        writer.write(body[:-100])
+        await writer.drain()
+        if does == CUT:
+            raise ConnectionResetError
+        self.midway.add(writer)
+        await asyncio.sleep(3600 if does == STALLS else self.pause)
+        self.midway.discard(writer)
+        writer.write(body[-100:])
+        await writer.drain()
+        self.whole[host + path] += status == 200
+
+    def run(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+
+    def go_down(self):
+        self.run(self._close())
+
+    def come_back(self):
+        self.run(self._open())
+
+    @contextmanager
+    def serving(self):
+        thread = Thread(target=self._loop.run_forever, daemon=True)
+        thread.start()
+        self.come_back()
+        try:
+            yield self
+        finally:
+            self.go_down()
+            self.run(self._end())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            thread.join()
+            self._loop.close()

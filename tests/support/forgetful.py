@@ -1,0 +1,21 @@
+"""Names that are asked for before each request: their answers are hardly kept, and no connection is."""
+
+from webcrawl.net import dns, dns_cares
+from webcrawl.net.connection_pool import ConnectionPool
+from webcrawl.net.dns_answer import Failure
+
+KEPT = 0.1  # seconds
+
+
+class Forgetful(dns_cares.NameServers):
+    """For DNS_LOOKUP, in a process of its own: what the resolver keeps for a minute or more is kept for a moment."""
+
+    def __init__(self, *args, **more):
+        super().__init__(*args, **more)
+        dns.SHORTEST = dns.LONGEST = dns_cares.LIFE = dns.FRESH = KEPT
+        ConnectionPool.keep = lambda self, key, connection, seconds, *, spare=False: connection.abort()
+        for failure in Failure:
+            failure.seconds = min(failure.seconds, KEPT)
+
+
+FORGETFUL = {"DNS_LOOKUP": f"{__name__}.{Forgetful.__name__}"}

@@ -1,0 +1,234 @@
+"""What the account makes of lines."""
+
+import csv
+import io
+
+import msgpack
+import pytest
+
+from webcrawl.base.dates import digits, iso, read_digits, read_iso
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.crawl_line import CrawlLine
+from webcrawl.store.jobdir.request_line import last_sent, line
+from webcrawl.store.requests_log import KEY
+from webcrawl.tools.account.account import (
+    Account,
+    Asked,
+    Gap,
+    NoSite,
+    Site,
+    account_of,
+    asked_of,
+    ends_of,
+    joined,
+    site_of,
+    unknown,
+)
+from webcrawl.tools.account.page import kept, page, sheet
+
+AT = 1_795_312_744.514
+
+
+def end(started, status=200, **more):
+    given = {"size": 10, "url": "http://a.test/", "path": "", "via": "", "mime": "text/html", "notes": "", **more}
+    return CrawlLine("", "", started + 0.1, status, started=started, seconds=0.1, digest="", seed="", **given)
+
+
+def asked(at, tries=0, url="http://a.test/"):
+    return Asked(at, "GET", url, "", tries)
+
+
+def test_times_are_read_as_they_are_written():
+    """To the millisecond, in both forms."""
+    assert read_iso(iso(AT)) == pytest.approx(AT, abs=1e-3)
+    assert read_digits(digits(AT)) == pytest.approx(AT, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("A.test", "a.test"),
+        ("http://a.test:80/x", "a.test"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("[::1]", "[::1]"),
+        ("a.test.", "a.test"),
+    ],
+)
+def test_the_name_of_a_site(text, name):
+    """As URLs have it; any URL of the site will do."""
+    assert site_of(text) == Site(name)
+
+
+@pytest.mark.parametrize("text", ["", "a b", "http://"])
+def test_no_name(text):
+    """One line says so."""
+    with pytest.raises(NoSite, match="not the name of a site"):
+        site_of(text)
+
+
+def test_a_site_has_the_names_below_it():
+    """But no other name that ends alike."""
+    site = site_of("a.test")
+
+    assert site.has("https://www.a.test:8443/")
+    assert site.has("http://a.test.:8080/")
+    assert not site.has("http://ba.test/a.test")
+
+
+def test_an_answer_belongs_to_the_last_request_before_its_end():
+    """Retries before it have none; neither has a request that was sent after it."""
+    first, again, later = asked(1.0), asked(2.0, 1), asked(5.0)
+    ends = [end(1.99), end(9.0, url="http://a.test/other")]
+
+    assert joined([first, again, later], ends) == [ends[1]]
+    assert (first.end, again.end, later.end) == (None, ends[0], None)
+
+
+def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
+    """A torn line is no request, and one of an earlier version has no wait."""
+    log = tmp_path / "requests.log"
+    time = iso(AT)
+    log.write_text(
+        f"{time}\tGET\thttp://a.test/\t-\t0\n{time}\tGET\thttp://b.test/?a.test\t-\t0\n{time}\tGET\thttp://a.test/x"
+        f"\n{time}\tGET\thttp://a.test/y\tP\t1\t0.500\t0.250\tpoliteness\n{time}\tGE"
+    )
+    found = [*asked_of(log, site_of("a.test").has, b"a.test")]
+
+    assert [(one.url, one.path, one.tries, one.waited, one.needed, one.rule) for one in found] == [
+        ("http://a.test/", "", 0, None, None, ""),
+        ("http://a.test/y", "P", 1, 0.5, 0.25, "politeness"),
+    ]
+    assert [*ends_of(tmp_path / "none", 100, site_of("a.test").has, b"a.test")] == []
+
+
+def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
+    """A request without an outcome outside all windows was tried again, or had no whole answer."""
+    account = Account(tmp_path, Site("a.test"), gaps=[Gap(10.0, 20.0)])
+    answered = asked(15.0)
+    answered.end = end(15.0)
+
+    assert [unknown(account, one) for one in (asked(5.0), asked(15.0), asked(30.0), answered)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("notes", "status", "words"),
+    [
+        ("-", 200, "head and body"),
+        ("truncated:length", 200, "head and part of the body"),
+        ("duplicate:digest", 200, "that it is the same as another page"),
+        ("revisit,unchanged", 304, "that it has not changed"),
+        ("withheld:header+document", 200, "the head alone: the owner forbids the rest"),
+    ],
+)
+def test_what_was_kept(notes, status, words):
+    """From the annotations of crawl.log."""
+    one = asked(1.0)
+    one.end = end(1.0, status, notes=notes)
+
+    assert kept(one) == words
+    assert kept(asked(1.0)) == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("saved", "words"),
+    [
+        (None, ["Between its start and now the crawler was stopped hard"]),
+        ((AT - 9, [], True), ["Between ", " and now the crawler was stopped hard"]),
+        ((AT + 9, [], True), []),
+    ],
+)
+def test_a_kill_before_the_first_checkpoint(tmp_path, saved, words):
+    """A run of which nothing but lines in requests.log is left has a window, whether or not it was the first."""
+    db = CrawlDB(tmp_path / "state")
+    if saved is not None:
+        db.set(KEY, msgpack.packb(saved))
+    db.checkpoint()
+    db.close()
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "requests.log").write_bytes(line(AT, "GET", "http://a.test/", None))
+    account = account_of(tmp_path, site_of("a.test"))
+    text = page(account, 0.0)
+
+    assert [unknown(account, one) for one in account.requests] == [bool(words)]
+    assert all(word in text for word in words)
+    assert ("stopped hard" in text) == bool(words)
+
+
+def drone_of(hive, number, *requests, gap=(0, 10), logged=True):
+    """A drone that was killed, and these requests of its log, as URL and seconds after AT."""
+    folder = hive / f"drone-{number}"
+    db = CrawlDB(folder / "state")
+    since, until = gap
+    db.set(KEY, msgpack.packb((AT + 60, [(AT + since, AT + until)], True)))
+    db.checkpoint()
+    db.close()
+    (folder / "logs").mkdir()
+    if logged:
+        lines = [line(AT + after, "GET", url, None) for url, after in requests]
+        (folder / "logs" / "requests.log").write_bytes(b"".join(lines))
+
+
+class TestHives:
+    def test_a_kill_of_another_drone_leaves_nothing_unknown(self, tmp_path):
+        """Drones that never asked the site have no part in its account."""
+        drone_of(tmp_path, 0, ("http://b.test/", 5))
+        drone_of(tmp_path, 1)
+        account = account_of(tmp_path, site_of("a.test"))
+
+        assert account.gaps == []
+        assert "stopped hard" not in page(account, 0.0)
+
+    def test_the_gaps_of_each_drone_are_its_own(self, tmp_path):
+        """Of a site that has changed hands, a request is unknown by the kills of the drone that sent it."""
+        drone_of(tmp_path, 0, ("http://a.test/first", 5), ("http://a.test/later", 30))
+        drone_of(tmp_path, 1, ("http://www.a.test/second", 6), ("http://a.test/last", 40), gap=(35, 45))
+        account = account_of(tmp_path, site_of("a.test"))
+        lost = [one.url.rpartition("/")[2] for one in account.requests if unknown(account, one)]
+
+        assert lost == ["first", "last"]
+        assert "the part of the crawler called drone-0 was stopped hard" in page(account, 0.0)
+
+    def test_a_drone_without_the_log(self, tmp_path):
+        """What it asked before it was killed is not known at all, so its gap is named."""
+        drone_of(tmp_path, 0, ("http://a.test/", 30))
+        drone_of(tmp_path, 1, logged=False)
+        account = account_of(tmp_path, site_of("a.test"))
+
+        assert [gap.drone for gap in account.gaps] == ["drone-0", "drone-1"]
+        assert account.unlogged == ["drone-1"]
+
+
+def test_several_connections_are_said(tmp_path):
+    """Who may have several requests at once waits less than the rule says: the page says so, of this site alone."""
+    rules = {"HOST_CONNECTIONS test": "2", "HOST_CONNECTIONS www.a.test": "4", "HOST_CONNECTIONS b.test": "8"}
+    text = page(Account(tmp_path, Site("a.test"), [asked(1.0)], terms=rules), 0.0)
+
+    assert "each of several connections waits for itself" in text
+    assert "HOST_CONNECTIONS test<" in text
+    assert "HOST_CONNECTIONS www.a.test<" in text
+    assert "b.test" not in text
+
+
+def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
+    """The page escapes, and the sheet puts an apostrophe before what a spreadsheet would reckon out."""
+    one = asked(1.0, url="http://a.test/<script>")
+    one.end = end(1.0, url=one.url, notes="=1+1")
+    account = Account(tmp_path, Site("a.test"), [one])
+    row = next(csv.DictReader(io.StringIO("".join(sheet(account)))))
+
+    assert row["notes"] == "'=1+1"
+    assert "<script>" not in page(account, 0.0)
+
+
+def test_when_the_last_request_was_sent(tmp_path):
+    """By the last whole line of the log; a torn one says nothing."""
+    log = tmp_path / "requests.log"
+    assert last_sent(log) == 0.0
+    log.write_bytes(line(AT - 1, "GET", "http://a.test/", None) + line(AT, "GET", "http://a.test/", None) + b"2026-")
+
+    assert last_sent(log) == pytest.approx(AT, abs=1e-3)

@@ -1,0 +1,99 @@
+"""Few commands in the list, in groups; the names of before stay, and do the same."""
+
+import json
+
+import pytest
+from scrapy.cmdline import _get_commands_from_module
+
+from tests.support.commands import command
+
+LISTED = {"demo", "hive", "ctl", "why", "verify", "report", "search", "process", "export", "segments", "identity"}
+LISTED |= {"optout", "lab"}
+SCRAPYS = {"bench", "check", "crawl", "fetch", "parse", "runspider", "shell", "view"}
+FORMER = {
+    "account": "report --for",
+    "caches": "lab caches",
+    "dashboard": "report --live",
+    "leaving": "optout",
+    "orderings": "lab orderings",
+    "simweb": "lab simweb",
+    "store": "export store",
+    "upgrade": "verify --upgrade",
+    "wacz": "export wacz",
+    "walks": "lab walks",
+}
+COMMANDS = _get_commands_from_module("webcrawl.commands", inproject=True)
+
+
+def test_every_command_is_listed_or_says_what_it_is_the_same_as():
+    """Beside Scrapy's own, thirteen commands describe themselves; each other one names one of these."""
+    assert COMMANDS.keys() == LISTED | SCRAPYS | FORMER.keys()
+    assert {name: COMMANDS[name].short_desc() for name in FORMER} == {
+        name: f"Same as {other}" for name, other in FORMER.items()
+    }
+    assert not any(COMMANDS[name].short_desc().startswith("Same as") for name in LISTED)
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        (["wacz", "none"], ["export", "wacz", "none"]),
+        (["store", "none", "-l"], ["export", "store", "none", "-l"]),
+        (["caches", "none"], ["lab", "caches", "none"]),
+        (["orderings", "none"], ["lab", "orderings", "none"]),
+        (["walks", "none"], ["lab", "walks", "none"]),
+        (["leaving", "none"], ["optout", "none"]),
+        (["account", "none", "a.test"], ["report", "none", "--for", "a.test"]),
+        (["upgrade", "none"], ["verify", "none", "--upgrade"]),
+        (["dashboard", "none"], ["report", "none", "--live"]),
+    ],
+)
+def test_a_former_name_is_silent(former, now, tmp_path):
+    """Both ways print the same and end alike; the former one says nothing of being former."""
+    before, after = (command("webcrawl", *words, cwd=tmp_path) for words in (former, now))
+
+    assert (before.returncode, before.stdout, before.stderr) == (after.returncode, after.stdout, after.stderr)
+    assert before.returncode == 1
+    assert len(before.stderr.splitlines()) == 1
+
+
+def test_options_of_a_member_stand_behind_its_name(tmp_path):
+    """A member takes its own options and Scrapy's."""
+    trace = tmp_path / "trace.txt"
+    trace.write_text("1\n2\n1\n")
+
+    done = command(
+        "webcrawl", "lab", "caches", str(trace), "--sizes", "1", "--json", "-s", "LOG_LEVEL=INFO", cwd=tmp_path
+    )
+
+    assert done.returncode == 0
+    assert {row["size"] for row in json.loads(done.stdout)["rows"] if row["size"]} >= {1}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["export"], "the following arguments are required: wacz|store"),
+        (["export", "zip", "a"], "invalid choice: 'zip'"),
+        (["export", "-s", "A=b", "wacz", "a"], "invalid choice: 'A=b'"),
+        (["lab"], "the following arguments are required: caches|orderings|walks|simweb"),
+        (["report", "a", "--live", "--for", "b.test"], "--live serves pages; it writes none"),
+        (["report", "a", "--for", "b.test", "--graph", "g"], "--for or --graph"),
+    ],
+)
+def test_a_wrong_member(words, why, tmp_path):
+    """What is no member, or does not fit together, is a wrong command line: status 2 and a line that says so."""
+    done = command("webcrawl", *words, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert why in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
+def test_webcrawl_lists_its_commands_in_groups(words, tmp_path):
+    """Without a command, `webcrawl` describes the listed ones, each once, and none of the former names."""
+    done = command("webcrawl", *words, cwd=tmp_path)
+
+    described = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert done.returncode == 0
+    assert sorted(described) == sorted({*LISTED, "crawl"})

@@ -1,0 +1,381 @@
+"""`scrapy hive`: many drones as one command, with stand-ins for the drones."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import time
+from itertools import pairwise
+
+import pytest
+
+from tests.support.crawling import Crawl, wait_until
+from tests.support.fake_hives import FakeHive, ended, gone
+from webcrawl.crawl.hive.embedded import EmbeddedServer
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.supervising import SAME
+from webcrawl.tools.supervisor.servers import URL, at
+
+
+@pytest.fixture(name="hive")
+def _hive(tmp_path):
+    (tmp_path / "seeds.txt").write_text("http://site0.test/\n")
+    return FakeHive(tmp_path / "job", tmp_path / "seeds.txt")
+
+
+async def seen(folder):
+    """What the hive's own server knows."""
+    operator = at((folder.server / URL).read_text().strip(), "web")()
+    try:
+        return await operator.look()
+    finally:
+        await operator.close()
+
+
+def of(words, option):
+    """What the options of this kind say."""
+    return dict(value.split("=", 1) for name, value in pairwise(words) if name == option)
+
+
+class TestStart:
+    def test_each_drone_is_a_crawl(self, hive):
+        """Each drone gets the operator's settings and arguments, and a folder, a number and a server of the hive."""
+        for number in range(2):
+            hive.script(number, "finish")
+
+        done = hive.run("-n", 2, "-a", "limit=5", "-L", "DEBUG", USER_AGENT="x/1", LOG_FILE=hive.jobdir / "log")
+
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        for number in range(2):
+            words = hive.drone_words(number)
+            assert words[0] == "web"
+            assert of(words, "-a") == {"seeds": str(hive.seeds), "limit": "5"}
+            assert of(words, "-s") == {
+                "JOBDIR": f"{hive.jobdir}/drone-{number}",
+                "USER_AGENT": "x/1",
+                "LOG_ENABLED": "True",
+                "LOG_LEVEL": "DEBUG",
+                "LOG_FILE": "",
+                "HIVE_DRONES": "2",
+                "HIVE_DRONE": str(number),
+                "HIVE_NAME": "web",
+                "HIVE_PARTITION": "domain",
+                "REDIS_URL": f"unix://{hive.jobdir}/server/valkey.sock",
+            }
+
+    def test_an_earlier_crawl_without_a_capture(self, hive, tmp_path):
+        """What no drone could begin from is refused once, in one line, before any drone is started."""
+        (tmp_path / "jan.cdxj").write_text("no line of an index\n")
+        done = hive.run("-n", 2, "-a", f"since={tmp_path}/jan.cdxj")
+
+        assert done.returncode == 1
+        assert done.stderr == f"-a since: no capture in {tmp_path}/jan.cdxj: nothing to compare with\n"
+        assert not list(hive.jobdir.glob("logs/drone-*"))
+
+    def test_a_server_of_the_operators(self, hive, tmp_path):
+        """A server that the settings name is the drones' server; none is started."""
+        hive.script(0, "finish")
+        server = EmbeddedServer(tmp_path / "server")
+        server.start()
+
+        done = hive.run("-n", 1, REDIS_URL=server.url)
+
+        server.stop()
+        assert done.returncode == 0, done.stderr
+        assert of(hive.drone_words(0), "-s")["REDIS_URL"] == server.url
+        assert not (hive.jobdir / "server").exists()
+
+    def test_a_change_that_has_not_ended(self, hive):
+        """The server, which knows nothing yet, is told what drones shall share the web, with those that leave there."""
+        for number in range(2):
+            hive.script(number, "wait")
+        folder = HiveFolder(hive.jobdir)
+        folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0,)))
+        process = hive.start()
+        hive.wait_for(2)
+        wanted = asyncio.run(seen(folder)).wanted
+        process.terminate()
+
+        ended(process)
+        assert wanted == {0}
+
+    def test_one_per_core(self, hive):
+        """Without a number, or with 0, there is one drone per usable core."""
+        cores = os.sched_getaffinity(0)
+        for number in range(len(cores)):
+            hive.script(number, "finish")
+
+        assert hive.run("-n", 0).returncode == 0
+        assert json.loads((hive.jobdir / "hive.json").read_text())["drones"] == list(range(len(cores)))
+
+    def test_pinned(self, hive):
+        """With --pin each drone may run on one core only."""
+        hive.script(0, "wait")
+        process = hive.start("-n", 1, "--pin")
+        hive.wait_for(1)
+        cores = os.sched_getaffinity(hive.runs(0)[0])
+        process.terminate()
+
+        ended(process)
+        assert len(cores) == 1
+
+    def test_what_drones_print(self, hive):
+        """It is in a file for each drone; warnings are shown with a drone's number, once for all."""
+        for number in range(2):
+            hive.script(number, "finish")
+
+        said = hive.run("-n", 2).stderr
+
+        assert len(re.findall(r"WARNING: drone [01]: \[webcrawl.somewhere\] all is not well\n", said)) == 1
+        assert "a word to the operator" not in said
+        assert "a word to the operator" in hive.log(0)
+
+    def test_the_end(self, hive):
+        """The last lines and stats.json are those of a crawl, of all drones together."""
+        for number in range(3):
+            hive.script(number, "finish")
+
+        done = hive.run("-n", 3)
+
+        assert done.returncode == 0
+        first, last = done.stderr.splitlines()[-2:]
+        assert "21 pages in " in first
+        assert "; 6 URLs queued, 3 failures" in first
+        assert last.endswith(f"everything is in {hive.jobdir}")
+        assert json.loads((hive.jobdir / "stats.json").read_text())["pages"] == 21
+
+
+class TestRestarts:
+    def test_a_drone_that_dies_goes_on(self, hive):
+        """It is started again a second later, with the same words, and the hive ends well."""
+        hive.script(0, "die", "finish")
+        hive.script(1, "finish")
+
+        done = hive.run("-n", 2)
+
+        assert done.returncode == 0
+        assert (len(hive.runs(0)), len(hive.runs(1))) == (2, 1)
+        assert "drone 0 died (SIGKILL): it is started again in 1 s\n" in done.stderr
+
+    def test_a_drone_that_cannot_start(self, hive):
+        """After three refusals its line is shown, all others end, and the exit status is 1."""
+        hive.script(0, "wait")
+        hive.script(1, "refuse")
+
+        done = hive.run("-n", 2)
+
+        assert done.returncode == 1
+        assert "ERROR: drone 1: SETTING = 1: must be 2\n" in done.stderr
+        assert hive.log(0).count("a word to the operator") == 1
+        assert len(hive.runs(1)) == 3
+
+
+class TestEnds:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_one_signal(self, hive, number):
+        """Ctrl-C, SIGTERM, or a terminal that goes away end all drones cleanly, with exit status 0."""
+        for drone in range(2):
+            hive.script(drone, "wait")
+        process = hive.start("-n", 2)
+        hive.wait_for(2)
+        process.send_signal(number)
+
+        said = ended(process)
+
+        assert process.returncode == 0, said
+        assert said.count("14 pages") == 1
+
+    def test_two_signals(self, hive):
+        """A second one ends them at once, with exit status 130."""
+        hive.script(0, "deaf")
+        process = hive.start("-n", 1)
+        hive.wait_for(1)
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: "stopping the drones" in process.stderr.readline())
+        time.sleep(2 * SAME)
+        process.send_signal(signal.SIGINT)
+
+        said = ended(process)
+        assert (process.returncode, gone(hive.runs(0)[0])) == (130, True), said
+
+    def test_a_drone_that_cannot_save(self, hive):
+        """Exit status 1 if one of the drones did not end well."""
+        hive.script(0, "fail")
+        process = hive.start("-n", 1)
+        hive.wait_for(1)
+        process.terminate()
+
+        said = ended(process)
+
+        assert process.returncode == 1
+        assert "drone 0 ended with exit status 1: its state is as of its last checkpoint" in said
+
+    def test_checkpoints(self, hive):
+        """SIGUSR1 is passed on to the drones."""
+        hive.script(0, "wait")
+        process = hive.start("-n", 1)
+        hive.wait_for(1)
+        process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: "\ncheckpoint\n" in hive.log(0))
+        process.terminate()
+
+        ended(process)
+        assert process.returncode == 0
+
+    def test_a_supervisor_that_is_killed(self, hive):
+        """Drones whose supervisor is gone end cleanly by themselves; the next one waits for them, and goes on."""
+        for number in range(2):
+            hive.script(number, "wait", "finish")
+        process = hive.start("-n", 2)
+        hive.wait_for(2)
+        process.kill()
+        ended(process)
+
+        wait_until(lambda: all(gone(hive.runs(number)[0]) for number in range(2)))
+        done = hive.run()
+
+        assert done.returncode == 0
+        assert "resumed by 2 drones with 14 pages" in done.stderr
+
+
+class TestRefusals:
+    def refused(self, hive, *words, **settings):
+        """The only line."""
+        done = hive.run(*words, **settings)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+        assert not list(hive.jobdir.glob("drone-*/runs"))
+        return done.stderr.rstrip("\n")
+
+    @pytest.mark.parametrize("number", ["-1", "5000", "two", "1.5", "", "٣"])
+    def test_no_number_of_drones(self, hive, number):
+        """-n must be a whole number that a hive can have."""
+        line = self.refused(hive, "-n", number)
+
+        assert line == f"-n {number}: must be a whole number from 0 (one drone per core) to 4096"
+
+    def test_what_a_crawl_refuses(self, hive):
+        """Whatever keeps a crawl from starting keeps a hive from starting, before any drone is started."""
+        line = self.refused(hive, "-n", 2, FRONTIER_LEVELS="eight")
+
+        assert line == "FRONTIER_LEVELS = 'eight': must be a whole number from 1 to 1000"
+        assert not (hive.jobdir / "hive.json").exists()
+
+    def test_no_seeds(self, hive):
+        """Seeds are needed."""
+        hive.seeds = ""
+
+        assert self.refused(hive, "-n", 2).startswith("no seeds: ")
+
+    @pytest.mark.parametrize(
+        ("settings", "line"),
+        [
+            ({"HIVE_DRONES": 3}, "-s HIVE_DRONES=3: -n says how many drones there are"),
+            ({"HIVE_DRONE": 1}, "-s HIVE_DRONE=1: each drone gets its own number"),
+            ({"FEEDS": '{"x.json": {"format": "json"}}'}, "FEEDS: all drones would write into the same file: "),
+            ({"SCHEDULER": "scrapy.core.scheduler.Scheduler"}, "SCHEDULER = 'scrapy.core.scheduler.Scheduler': only "),
+        ],
+    )
+    def test_settings_of_a_single_crawl(self, hive, settings, line):
+        """What the hive sets itself, or drones cannot share, is refused."""
+        assert self.refused(hive, "-n", 2, **settings).startswith(line)
+
+    def test_the_folder_of_a_crawl(self, hive):
+        """A hive does not go into the folder of a single crawl."""
+        (hive.jobdir / "state").mkdir(parents=True)
+
+        line = self.refused(hive, "-n", 2)
+
+        assert line == f"{hive.jobdir}: holds the crawl of one process: a hive needs a JOBDIR of its own"
+
+    def test_a_crawl_in_the_folder_of_a_hive(self, hive):
+        """Nor does a crawl into the folder of a hive."""
+        hive.script(0, "finish")
+        hive.run("-n", 1)
+        crawl = Crawl(hive.jobdir, {"seeds": hive.seeds})
+
+        assert crawl.run() == 1
+        line = f"{hive.jobdir}: holds a hive: scrapy hive web -s JOBDIR={hive.jobdir}, or another JOBDIR\n"
+        assert crawl.output.read_text() == line
+
+    def test_two_in_one_folder(self, hive):
+        """A hive that runs is not started again."""
+        hive.script(0, "wait")
+        process = hive.start("-n", 1)
+        hive.wait_for(1)
+        done = hive.run("-n", 1)
+        process.terminate()
+
+        ended(process)
+        assert (done.returncode, done.stderr) == (1, f"{hive.jobdir}: another process runs this hive\n")
+
+    @pytest.mark.parametrize(
+        ("words", "settings", "why"),
+        [
+            (["-n", 3], {}, "has 2 drones: start it without -n, then scrapy hive resize {} -n 3"),
+            ([], {"HIVE_NAME": "other"}, "HIVE_NAME = other: {} was founded with web"),
+            ([], {"HIVE_PARTITION": "host"}, "HIVE_PARTITION = host: {} was founded with domain"),
+        ],
+    )
+    def test_another_hive_than_it_was(self, hive, words, settings, why):
+        """What a hive was founded with stays."""
+        for number in range(2):
+            hive.script(number, "finish")
+        assert hive.run("-n", 2).returncode == 0
+
+        done = hive.run(*words, **settings)
+
+        assert done.returncode == 1
+        assert done.stderr.rstrip("\n").endswith(why.format(hive.jobdir))
+
+    def test_hive_json_is_missing(self, hive):
+        """Drones that are there are not left out because nobody knows of them: their number has to be said."""
+        for number in (0, 2):
+            (hive.jobdir / f"drone-{number}/state").mkdir(parents=True)
+            hive.script(number, "finish")
+
+        assert hive.run("-n", 1).stderr == (
+            f"{hive.jobdir}: hive.json is missing, and 2 drones are there: say -n 2, so that none is left out\n"
+        )
+        assert hive.run("-n", 2).returncode == 0
+        assert of(hive.drone_words(2), "-s")["HIVE_DRONES"] == "3"
+
+    def test_it_goes_on_with_what_it_was(self, hive):
+        """What it was founded with need not be said again."""
+        for number in range(2):
+            hive.script(number, "finish")
+        hive.run("-n", 2, HIVE_NAME="mine", HIVE_PARTITION="host")
+
+        assert hive.run().returncode == 0
+        given = of(hive.drone_words(1), "-s")
+        assert (given["HIVE_NAME"], given["HIVE_PARTITION"], given["HIVE_DRONES"]) == ("mine", "host", "2")
+
+    @pytest.mark.parametrize(
+        ("content", "why"),
+        [
+            ("{", "damaged: "),
+            ("[]", "damaged: not a mapping"),
+            ('{"version": 2}', "version 2: this program knows 1"),
+            ('{"version": 1}', "damaged: it must have name, spider, partition, founders and drones"),
+        ],
+    )
+    def test_a_file_that_is_damaged(self, hive, content, why):
+        """A hive.json that cannot be read is named with the reason."""
+        hive.jobdir.mkdir()
+        (hive.jobdir / "hive.json").write_text(content)
+
+        assert self.refused(hive).startswith(f"{hive.jobdir}/hive.json: {why}")
+
+    @pytest.mark.parametrize("name", ["hive.json", "logs/drone-1.log", "server/valkey.log"])
+    def test_a_pipe_where_a_file_should_be(self, hive, name):
+        """It is named, and nobody waits for whoever might read it or write into it."""
+        (hive.jobdir / name).parent.mkdir(parents=True)
+        os.mkfifo(hive.jobdir / name)
+
+        assert self.refused(hive, "-n", 2) == f"{hive.jobdir / name}: it is not a regular file"
+
+    def test_a_server_that_is_not_there(self, hive):
+        """A server that does not answer is named, without its password."""
+        line = self.refused(hive, "-n", 2, REDIS_URL="redis://me:secret@127.0.0.1:1/0")
+
+        assert line.startswith("REDIS_URL = redis://127.0.0.1:1/0: ")

@@ -1,0 +1,461 @@
+"""`scrapy hive status` and the commands to a hive that runs, with a real server and stand-ins for the drones."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from redis import Redis
+
+from tests.support.commands import command
+from tests.support.crawling import wait_until
+from tests.support.fake_hives import COMMAND
+from tests.support.hive_members import Members
+from tests.support.places import ROOT
+from tests.support.redis_server import emptied
+from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, Identity, take_up
+from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.keys import Keys
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.tools.supervisor.servers import URL, at
+from webcrawl.tools.supervisor.watching import Watching
+
+
+@pytest.fixture(name="server", scope="module")
+def _server(tmp_path_factory):
+    server = EmbeddedServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(name="url")
+def _url(server):
+    emptied(server)
+    return server
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path):
+    """Of a hive of two drones, which does not run."""
+    folder = HiveFolder(tmp_path / "job")
+    folder.lock().close()
+    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+    for drone in range(2):
+        folder.drone(drone).mkdir()
+        stats = {"reason": "shutdown", "pages": 7, "queued": 3, "hosts": 1, "at": "2026-11-21T12:00:00Z"}
+        (folder.drone(drone) / "stats.json").write_text(json.dumps(stats))
+    return folder
+
+
+def serve(folder, url):
+    """Has the hive of this folder run, with this server of its own."""
+    folder.server.symlink_to(Path(url.removeprefix(UNIX)).parent)
+    (folder.server / URL).write_text(f"{url}\n")
+
+
+@contextmanager
+def served(folder, url, ended=()):
+    """The same, watched as `scrapy hive web` does it. `ended`: drones that have ended because nothing was left."""
+    serve(folder, url)
+    lock, over = folder.lock(), Event()
+    watching = Watching(folder, at(url, "web"), None, lambda: ended)
+
+    async def watch():
+        task = asyncio.create_task(watching.run())
+        await asyncio.to_thread(over.wait)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    thread = Thread(target=lambda: asyncio.run(watch()))
+    thread.start()
+
+    def end():
+        over.set()
+        thread.join()
+        lock.close()
+
+    try:
+        yield end
+    finally:
+        end()
+
+
+@contextmanager
+def resizing(folder, drones):
+    """The command, which waits."""
+    words = [sys.executable, "-m", COMMAND, "hive", "resize", str(folder.path), "-n", str(drones)]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+def finished(folder):
+    """All drones have crawled to the end."""
+    for drone in folder.known().drones:
+        (folder.drone(drone) / "stats.json").write_text(json.dumps({"reason": "finished", "pages": 7, "queued": 0}))
+
+
+def hive(*words):
+    return command(COMMAND, "hive", *words)
+
+
+def refused(*words):
+    """The only line."""
+    done = hive(*words)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
+    return done.stderr.rstrip("\n")
+
+
+class TestStatus:
+    def test_of_a_hive_that_is_stopped(self, folder):
+        """A row for each drone says what its last checkpoint has, and where the drone lies."""
+        done = hive("status", folder.path)
+
+        heading, first, _, last = done.stdout.splitlines()
+        assert done.returncode == 0
+        assert heading.split()[:4] == ["drone", "state", "pages", "pages/s"]
+        assert first.split() == [
+            *("0", "stopped", "(shutdown)", "7", "0.0", "3", "1", "-"),
+            *("2026-11-21T12:00:00Z", str(folder.drone(0))),
+        ]
+        assert last == "web: stopped, 2 drones; 14 pages (0.0/s), 6 queued"
+
+    def test_of_one_that_has_finished(self, folder):
+        """A hive whose drones have all crawled to the end says so."""
+        finished(folder)
+
+        assert hive("status", folder.path).stdout.splitlines()[-1].startswith("web: finished, 2 drones; ")
+        said = json.loads(hive("status", folder.path, "--json").stdout)
+        assert [said[name] for name in ("state", "running", "meant", "changing")] == ["finished", 0, 2, False]
+
+    def test_of_a_change_that_has_not_ended(self, folder, url):
+        """How many drones run is told apart from how many are meant, and the change that has not ended is named."""
+        folder.write(replace(folder.known(), wanted=(0, 1, 2)))
+        stopped = hive("status", folder.path).stdout.splitlines()[-1]
+        with served(folder, url), Members(url, 2):
+            runs = hive("status", folder.path).stdout.splitlines()[-1]
+
+        goes_on = "the change to 3 drones has not ended, and goes on at the next start"
+        assert stopped.startswith(f"web: stopped: {goes_on}; ")
+        assert runs.startswith("web: 2 drones running, 3 meant: the change goes on, the queen is drone 0; ")
+
+    def test_of_one_that_runs(self, folder, url):
+        """A row for each drone says what its last sign of life said, with the rate of the last seconds."""
+        serve(folder, url)
+        with Members(url, 2):
+            done = hive("status", folder.path)
+
+        _, first, second, last = done.stdout.splitlines()
+        assert first.split()[:2] == ["0", "running"]
+        assert first.split()[3] == "5000.0"
+        assert second.split()[4:] == ["5", "2", "1", "0", "s", "ago", "kiwi:/crawl/drone-1", "(101)"]
+        assert last.startswith("web: 2 drones running, the queen is drone 0; ")
+
+    def test_by_its_server(self, url):
+        """A hive of many machines is known by its server and its name."""
+        with Members(url, 3, name="big"):
+            done = hive("status", url, "-s", "HIVE_NAME=big", "--json")
+
+        said = json.loads(done.stdout)
+        assert [row["drone"] for row in said["drones"]] == [0, 1, 2]
+        assert (said["name"], said["queen"], said["generation"]) == ("big", 0, 1)
+
+    def test_drones_that_are_away(self, url):
+        """A drone without a sign of life is away; its last figures are shown."""
+        with Members(url, 2):
+            pass
+
+        rows = json.loads(hive("status", url, "--json").stdout)["drones"]
+        assert [(row["state"], row["seen"]) for row in rows] == [("away", "-")] * 2
+        assert all(row["pages"] for row in rows)
+
+    def test_nothing_there(self, url, tmp_path):
+        """A folder without a hive, a server without one, and a server that is not there, are one line each."""
+        assert refused("status", tmp_path) == f"{tmp_path}: no hive: hive.json is missing"
+        assert refused("status", url) == f"{url}: no drone of a hive named web is known there"
+        assert refused("status", "redis://127.0.0.1:1").startswith("REDIS_URL = redis://127.0.0.1:1: ")
+
+
+class TestCommands:
+    @pytest.mark.parametrize(
+        "words",
+        [["pause"], ["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"], ["set", "CHECKPOINT_INTERVAL", "9"]],
+    )
+    def test_given_to_all(self, url, words):
+        """A command is given to all drones, and has succeeded when all have carried it out."""
+        with Members(url, 2) as members:
+            done = hive(*words, url)
+
+        assert (done.returncode, done.stdout) == (0, f"{words[0]}: done by 2 drones\n")
+        assert [command[: len(words)] for command in members.commands] == [tuple(words)]
+
+    def test_a_wish_is_dated_for_all(self, url):
+        """Every drone, also one that hears of it later, gets the time of the order with an exclude."""
+        with Members(url, 2) as members:
+            hive("exclude", "a.test", "--by", "joe", "--forget", url)
+
+        ((*words, option, date),) = members.commands
+        assert words == ["exclude", "a.test", "--by", "joe", "--forget"]
+        assert (option, date[-1]) == ("--since", "Z")
+
+    def test_what_a_drone_refuses(self, url):
+        """What drones could not carry out is said, and is no success, whatever else they have refused since."""
+        with Members(url, 2, refuses="/nowhere: No such file or directory"):
+            done = hive("seeds", "/nowhere", url)
+
+        assert (done.returncode, done.stdout) == (1, "")
+        reasons = [f"refused by drone {one}: /nowhere: No such file or directory" for one in range(2)]
+        assert done.stderr == f"{'; '.join(reasons)}\n"
+
+    def test_a_server_with_something_else(self, url):
+        """What stands there under a key of the hive, and is no hive's, is told in words."""
+        with Redis.from_url(url) as client:
+            client.set(Keys("web").map, "foreign")
+
+        line = refused("status", url)
+
+        assert line.startswith("REDIS_URL: the server holds something else under a key of the hive: WRONGTYPE ")
+
+    def test_a_hive_that_is_stopped(self, folder):
+        """A command to a hive that does not run is refused."""
+        line = refused("pause", folder.path)
+
+        assert line == f"{folder.path}: the hive is not running, or has a server that -s REDIS_URL=… must name"
+
+    def test_the_copy_of_a_hive_that_runs(self, folder, url):
+        """A command to the copy of a running hive's folder is not for the hive that runs."""
+        folder.server.mkdir()
+        (folder.server / URL).write_text(f"{url}\n")
+        with Members(url, 2) as members:
+            line = refused("stop", folder.path)
+
+        assert line.startswith(f"{folder.path}: the hive is not running")
+        assert members.commands == []
+
+    def test_nobody_there(self, url):
+        """A command that no drone would hear is refused."""
+        assert refused("pause", url) == "no drone of this hive is there"
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            (["exclude", "two words"], "exclude: 'two words' is neither "),
+            (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
+            (["set", "DNS_TIMEOUT", "9"], "DNS_TIMEOUT cannot change while the crawl runs"),
+            (["pause", "now"], "usage: pause"),
+        ],
+    )
+    def test_what_all_would_refuse(self, url, words, line):
+        """A command that no drone could carry out is given to none."""
+        with Members(url, 1) as members:
+            assert refused(*words, url).startswith(line)
+        assert members.commands == []
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ([], "which spider, or which hive?"),
+            (["pause"], "scrapy hive pause JOBDIR|URL"),
+            (["set", "NAME", "."], "scrapy hive set NAME VALUE JOBDIR|URL"),
+            (["status"], "one hive: scrapy hive status JOBDIR|URL"),
+            (["web", "more"], "exactly one spider is needed: scrapy hive NAME -n N"),
+            (["web", "--so"], "unknown option --so"),
+        ],
+    )
+    def test_wrong_words(self, words, line):
+        """What cannot be understood ends with the usage and one line."""
+        done = hive(*words)
+
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].endswith(f"error: {line}")
+
+
+class TestResize:
+    def test_while_it_runs(self, folder, url):
+        """The drones are told, the wait is shown, and hive.json has the new drones for the next start."""
+        folder.write(replace(folder.known(), drones=(0, 1, 2)))
+        with served(folder, url, ended={2}), Members(url, 3) as members:
+            done = hive("resize", folder.path, "-n", 2)
+
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
+        assert members.commands[0] == ("resize", [0, 1], [])
+        assert (folder.known().drones, folder.known().wanted) == ((0, 1), ())
+
+    def test_a_drone_that_leaves_is_waited_for(self, folder, url):
+        """A drone that has given away its slots stays in hive.json until it has ended: it may have more to give."""
+        folder.write(replace(folder.known(), drones=(0, 1, 2)))
+        with served(folder, url), Members(url, 3), resizing(folder, 2) as process:
+            said = [process.stdout.readline() for _ in range(2)]
+            drones = folder.known().drones
+            process.terminate()
+
+        assert said[-1] == "waiting for the drones that leave\n"
+        assert drones == (0, 1, 2)
+
+    def test_a_second_time(self, folder, url):
+        """Who asks for another number ends the wait of the first; a drone that never came is not started any more."""
+        with served(folder, url), Members(url, 2), resizing(folder, 4) as first:
+            wait_until(lambda: folder.known().drones == (0, 1, 2, 3))
+            wanted = folder.known().wanted
+            second = hive("resize", folder.path, "-n", 2)
+            _, said = first.communicate()
+
+        assert (second.returncode, first.returncode) == (0, 1), second.stderr
+        assert said.splitlines()[-1] == "others were asked for since then: drones 0, 1"
+        assert (wanted, folder.known().drones) == ((0, 1, 2, 3), (0, 1))
+
+    @pytest.mark.parametrize(("ends", "state"), [(finished, "has finished"), (lambda _: None, "is not running")])
+    def test_nobody_runs_the_hive_any_more(self, folder, url, ends, state):
+        """The wait ends when whoever runs the hive is gone: a line says how the hive is, and that a start goes on."""
+        with served(folder, url) as end, Members(url, 2, moving=(1,)), resizing(folder, 1) as process:
+            process.stdout.readline()
+            ends(folder)
+            end()
+            _, said = process.communicate(timeout=30)
+
+        assert process.returncode == 1
+        change = "and the change to 1 drone has not ended: start it again, and it goes on with that"
+        assert said == f"{folder.path}: the hive {state}, {change}\n"
+        assert folder.known().wanted == (0,)
+        assert refused("resize", folder.path, "-n", 1) == said.rstrip("\n")
+
+    def test_a_hive_that_is_stopped(self, folder, url):
+        """A hive that nobody runs is not resized, though its server is there and knows its drones; nobody is told."""
+        serve(folder, url)
+        with Members(url, 2) as members:
+            line = refused("resize", folder.path, "-n", 1)
+
+        assert line == f"{folder.path}: the hive is not running: start it first"
+        assert (members.commands, folder.known().wanted) == ([], ())
+
+    def test_nobody_there(self, url):
+        """A change that no drone would hear of is refused."""
+        with Members(url, 2):
+            pass
+
+        assert refused("resize", url, "-n", 1) == "no drone of this hive is there"
+
+    @pytest.mark.parametrize("number", ["0", "-1", "many", "5000"])
+    def test_no_number_of_drones(self, folder, number):
+        """At least one drone is needed, and no more than a hive can have."""
+        assert refused("resize", folder.path, "-n", number).startswith(f"-n {number}: must be a whole number from 1 ")
+
+
+class TestAdopt:
+    def test_a_drone_that_is_alive(self, url):
+        """A drone that is there is told to give away what it has."""
+        with Members(url, 3) as members:
+            done = hive("adopt", url, "--drone", 1)
+
+        assert done.returncode == 0, done.stderr
+        assert members.commands == [("resize", [0, 2], [])]
+
+    def test_a_hive_that_is_stopped(self, folder):
+        """A drone may be given up while nobody runs: hive.json has it for the next start."""
+        asked = hive("adopt", folder.path, "--drone", 1, "--lost")
+        assert (asked.returncode, folder.known().drones) == (1, (0, 1))
+        assert "drone 1 are 3 URLs queued, 7 pages," in asked.stdout
+
+        done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (folder.known().drones, folder.known().lost) == ((0,), (1,))
+        assert refused("adopt", folder.path, "--drone", 1, "--lost") == "--drone 1: no member of this hive"
+        assert refused("adopt", folder.path, "--drone", 0, "--lost") == "--drone 0: no drone would be left"
+
+    def test_what_would_be_lost(self, url):
+        """Of a drone whose state is gone the losses are said exactly, and nothing is done without --yes."""
+        with Members(url, 2):
+            pass
+
+        done = hive("adopt", url, "--drone", 1, "--lost")
+
+        assert done.returncode == 1
+        said = " ".join(done.stdout.split())
+        assert "drone 1 owns " in said
+        assert "5 URLs queued for 2 hosts" in said
+        assert "in its archive, /crawl/drone-1 on kiwi" in said
+        assert "1 letter of links for others" in said
+        assert said.endswith("repeat the command with --yes to give it up")
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ([], "which drone? "),
+            (["--drone", "x"], "--drone x: must be a whole number from 0 to 4095"),
+            (["--drone", "1", "--lost"], "--drone 1: it was alive within "),
+            (["--drone", "7", "--lost"], "--drone 7: no member of this hive"),
+            (
+                ["--drone", "1", "--lost", "--jobdir", "."],
+                "--lost, --jobdir: a drone whose JOBDIR is there is not lost",
+            ),
+        ],
+    )
+    def test_refused(self, url, words, line):
+        """What makes no sense changes nothing."""
+        with Members(url, 2) as members:
+            assert refused("adopt", url, *words).startswith(line)
+        assert members.commands == []
+
+    @pytest.mark.parametrize(
+        ("make", "why"),
+        [
+            (lambda _: None, "no crawl has begun there"),
+            (lambda db: db.set(KEY, b"k" * 16), "holds a crawl of its own, and is not drone 0 of the hive web"),
+            (lambda db: take_up(db, "web", 1), "is drone 1 of the hive web, not drone 0 of web"),
+            (lambda db: take_up(db, "big", 0), "is drone 0 of the hive big, not drone 0 of web"),
+            (
+                lambda db: take_up(db, "web", 0),
+                "drone 0 of this hive has its state in another folder, /crawl/drone-0 on kiwi",
+            ),
+        ],
+    )
+    def test_the_folder_of_another_crawl(self, url, tmp_path, make, why):
+        """A folder that is not this drone's is refused before anything is made there, and before anybody is told."""
+        jobdir = tmp_path / "single"
+        if why != "no crawl has begun there":
+            with closing(CrawlDB(jobdir / "state")) as db:
+                make(db)
+                db.checkpoint()
+        before = sorted(tmp_path.rglob("*"))
+        with Members(url, 2) as members:
+            line = refused("adopt", url, "--drone", 0, "--jobdir", jobdir)
+
+        assert line == f"--jobdir {jobdir}: {why}"
+        assert members.commands == []
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_a_drone_that_cannot_be_started(self, url, tmp_path):
+        """A drone that ends before the hive has let it in ends the command, and the others are told nothing."""
+        (tmp_path / "script-2").write_text("refuse")
+        with closing(CrawlDB(tmp_path / "drone" / "state")) as db:
+            take_up(db, "web", 2)
+        with Members(url, 2, founders=3) as members:
+            done = hive("adopt", url, "--drone", 2, "--jobdir", tmp_path / "drone")
+
+        assert done.returncode == 1
+        assert "drone 2 ended with exit status 1 before all was given away" in done.stderr
+        assert members.commands == []
+
+    def test_a_drone_that_is_there(self, url, tmp_path):
+        """A drone that runs needs no second process."""
+        with closing(CrawlDB(tmp_path / "drone" / "state")) as db:
+            db.set(IDENTITY, Identity(f"{1:032x}", "web", 1, 1).pack())
+            db.checkpoint()
+        with Members(url, 2) as members:
+            line = refused("adopt", url, "--drone", 1, "--jobdir", tmp_path / "drone")
+
+        assert line.startswith("--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away")
+        assert members.commands == []
+
+    def test_the_last_drone(self, url):
+        """The last drone of a hive has nobody to give its hosts to."""
+        with Members(url, 1):
+            assert refused("adopt", url, "--drone", 0) == "--drone 0: no drone would be left"

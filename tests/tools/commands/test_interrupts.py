@@ -1,0 +1,95 @@
+"""Signals that belong together count as one."""
+
+import signal
+from functools import partial
+
+import pytest
+
+from webcrawl.tools.commands.interrupts import LAST, NUMBERS, SAME, OneSignal
+
+
+@pytest.fixture(name="heard")
+def _heard():
+    """Handlers as Scrapy installs them: the first installs the second, which has all further signals ignored."""
+    heard, before = [], [(number, signal.getsignal(number)) for number in (*NUMBERS, signal.SIGHUP)]
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+    def install(handler):
+        for number in NUMBERS:
+            signal.signal(number, handler)
+
+    def graceful(*_):
+        heard.append("end")
+        install(forced)
+
+    def forced(*_):
+        heard.append("force")
+        install(signal.SIG_IGN)
+
+    install(graceful)
+    yield heard
+    for number, handler in before:
+        signal.signal(number, handler)
+
+
+@pytest.fixture(name="armed")
+def _armed():
+    """The seconds after which the kernel is to end the process."""
+    return []
+
+
+@pytest.fixture(name="send")
+def _send(heard, armed):
+    """Sends a signal at a time of the handler's clock."""
+    now = [0.0]
+    OneSignal(partial(now.__getitem__, 0), armed.append).install()
+
+    def send(number, at):
+        now[0] = at
+        signal.raise_signal(number)
+
+    return send
+
+
+def test_a_second_signal_within_half_a_second_is_the_same(heard, send, armed):
+    """Signals of either kind within half a second of the first end the crawl once, and gracefully."""
+    for number, at in ((signal.SIGINT, 10.0), (signal.SIGTERM, 10.0), (signal.SIGINT, 10.0 + SAME - 0.01)):
+        send(number, at)
+
+    assert (heard, armed) == (["end"], [])
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_later_one_forces_the_end(heard, send, armed, number):
+    """A signal half a second after the first one forces the end, which the kernel sees to; later ones are ignored."""
+    for at in (10.0, 10.0 + SAME, 20.0):
+        send(number, at)
+
+    assert (heard, armed) == (["end", "force"], [LAST])
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+
+
+def test_a_closed_terminal_ends_the_crawl(heard, send, armed):
+    """SIGHUP ends the crawl as SIGTERM does, and more of them do not force that."""
+    for at in (10.0, 20.0, 30.0):
+        send(signal.SIGHUP, at)
+
+    assert (heard, armed) == (["end"], [])
+
+
+def test_a_terminal_that_is_closed_meanwhile(heard, send, armed):
+    """SIGHUP while the crawl ends changes nothing."""
+    send(signal.SIGTERM, 10.0)
+    send(signal.SIGHUP, 20.0)
+
+    assert (heard, armed) == (["end"], [])
+
+
+def test_nohup(heard):
+    """A SIGHUP that is ignored stays so."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    OneSignal().install()
+
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    assert heard == []

@@ -1,0 +1,379 @@
+"""Every problem that can be known before the first request is one line on standard error and exit status 1."""
+
+import fcntl
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+from scrapy.settings import Settings
+
+from tests.support.crawling import Crawl
+from tests.support.places import ROOT
+from tests.support.prepared import bound_by_permissions, start
+from tests.support.tampering import tampered
+from webcrawl.adapter.preflight import preflight
+from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.base.cannot_start import CannotStart
+
+GOOD = b"http://site0.test/\n"
+
+
+def refused(crawl, **settings):
+    """The only line that the crawl printed."""
+    status = crawl.run(**settings)
+    lines = crawl.output.read_text().splitlines()
+
+    assert len(lines) == 1, lines
+    assert status == 1
+    return lines[0]
+
+
+def told(arguments, **settings):
+    """The line of the check before a crawl: the same as from `refused`, in a tenth of the time."""
+    values = Settings()
+    values.setmodule("webcrawl.settings")
+    values.setdict(settings, "cmdline")
+    with pytest.raises(CannotStart) as error:
+        preflight(values, WebSpider, arguments)
+    return str(error.value)
+
+
+def overwrite(path, start):
+    """Noise from this byte on."""
+    data = path.read_bytes()
+    path.write_bytes(data[:start] + Random(1).randbytes(len(data) - start))
+
+
+@pytest.fixture(name="seeds")
+def _seeds(tmp_path):
+    path = tmp_path / "seeds.txt"
+    path.write_bytes(GOOD)
+    return path
+
+
+class TestSeeds:
+    @pytest.mark.parametrize(
+        ("name", "content", "why"),
+        [
+            ("missing.txt", None, "No such file or directory"),
+            ("empty.csv", b"", "is empty"),
+            ("random.txt", bytes(range(256)) * 20, "is binary; a list of seeds must be text"),
+            ("bad.txt", b"two words\n???\n", "contains no seed (bad lines: 2)"),
+            ("comments.txt", b"# nothing yet\n\n", "no seed"),
+            ("seeds.doc", GOOD, "must end in .csv or .txt, optionally followed by .gz or .zip"),
+            ("cut.txt.gz", b"\x1f\x8b\x08\x00", "Compressed file ended before the end-of-stream marker was reached"),
+        ],
+    )
+    def test_a_list_that_gives_no_seed(self, tmp_path, caplog, name, content, why):
+        """A seed list that is missing, empty, binary, bad in all lines or of unknown kind is named with the reason."""
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+
+        line = told({"seeds": str(path)}, JOBDIR=str(tmp_path / "job"))
+
+        assert line.startswith(f"{path}: ")
+        assert why in line
+        assert caplog.messages == []
+
+    def test_a_directory(self, tmp_path):
+        """A directory is not a seed list."""
+        (tmp_path / "seeds.txt").mkdir()
+
+        line = refused(Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}))
+
+        assert line == f"{tmp_path}/seeds.txt: is a directory"
+
+    def test_one_of_several(self, tmp_path, seeds):
+        """One missing list among several stops the crawl too."""
+        line = told({"seeds": f"{seeds},{tmp_path}/more.txt"})
+
+        assert line == f"{tmp_path}/more.txt: No such file or directory"
+
+
+class TestFeeds:
+    @pytest.mark.parametrize(
+        ("feed", "why"),
+        [
+            ("{here}/seeds.txt/x.json", "{here}/seeds.txt: File exists"),
+            ("{here}/seeds.txt/%(name)s/x.json", "{here}/seeds.txt: File exists"),
+            ("{here}/", "it is a directory"),
+            ("other://bucket/x.json", "Unknown feed storage scheme: other"),
+        ],
+    )
+    def test_what_cannot_be_stored(self, tmp_path, seeds, feed, why):
+        """A feed that cannot be stored is named before the start."""
+        feed = feed.format(here=tmp_path)
+        settings = {"JOBDIR": str(tmp_path / "job"), "FEEDS": {feed: {"format": "json"}}}
+
+        said = told({"seeds": str(seeds)}, **settings)
+
+        assert said == f"FEEDS: {feed}: cannot be stored: {why.format(here=tmp_path)}"
+
+    def test_an_unknown_format(self, tmp_path, seeds):
+        """So is a feed whose format nobody knows."""
+        settings = {"JOBDIR": str(tmp_path / "job"), "FEEDS": {f"{tmp_path}/x": {"format": "xyz"}}}
+
+        assert told({"seeds": str(seeds)}, **settings).endswith("/x: cannot be stored: Unknown feed format: xyz")
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            ({}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
+            ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
+            ({"sedes": "a.txt"}, "-a sedes=…: unknown argument; allowed are seeds, scope, limit, since, follow"),
+            ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: must be any, seeds, domain, host"),
+            ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: must be a whole number from 1"),
+            ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: must be a whole number from 1"),
+            ({"seeds": "a.txt", "limit": "٣"}, "-a limit=٣: must be a whole number from 1"),
+        ],
+    )
+    def test_wrong_arguments(self, arguments, line):
+        """A spider argument that is missing, misspelt or out of range is named with what is allowed."""
+        assert told(arguments) == line
+
+    def test_as_a_command(self, tmp_path):
+        """On the command line that line is the only output."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": "a.txt", "limit": "0"}))
+
+        assert line == "-a limit=0: must be a whole number from 1"
+
+
+class TestSpiders:
+    @pytest.mark.parametrize("spider", ["webb", "Web", "web\n"])
+    def test_an_unknown_spider(self, tmp_path, seeds, spider):
+        """A spider that the project does not have is one line with those that it has."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, spider=spider))
+
+        assert line.endswith(": no such spider; this project has walk, web")
+
+    @pytest.mark.parametrize("words", [[], ["web", "web"]])
+    def test_not_one_spider(self, tmp_path, words):
+        """No spider, or two, is a usage error in one line, exit status 2."""
+        crawl = Crawl(tmp_path / "job")
+        crawl.words = lambda **settings: ["scrapy", "crawl", *words]
+
+        assert crawl.run() == 2
+        assert crawl.output.read_text().splitlines()[-1].endswith("exactly one spider is needed: scrapy crawl NAME")
+        assert "Traceback" not in crawl.output.read_text()
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("name", "value", "allowed"),
+        [
+            ("FRONTIER_LEVELS", "eight", "a whole number from 1 to 1000"),
+            ("POLITENESS_MIN_DELAY", "400", "no more than POLITENESS_MAX_DELAY = 300"),
+            ("DOWNLOAD_TIMEOUT", "-1", "a number from 0.1 to 86400"),
+            ("CLOSESPIDER_PAGECOUNT", "many", "a whole number from 0 to 1000000000"),
+            ("LOG_LEVEL", "LOUD", "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+            ("USER_AGENT", "", "one line of text"),
+            ("URL_EXCLUDE_FILE", "/no/such/file", "the path of a readable file, or none (there is no such file)"),
+        ],
+    )
+    def test_an_impossible_value(self, seeds, name, value, allowed):
+        """An impossible value, of Scrapy's settings too, is reported with the setting's name and what is allowed."""
+        line = told({"seeds": str(seeds)}, **{name: value})
+
+        assert line.startswith(f"{name} = ")
+        assert line.endswith(f": must be {allowed}")
+
+    def test_a_pipeline_that_is_not_there(self, tmp_path, seeds):
+        """A pipeline whose module cannot be found is named."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}), ITEM_PIPELINES='{"no.such.Pipeline": 1}')
+
+        assert line.startswith("ITEM_PIPELINES = {'no.such.Pipeline': 1}: ")
+        assert line.endswith("(no.such.Pipeline: No module named 'no')")
+
+    @pytest.mark.parametrize(
+        ("setting", "text", "why"),
+        [
+            ("URL_EXCLUDE_FILE", "two words\n", "line 1"),
+            ("URL_HOST_RULES", "nonsense\n", "line 1"),
+            ("URL_EXCLUDE_FILE", "\udcff", "is not UTF-8 text"),
+        ],
+    )
+    def test_bad_rules(self, tmp_path, seeds, setting, text, why):
+        """A file of rules with a bad line is named with the line, before anything else of JOBDIR is used."""
+        path = tmp_path / "rules"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), **{setting: str(path)})
+
+        assert line.startswith(str(path))
+        assert why in line
+
+    def test_filters_of_one_name(self, tmp_path, seeds):
+        """Two filters with the same name, which would count as one, are refused."""
+        filters = {"webcrawl.urls.filters.url_parts.LengthFilter": 1, "tests.support.cli_components.AnotherLength": 2}
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), URL_FILTERS=filters)
+
+        assert line == "URL_FILTERS: two filters have the same name: length, length"
+
+    def test_a_name_server_that_does_not_answer(self, tmp_path, seeds):
+        """If none of the name servers answers, the line names them."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}), DNS_NAMESERVERS="127.0.0.1:9")
+
+        assert line == "no name server answers at 127.0.0.1:9"
+
+
+class TestJobdir:
+    @pytest.mark.parametrize("path", ["file", "file/below"])
+    def test_a_file_in_the_way(self, tmp_path, seeds, path):
+        """A JOBDIR that is a file, or below one, is refused."""
+        (tmp_path / "file").touch()
+
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / path}))
+
+        assert line.endswith(f"({tmp_path}/file is not a folder)")
+
+    @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folder")
+    def test_a_folder_that_cannot_be_made(self, tmp_path, seeds):
+        """A JOBDIR that cannot be created is refused."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": "/proc/crawl"}))
+
+        assert line.startswith("JOBDIR = /proc/crawl: cannot be created (")
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be written to by root")
+    def test_a_folder_that_cannot_be_written_to(self, tmp_path, seeds):
+        """A JOBDIR without write permission is refused."""
+        (tmp_path / "job").mkdir(mode=0o500)
+
+        assert refused(Crawl(tmp_path / "job", {"seeds": seeds})).endswith("job: is not writable")
+
+    def test_another_process(self, tmp_path, seeds):
+        """A crawl that another process works on is refused."""
+        state = tmp_path / "job" / "state"
+        state.mkdir(parents=True)
+        with (state / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+            assert refused(Crawl(tmp_path / "job", {"seeds": seeds})) == f"{state}: another process is using this crawl"
+
+    def test_a_foreign_file(self, tmp_path, seeds):
+        """A foreign file in the crawl's place is refused, and left unchanged."""
+        state = tmp_path / "job" / "state"
+        state.mkdir(parents=True)
+        (state / "crawl.db").write_bytes(b"my diary\n" * 100)
+
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}))
+
+        assert line == f"{state}/crawl.db: damaged at byte 0: not a SQLite database"
+        assert (state / "crawl.db").read_bytes() == b"my diary\n" * 100
+
+    @pytest.mark.parametrize(
+        ("spoil", "why"),
+        [
+            pytest.param(lambda path: path.write_bytes(b""), "not a SQLite database", id="empty"),
+            pytest.param(
+                lambda path: path.write_bytes(Random(1).randbytes(50_000)), "not a SQLite database", id="noise"
+            ),
+            pytest.param(lambda path: overwrite(path, 100), "malformed", id="noise behind its header"),
+            pytest.param(lambda path: os.truncate(path, 20_000), "the file ends early", id="cut"),
+            pytest.param(lambda path: (path.unlink(), path.mkdir()), "not a file", id="folder"),
+            pytest.param(lambda path: (path.unlink(), os.mkfifo(path)), "not a file", id="pipe"),
+        ],
+    )
+    def test_a_database_that_cannot_be_read(self, tmp_path, seeds, spoil, why):
+        """Whatever is in the place of crawl.db, the crawl does not start, in one line that names the file."""
+        made = Crawl(tmp_path / "job", {"seeds": seeds})
+        refused(made, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl
+        path = tmp_path / "job/state/crawl.db"
+        spoil(path)
+
+        line = refused(made)
+
+        assert line.startswith(f"{path}: damaged at byte ")
+        assert why in line
+
+    @pytest.mark.parametrize("name", ["crawl.db", "crawl.db-wal", "lock"])
+    def test_a_file_that_may_not_be_read(self, tmp_path, seeds, name):
+        """A file of the state for which the permission is missing is named."""
+        made = Crawl(tmp_path / "job", {"seeds": seeds})
+        refused(made, DNS_NAMESERVERS="127.0.0.1:9")
+        state = tmp_path / "job/state"
+        (state / name).touch()
+        (state / name).chmod(0)
+
+        assert start(made, bound_by_permissions).wait() == 1
+        (line,) = made.output.read_text().splitlines()
+        assert str(state / name) in line
+        assert "Permission denied" in line
+
+    @pytest.mark.parametrize("name", ["state", "state/lock", "state/seen", "logs", "logs/crawl.log"])
+    def test_something_else_in_the_way(self, tmp_path, seeds, name):
+        """A file where a folder belongs, or a folder where a file belongs, is named."""
+        path = tmp_path / "job" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir() if name.endswith(("lock", ".log")) else path.touch()
+
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"))
+
+        assert str(path) in line
+        assert re.search("Is a directory|Not a directory|File exists", line)
+
+    def test_logs_without_their_state(self, tmp_path, seeds):
+        """Where the state was removed and the logs were not, no new crawl empties them."""
+        log = tmp_path / "job/logs/crawl.log"
+        log.parent.mkdir(parents=True)
+        log.write_text("a line\n")
+
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"))
+
+        missing = f"{tmp_path}/job/state/crawl.db: missing, but the logs of a crawl are there"
+        assert line == f"{missing}: restore it, or use another JOBDIR"
+        assert log.read_text() == "a line\n"
+
+    def test_another_version(self, tmp_path, seeds):
+        """A crawl of another version of this program is refused."""
+        crawl = Crawl(tmp_path / "job", {"seeds": seeds})
+        refused(crawl, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl
+        with closing(sqlite3.connect(tmp_path / "job/state/crawl.db", isolation_level=None)) as db:
+            db.execute("PRAGMA user_version = 99")
+
+        assert "made by a later webcrawl (version 99 of the state" in refused(crawl)
+
+    def test_a_log_that_was_cut(self, tmp_path, seeds):
+        """An output file shorter than the last checkpoint noted is refused, with the place."""
+        crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": "/etc/hosts", "CLOSESPIDER_TIMEOUT": 0.2})
+        assert crawl.run() == 0
+        change = "INSERT OR REPLACE INTO output VALUES ('logs/crawl.log', 1000000, 0, 0)"
+        tampered(tmp_path / "job/state/crawl.db", change)
+
+        line = refused(crawl)
+
+        assert line.startswith(f"{tmp_path}/job/logs/crawl.log: damaged at byte ")
+
+
+def test_nothing_is_asked(tmp_path, simweb):
+    """A refused crawl sends no request, even if its seeds and its name server are fine."""
+    server = simweb(2, 4)
+    (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
+
+    refused(crawl, FRONTIER_LEVELS=0)
+
+    assert server.log.hits == []
+
+
+def test_a_log_file_has_the_line_too(tmp_path):
+    """If the log goes to a file, as under scrapyd, the line is written there too."""
+    line = refused(Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "job.log")
+
+    assert (tmp_path / "job.log").read_text() == f"{line}\n"
+
+
+def test_standard_output_stays_empty(tmp_path):
+    """The line goes to standard error; standard output stays empty."""
+    command = [sys.executable, "-m", "scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between\n"

@@ -1,0 +1,273 @@
+"""How a crawl is: what it says itself or, if it does not run, what it left."""
+
+import fcntl
+import json
+import math
+import os
+import shutil
+from itertools import pairwise
+
+import pytest
+
+from tests.support.dashboards import FIGURES, Crawls, made
+from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.jobdir.crawls import LOCKS, is_locked
+from webcrawl.tools.dashboard.looking import Finder, look
+from webcrawl.tools.dashboard.past import LIVE, ROOM, Past, of_hive
+from webcrawl.tools.dashboard.signs import rate_of, signs, waits_for
+
+NOW = 1_700_000_000.0
+
+
+def known(folder):
+    (one,) = Finder([folder], folder).look()
+    return one
+
+
+class TestFinding:
+    def test_all_below_a_folder(self, tmp_path):
+        """Crawls at any depth of three folders are found by their names, not what lies in them, nor other folders."""
+        for name in ("web", "deep/er/still", "too/deep/by/far"):
+            made(tmp_path / name)
+        made(tmp_path / "web/state/inner")
+        (tmp_path / "other").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "web")
+
+        assert [one.name for one in Finder([], tmp_path).look()] == ["deep/er/still", "web"]
+        assert Finder([], tmp_path / "nowhere").look() == []
+
+    def test_a_hive_and_its_drones(self, tmp_path):
+        """A hive is one entry, and each of its drones has an id of its own."""
+        hive = {"version": 1, "name": "web", "drones": [0, 1]}
+        made(tmp_path / "hive/drone-0")
+        (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
+        finder = Finder([], tmp_path)
+        (one,) = finder.look()
+
+        assert [drone.name for drone in one.drones] == ["hive/drone-0", "hive/drone-1"]
+        assert {finder.get(each.id).jobdir for each in (one, *one.drones)} == {
+            tmp_path / "hive", tmp_path / "hive/drone-0", tmp_path / "hive/drone-1"
+        }  # fmt: skip
+        (tmp_path / "hive/hive.json").write_text("damaged")
+        assert [one.name for one in finder.look()] == ["hive"]
+
+    def test_ids_are_the_same_in_every_run(self, tmp_path):
+        """A page can be bookmarked; what is no id leads nowhere."""
+        made(tmp_path / "web")
+        one, other = Finder([], tmp_path), Finder([tmp_path / "web"], tmp_path)
+
+        assert one.look()[0].id == other.look()[0].id
+        assert one.get("web") is one.get("../web") is None
+
+
+class TestLocked:
+    def test_a_lock_is_seen_and_not_taken(self, tmp_path):
+        """The kernel's list of locks is read; nothing else says that a crawl runs, and nobody asks for its lock."""
+        folder, locks = made(tmp_path / "web"), tmp_path / "locks"
+        (folder / "state/lock").touch()
+        about = (folder / "state/lock").stat()
+        file = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
+        others = "1: POSIX  ADVISORY  WRITE 5 00:01:2 0 EOF\n"
+
+        assert not is_locked(folder, locks)
+        for line, locked in (
+            (f"2: FLOCK  ADVISORY  WRITE 77 {file} 0 EOF", True),
+            (f"2: -> FLOCK  ADVISORY  WRITE 77 {file} 0 EOF", False),
+            (f"2: FLOCK  ADVISORY  WRITE 77 {file}1 0 EOF", False),
+        ):
+            locks.write_text(f"{others}{line}\n")
+            assert is_locked(folder, locks) is locked
+        assert not is_locked(tmp_path / "nowhere", locks)
+
+    def test_the_kernels_list(self, tmp_path):
+        """A lock that a crawl holds is in it, where the file system has the number that the list has."""
+        lock = made(tmp_path / "web") / "state/lock"
+        with lock.open("w") as file:
+            assert not is_locked(tmp_path / "web")
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if f":{lock.stat().st_ino} " not in LOCKS.read_text():
+                pytest.skip("this file system has other numbers in the list of locks")
+            assert is_locked(tmp_path / "web")
+
+
+class TestLooking:
+    @pytest.mark.parametrize("state", ["running", "paused", "stopping"])
+    def test_a_crawl_that_answers(self, tmp_path, state):
+        """Its own figures, and its own state."""
+        sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "state": state}}).ask)
+
+        assert (sample.state, sample.number("pages"), sample.runs, sample.answers) == (state, 120, True, True)
+
+    @pytest.mark.parametrize(
+        ("stats", "state"),
+        [({"reason": "finished", "pages": 7}, "stopped"), ({"reason": None, "pages": 7}, "killed"), (None, "new")],
+    )
+    def test_a_crawl_that_does_not_run(self, tmp_path, stats, state):
+        """What it saved last, and how it ended."""
+        sample = look(known(made(tmp_path / "a", stats=stats)), Crawls().ask)
+
+        assert (sample.state, sample.number("pages"), sample.runs) == (state, 7 if stats else 0, False)
+
+    def test_a_folder_that_was_removed(self, tmp_path):
+        """A crawl whose folder was removed while a page shows it is gone, and not one that has not begun."""
+        one = known(made(tmp_path / "a", stats={"reason": None, "pages": 7}))
+        shutil.rmtree(tmp_path / "a")
+        sample = look(one, Crawls().ask)
+
+        assert (sample.state, sample.runs) == ("gone", False)
+        assert waits_for(sample, []) == "Its folder is no longer there."
+
+    @pytest.mark.parametrize("answer", [CommandError("no answer in 5 seconds"), "a line", ["a list"]])
+    def test_a_crawl_that_answers_something_else(self, tmp_path, answer):
+        """It runs and cannot be asked: its saved figures are shown, and why."""
+        folder = made(tmp_path / "a", stats={"reason": None, "pages": 7})
+        sample = look(known(folder), Crawls({"status": answer}).ask)
+
+        assert (sample.state, sample.number("pages"), sample.answers) == ("silent", 7, False)
+        assert sample.note
+
+    @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 200_000, '"x"', "\xff"])
+    def test_damaged_figures(self, tmp_path, text):
+        """A stats.json that cannot be read says nothing, and breaks nothing."""
+        (made(tmp_path / "a") / "stats.json").write_text(text)
+
+        assert look(known(tmp_path / "a"), Crawls().ask).figures == {}
+
+    def test_figures_that_are_no_numbers(self, tmp_path):
+        """What should be a number and is not counts as none."""
+        figures = {**FIGURES, "pages": "many", "queued": None, "hosts": math.nan, "mix": 5, "levels": "x"}
+        sample = look(known(made(tmp_path / "a")), Crawls({"status": figures}).ask)
+
+        assert [sample.number(name) for name in ("pages", "queued", "hosts", "nothing")] == [0, 0, 0, 0]
+        assert waits_for(sample, [])
+
+    def test_a_hive(self, tmp_path):
+        """The sums of its drones, those that do not answer included, and the state of those that run."""
+        hive = {"version": 1, "name": "web", "drones": [0, 1]}
+        made(tmp_path / "hive/drone-0")
+        made(tmp_path / "hive/drone-1", stats={"reason": "finished", "pages": 7, "queued": 3, "seeds": 5})
+        (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
+        crawls = Crawls({("drone-0", "status"): FIGURES, ("drone-1", "status"): NotRunning("no")})
+        sample = look(known(tmp_path / "hive"), crawls.ask)
+
+        assert (sample.state, sample.note) == ("running", "1 of 2 drones run here")
+        assert (sample.number("pages"), sample.number("queued"), sample.number("seeds")) == (127, 4003, 5)
+        assert sample.figures["levels"] == [3000, 1000, 0]
+        assert sample.figures["mix"]["ok"] == 100
+
+
+class TestPast:
+    def test_the_file_and_what_was_seen_since(self, tmp_path):
+        """Moments of the file and of the dashboard come by time; lines that are none are left out."""
+        folder = made(tmp_path / "a", history=[(NOW + 5 * at, {**FIGURES, "pages": at}) for at in range(3)])
+        with (folder / "logs/history.jsonl").open("a") as file:
+            file.write('{"at":1}\n[]\nnothing\n' + "[" * 100_000 + '\n{"at"')
+        past = Past(folder)
+        past.read()
+        past.add({**FIGURES, "pages": 9}, NOW + 7)
+        past.add({"pages": "x"}, NOW + 8)
+
+        assert [one.pages for one in past.moments()] == [0, 1, 9, 2]
+
+    def test_a_file_that_was_cut_back(self, tmp_path):
+        """After a kill the file is shorter: it is read anew; what was appended is read once."""
+        history = [(NOW + at, {**FIGURES, "pages": at}) for at in range(5)]
+        folder, past = made(tmp_path / "a", history=history), Past(tmp_path / "a")
+        path = folder / "logs/history.jsonl"
+        past.read()
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[:2]))
+        past.read()
+        assert [one.pages for one in past.moments()] == [0, 1]
+        path.write_bytes(b"".join(lines[:3]))
+        past.read()
+        past.read()
+        assert [one.pages for one in past.moments()] == [0, 1, 2]
+
+    def test_memory_is_bounded(self, tmp_path, monkeypatch):
+        """Of too many moments every other older one is left out, and the latest are all there."""
+        monkeypatch.setattr("webcrawl.tools.dashboard.past.ROOM", 100)
+        past = Past(made(tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(1000)]))
+        past.read()
+        for at in range(2 * LIVE):
+            past.add(FIGURES, NOW + 1000 + at)
+
+        file = past.moments()[:-LIVE]
+        assert len(file) <= 100 < ROOM
+        assert [one.pages for one in file[-20:]] == [*range(980, 1000)]
+
+    def test_a_hive(self, tmp_path):
+        """The sums of the drones, each evenly between its moments, so that their different times are no steps."""
+        pasts = [
+            Past(
+                made(
+                    tmp_path / name, history=[(NOW + 5 * at + shift, {**FIGURES, "pages": 10 * at}) for at in range(9)]
+                )
+            )
+            for name, shift in (("a", 0), ("b", 3))
+        ]
+        for past in pasts:
+            past.read()
+        moments = of_hive(pasts)
+        both = [one.pages for one in moments if one.at >= NOW + 3]
+
+        assert (moments[0].pages, moments[0].mix[0], moments[-1].mix[0]) == (0, 100, 200)
+        assert [round(after - before) for before, after in pairwise(both)] == [4] * (len(both) - 1)
+        assert of_hive([]) == []
+
+    def test_revisits_of_drones(self, tmp_path):
+        """They are added up, but freshness and age are means by pages; a drone may have none."""
+        pasts = []
+        for number, share in enumerate((0.5, 0.9, None)):
+            revisits = {} if share is None else {"revisit/records": 100 + 200 * number, "revisit/freshness": share}
+            made(tmp_path / f"{number}", history=[(NOW + at, {**FIGURES, **revisits}) for at in (0, 10)])
+            pasts.append(Past(tmp_path / f"{number}"))
+            pasts[-1].read()
+        found = of_hive(pasts)[-1].revisits
+
+        assert (found.records, round(found.freshness, 6)) == (400, 0.8)
+
+    def test_a_drone_that_has_ended(self, tmp_path):
+        """What it had when it ended counts from then on, and its kill is no fall of the sum."""
+        long = [(NOW + 5 * at, {**FIGURES, "pages": at}) for at in range(100)]
+        short = [(NOW + 5 * at, {**FIGURES, "pages": pages}) for at, pages in enumerate((50, 60, 55))]
+        pasts = [Past(made(tmp_path / name, history=rows)) for name, rows in (("long", long), ("short", short))]
+        for past in pasts:
+            past.read()
+
+        assert of_hive(pasts)[-1].pages == 99 + 55
+
+
+class TestSigns:
+    @pytest.mark.parametrize(
+        ("figures", "said"),
+        [
+            ({"trouble": "our network is out"}, "Our network is out."),
+            ({"state": "paused"}, "Fetches nothing until somebody resumes it."),
+            ({"state": "stopping"}, "Finishing 4 downloads under way."),
+            ({"queued": 0, "in_flight": 0, "aside": 0}, "Nothing is queued: it looks for more, or is about to end."),
+            (
+                {"queued": 7, "in_flight": 0},
+                "All 7 queued URLs are of hosts set aside, which are tried again now and then.",
+            ),
+            ({}, "Asks 4 hosts, 2 hosts could be asked, 24 hosts wait their turn."),
+        ],
+    )
+    def test_what_it_is_waiting_for(self, tmp_path, figures, said):
+        """One sentence says what a crawl does."""
+        sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, **figures}}).ask)
+
+        assert waits_for(sample, []) == said
+
+    def test_what_is_wrong(self, tmp_path):
+        """Unexpected errors, a standstill with URLs queued, and failures of most are named."""
+        past = Past(made(tmp_path / "a"))
+        past.add(FIGURES, NOW)
+        past.add({**FIGURES, "mix": {**FIGURES["mix"], "unreachable": 105}}, NOW + 61)
+        sample = look(known(tmp_path / "a"), Crawls({"status": {**FIGURES, "errors": 2}}).ask)
+        found = " ".join(signs(sample, past.moments(), tmp_path))
+
+        assert "2 unexpected errors" in found
+        assert "No page in 61 s, though 4,000 URLs are queued." in found
+        assert "got no answer" in found
+        assert rate_of(past.moments()) == 0

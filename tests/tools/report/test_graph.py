@@ -1,0 +1,93 @@
+"""The graph of hosts: every link between two of them is counted, by the numbers that hosts.tsv gives."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.commands import command
+from tests.support.crawling import Crawl
+from webcrawl.base.hosts import host_of
+from webcrawl.lab.simweb import World, running
+from webcrawl.tools.report import graph
+from webcrawl.tools.report.graph import Graph
+
+URLS = st.sampled_from(
+    ["http://a/", "http://a:8080/x", "https://b/", "http://b.c/?q=/", "http://[::1]/", "http://1.2.3.4/"]
+)
+
+
+@given(st.lists(st.lists(st.tuples(URLS, URLS), max_size=30), max_size=10), st.integers(1, 40))
+def test_links_are_counted_between_hosts(batches, chunk):
+    """Whatever the batches, an edge has as many links as pairs of different hosts were added."""
+    whole = Graph()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph, "CHUNK", chunk)
+        for batch in batches:
+            whole.add(batch)
+    hosts = ((host_of(one), host_of(other)) for batch in batches for one, other in batch)
+
+    found = {(whole.hosts[one], whole.hosts[other]): links for one, other, links in whole.edges()}
+    assert found == Counter(pair for pair in hosts if pair[0] != pair[1])
+    assert whole.size == len(found)
+
+
+def edges(folder):
+    """The graph as written, by names."""
+    hosts = dict(line.split("\t") for line in (folder / "hosts.tsv").read_text().splitlines())
+    rows = [line.split("\t") for line in (folder / "edges.tsv").read_text().splitlines()]
+    assert sorted(hosts, key=int) == [str(number) for number in range(len(hosts))]
+    return {(hosts[one], hosts[other]): int(links) for one, other, links in rows}
+
+
+@pytest.fixture(name="crawled", scope="module")
+def _crawled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crawled")
+    with running(World(6, 40, port=0, tls_port=0, addresses=4), latency=0.0) as server:
+        (folder / "seeds.txt").write_text("\n".join(server.world.seeds()))
+        settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": "links tables"}
+        crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
+        assert crawl.run() == 0, crawl.output.read_text()
+    return crawl.jobdir
+
+
+class TestCrawls:
+    def test_the_log_s_graph(self, crawled, tmp_path):
+        """`scrapy report JOBDIR --graph FOLDER` numbers the hosts of links.log, and counts what leads to pages."""
+        done = command("scrapy", "report", crawled, "--graph", tmp_path / "graph")
+        rows = [line.split("\t") for line in (crawled / "logs/links.log").read_text().splitlines()]
+        pairs = [(host_of(row[0]), host_of(row[2])) for row in rows if row[2] and row[3] in graph.KINDS]
+        wanted = Counter(pair for pair in pairs if pair[0] != pair[1])
+
+        assert edges(tmp_path / "graph") == wanted
+        assert done.stdout == f"{tmp_path}/graph: hosts {len({h for p in pairs for h in p})}, edges {len(wanted)}\n"
+
+    def test_the_tables_graph(self, crawled, tmp_path):
+        """Finished tables give the same graph, where there is no links.log."""
+        found = Graph()
+        for batch in graph._of_tables(sorted((crawled / "tables").glob("links-*.parquet"))):
+            found.add(batch)
+        graph.write_graph(crawled, tmp_path / "graph")
+
+        by_name = {(found.hosts[one], found.hosts[other]): links for one, other, links in found.edges()}
+        assert by_name == edges(tmp_path / "graph")
+
+    def test_a_log_behind_its_checkpoint(self, crawled):
+        """Lines behind the last checkpoint do not count, nor does one that it cuts."""
+        log = crawled / "logs/links.log"
+        first, second, *_ = log.read_bytes().splitlines(keepends=True)
+
+        assert len([pair for batch in graph._of_log(log, len(first) + len(second) - 1) for pair in batch]) <= 1
+
+
+def test_a_crawl_without_links(tmp_path):
+    """A crawl that has written no links has no graph: one line, and exit status 1."""
+    (tmp_path / "seeds.txt").write_text("http://127.0.0.99/\n")
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"OUTPUTS": "warc"})
+    assert crawl.run(HOST_PATIENCE=0, HOST_MAX_FAILURES=1) == 0
+    done = command("scrapy", "report", crawl.jobdir, "--graph", tmp_path / "graph")
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "the graph needs links or tables in OUTPUTS" in done.stderr
+    assert not (tmp_path / "graph").exists()

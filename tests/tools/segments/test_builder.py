@@ -1,0 +1,296 @@
+"""What a segment is built of: links that were found and not asked for, each in one segment."""
+
+import json
+from contextlib import closing
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.faults import BreakingDisk
+from tests.tools.segments.crawls import build, builder, crawled, link, urls_of, values
+from webcrawl.crawl.crawl import CLEAN
+from webcrawl.crawl.segments import FOLDER, FOUND
+from webcrawl.frontier.seen import disk as disk_store
+from webcrawl.frontier.seen import verdicts
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StateLocked, StoreError
+from webcrawl.store.jobdir.job_dir import NoCrawl
+from webcrawl.tools.segments import builder as module
+from webcrawl.tools.segments import pool
+from webcrawl.tools.segments.builder import Builder
+from webcrawl.tools.segments.left import left_by
+
+A, B, C, D = (f"http://{name}.test/" for name in "abcd")
+EXACT, BLOOM = "webcrawl.frontier.seen.disk.DiskSeen", "webcrawl.frontier.seen.bloom.BloomSeen"
+
+
+@pytest.mark.parametrize("store", [EXACT, BLOOM])
+def test_what_is_new(tmp_path, store):
+    """Not what was asked for, whenever it was found; each once; by domain."""
+    crawl = crawled(tmp_path / "job", asked=[A, D], found=[[D, C, A], [B, C, A]])
+
+    assert build(crawl, store=store) == [B, C]
+
+
+@pytest.mark.parametrize("store", [EXACT, BLOOM])
+def test_the_next_segment_has_only_what_came_since(tmp_path, store):
+    """The index lasts from build to build."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    assert build(crawl, store=store) == [B]
+    assert build(crawl, store=store) == []
+    crawled(crawl, asked=[B], found=[[A, B, C]])
+
+    assert build(crawl, store=store) == [C]
+
+
+def test_a_segment_that_nobody_has_crawled(tmp_path):
+    """It is named at the next build, for its URLs are in no other: a kill may have taken all that its crawl did."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+
+    done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was asked for since")
+    crawled(crawl, asked=[B], found=[[C]])
+    assert command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv").stderr == ""
+
+
+def test_an_index_keeps_its_kind(tmp_path):
+    """It need not be said again; another one is refused in a line."""
+    crawl = crawled(tmp_path / "job", found=[[B]])
+    assert build(crawl, store=BLOOM) == [B]
+    crawled(crawl, found=[[B, C]])
+
+    assert build(crawl) == [C]
+    with pytest.raises(StoreError, match="started with the seen store 'bloom', not 'disk'"):
+        build(crawl, store=EXACT)
+
+
+def test_what_one_crawl_asked_for_another_need_not(tmp_path):
+    """Several crawls are read together, whatever their order."""
+    first = crawled(tmp_path / "1", asked=[A], found=[[B, C]])
+    second = crawled(tmp_path / "2", asked=[B], found=[[A, D]])
+
+    assert build(first, second) == [C, D]
+
+
+def test_robots_txt_is_a_page_as_well(tmp_path):
+    """That it was fetched for other pages does not count."""
+    robots = link(f"{A}robots.txt", path="P")
+    crawl = crawled(tmp_path / "job", asked=[A, robots], found=[[robots.url, A]])
+
+    assert build(crawl) == [robots.url]
+
+
+def test_what_is_left_comes_later(tmp_path):
+    """A segment has N URLs at most, and of a host as many as it has of the others; nothing is lost."""
+    pages = [f"{A}{at}" for at in range(7)]
+    crawl = crawled(tmp_path / "job", found=[[*pages, B, C]])
+
+    assert build(crawl, most=6, needed=3) == [pages[0], B, C]
+    assert build(crawl, most=4, needed=3) == pages[1:5]
+    assert build(crawl, most=4, needed=3) == pages[5:]
+    assert build(crawl) == []
+
+
+def test_how_it_was_found_comes_along(tmp_path):
+    """Path, page, seed and cookies are those of the first link to it."""
+    first = link(A, f"{B}1", "LlR")
+    crawl = crawled(tmp_path / "job", found=[[first], [link(A, f"{C}2", "L")]])
+    with builder(crawl) as made:
+        made.read(left_by(crawl))
+        made.make(10, 10)
+        row = made.path(1).read_text().splitlines()[1]
+
+    assert row == f"1,{A},LlR,{B}1,http://s.test/,"
+
+
+def test_a_segment_that_was_not_handed_over_comes_again(tmp_path):
+    """It was made, and the process ended: it is not made twice, and not forgotten."""
+    crawl = crawled(tmp_path / "job", found=[[A]])
+    with builder(crawl) as made:
+        made.read(left_by(crawl))
+        made.make(10, 10)
+    crawled(crawl, found=[[B]])
+
+    assert build(crawl) == [A]
+    assert build(crawl) == [B]
+
+
+def test_what_no_checkpoint_has_is_left_for_later(tmp_path):
+    """A crawl that was killed may take it back."""
+    crawl = crawled(tmp_path / "job", found=[[A]])
+    with (crawl / FOUND).open("ab") as file:
+        file.write(link(B).pack() + b"\n" + link(C).pack()[:9])
+
+    assert build(crawl) == [A]
+    crawled(crawl, found=[[D]])
+    assert build(crawl) == [D]
+
+
+def test_a_running_crawl_may_be_read(tmp_path):
+    """It is looked at without its lock, and keeps running."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    with closing(CrawlDB(crawl / "state")) as db:
+        assert build(crawl) == [B]
+        db.set(CLEAN, b"1")
+        db.checkpoint()
+
+
+def test_a_log_that_ends_early_is_damage(tmp_path):
+    """Nobody takes the rest for read."""
+    crawl = crawled(tmp_path / "job", found=[[A, B]])
+    (crawl / FOUND).write_bytes((crawl / FOUND).read_bytes()[:-30])
+
+    with pytest.raises(StoreError, match=r"found\.log: damaged at byte \d+: the file ends early"):
+        build(crawl)
+
+
+def test_a_line_that_is_no_link_is_damage(tmp_path):
+    """One line, and nothing is built of the rest."""
+    crawl = crawled(tmp_path / "job", found=[[A, B]])
+    data = (crawl / FOUND).read_bytes()
+    (crawl / FOUND).write_bytes(data.replace(b" ", b"_", 1))
+    with pytest.raises(StoreError, match="a line that is no link"):
+        build(crawl)
+
+    (crawl / FOUND).write_bytes(data[:-1] + b"x")
+    with pytest.raises(StoreError, match="no end of the line"):
+        build(crawl)
+
+
+def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
+    """It followed links, and left neither archive nor tables: that is told, and counts as lost."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=None)
+    with builder(crawl) as made:
+        made.read(left_by(crawl))
+        assert made.lost == 1
+    assert "nobody knows its links" in caplog.text
+
+
+def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
+    """It has no links to lose: so it is between the checks of a start and the first checkpoint."""
+    crawl = crawled(tmp_path / "job", found=None)
+    with builder(crawl) as made:
+        made.read(left_by(crawl))
+        assert made.lost == 0
+    assert caplog.text == ""
+
+
+def test_archives_that_were_taken_away(tmp_path, caplog):
+    """A finished file that is not here and was not read counts as lost, each time until it is back."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"warc/x-00000.warc.gz": b"12345"})
+    (crawl / "warc/x-00000.warc.gz").unlink()
+    with builder(crawl) as made:
+        for times in (1, 2):
+            made.read(left_by(crawl))
+            assert made.lost == times
+    assert "x-00000.warc.gz: taken away before all of it was read" in caplog.text
+
+
+def test_no_crawl(tmp_path):
+    """One line that names the folder."""
+    with pytest.raises(NoCrawl, match="no such folder"):
+        left_by(tmp_path / "none")
+    with pytest.raises(NoCrawl, match="not a crawl"):
+        left_by(tmp_path)
+    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    build(crawl)
+    with pytest.raises(NoCrawl, match="not a crawl: the index of its segments"):
+        left_by(crawl / FOLDER)
+
+
+def test_one_builder_at_a_time(tmp_path):
+    """A second one is refused."""
+    crawl = crawled(tmp_path / "job", found=[[A]])
+    with builder(crawl), pytest.raises(StateLocked):
+        builder(crawl)
+
+
+def test_the_seeds_of_a_run_are_its_first_urls(tmp_path):
+    """As many as the limit says, and those of the next run not again."""
+    (tmp_path / "seeds.txt").write_text(f"{A}\n{B}\n{C}\n")
+    for expected in ([A, B], []):
+        with Builder(tmp_path / "s", values(), seeds=str(tmp_path / "seeds.txt"), limit=2) as made:
+            made.read_seeds()
+            found = made.make(10, 10)
+            assert (urls_of(made.path(made.number)) if found.urls else []) == expected
+            made.given()
+
+
+def test_many_are_read_in_portions(tmp_path, monkeypatch):
+    """With a checkpoint now and then, and files that are merged, the segments are the same."""
+    monkeypatch.setattr(module, "OFTEN", 100)
+    monkeypatch.setattr(pool, "MEMORY", 5000)
+    pages = [
+        [f"http://h{at % 17}.test/{at * 7 % 900}" for at in range(first, first + 30)] for first in range(0, 1800, 30)
+    ]
+    crawl = crawled(tmp_path / "job", asked=pages[0], found=pages)
+
+    found = build(crawl, most=10_000, needed=1)
+    while more := build(crawl, most=10_000, needed=1):
+        found += more
+
+    assert sorted(found) == sorted({url for page in pages for url in page} - set(pages[0]))
+
+
+def test_no_link_that_was_known_is_kept(tmp_path, monkeypatch):
+    """However many there are, and however few of them the index passes over at a time."""
+    monkeypatch.setattr(verdicts, "PIECE", 8)
+    monkeypatch.setattr(disk_store, "PASSED", 8)
+    found = [[f"http://h.test/{at}" for at in range(400)]]
+    crawl = crawled(tmp_path / "job", found=found, URL_CACHE_SIZE=1)
+    assert len(build(crawl)) == 400
+    crawled(crawl, found=found * 3)
+
+    assert build(crawl) == []
+    with closing(CrawlDB(crawl / FOLDER / "state")) as db:
+        assert db.query("SELECT count(*) FROM waiting") == [(0,)]
+
+
+PAGES = [f"http://h{at % 5}.test/{at}" for at in range(40)]
+
+
+class TestFaults:
+    """Whatever the disk refuses, whenever it dies."""
+
+    def everything(self, crawl, disk=None):
+        found = []
+        while more := build(crawl, most=15, needed=2, disk=disk):
+            found.append(more)
+        return found
+
+    def test_at_every_operation(self, tmp_path, monkeypatch):
+        """The disk is full at some operation: one error; then all segments come as if nothing had been."""
+        monkeypatch.setattr(pool, "MEMORY", 2000)
+        whole = self.everything(crawled(tmp_path / "whole", asked=PAGES[:3], found=[PAGES]))
+        counting = BreakingDisk()
+        self.everything(crawled(tmp_path / "count", asked=PAGES[:3], found=[PAGES]), counting)
+
+        tried = [*range(1, counting.operations + 1)]
+        failed = 0
+        for at in tried[:: max(1, len(tried) // 10)]:
+            crawl = crawled(tmp_path / str(at), asked=PAGES[:3], found=[PAGES])
+            found = []
+            try:
+                while more := build(crawl, most=15, needed=2, disk=(disk := BreakingDisk(at, for_good=True))):
+                    found.append(more)
+            except (StoreError, OSError):
+                failed += 1
+            assert disk.operations >= 1
+            # a segment that was in no caller's hands comes again, and may be the one that came last
+            rest = self.everything(crawl)
+            if found and rest and found[-1] == rest[0]:
+                found.pop()
+            assert [*found, *rest] == whole, at
+        assert failed
+
+
+def test_what_a_builder_leaves_is_sound(tmp_path):
+    """Its state says what was made, and whether it was given away."""
+    crawl = crawled(tmp_path / "job", found=[[A, B]])
+    build(crawl)
+
+    with closing(CrawlDB(crawl / FOLDER / "state")) as db:
+        assert json.loads(db.get(module.META)) == {"number": 1, "given": 1}

@@ -1,0 +1,146 @@
+"""All commands say the same of a crawl: of its hosts, of its URLs, and of how many there were."""
+
+import json
+import shutil
+from collections import Counter
+from contextlib import ExitStack
+from types import SimpleNamespace
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.crawling import Crawl
+from webcrawl.base.hosts import host_of
+from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.health import HealthRules
+from webcrawl.frontier.hosts import HostTable
+from webcrawl.lab.simweb import World, running
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir import crawl_line, index_line
+from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.tools.account.account import Site, account_of
+from webcrawl.tools.optout.records import Offsets
+from webcrawl.tools.report.log import read_log
+from webcrawl.tools.report.source import read_source
+from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.why.answer import Crawls
+
+pytestmark = pytest.mark.xdist_group("agreement")  # one crawl for all
+MANY = 20
+MIX = dict.fromkeys(("redirect_301", "status_404", "status_500", "duplicate", "robots_disallow"), 0.1)
+MOST = HealthRules().failures
+
+
+@pytest.fixture(name="crawled", scope="module")
+def _crawled(tmp_path_factory):
+    """A finished crawl whose hosts may give few pages; nobody may write there."""
+    folder = tmp_path_factory.mktemp("agreement")
+    with ExitStack() as stack:
+        world = World(24, 400, mix=MIX, size=(600, 900), port=0, addresses=4)
+        server = stack.enter_context(running(world, latency=0.0))
+        (folder / "seeds.txt").write_text("\n".join([*world.seeds(), "http://nowhere.test/"]))
+        settings = {
+            "DNS_NAMESERVERS": server.nameserver,
+            "OUTPUTS": "warc,cdxj,links,tables,requests",
+            "HOST_MAX_PAGES": 12,
+            "HOST_PATIENCE": 0,
+            "HOST_RETRY_WAIT": 0.1,
+            "RETRY_TIMES": 0,
+        }
+        assert Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings).run() == 0
+    job, found = folder / "job", Counter()
+    damages = list(verify(job, found))
+    with JobDir.open(job).snapshot() as snapshot:
+        hosts = {one.name: one for one in map(read, host_rows(snapshot))}
+    lines = [one for one in map(crawl_line.read, (job / "logs/crawl.log").read_bytes().splitlines()) if one]
+    return SimpleNamespace(job=job, damages=damages, found=found, hosts=hosts, lines=lines, source=read_source(job))
+
+
+@pytest.fixture(name="answers", scope="module")
+def _answers(crawled):
+    """What `why` says of the last URL of each of some hosts, of all kinds there are."""
+    kinds = {}
+    for line in crawled.lines:
+        if not line.is_prerequisite:
+            kinds[line.status, host_of(line.url)] = line
+    chosen = [*dict.fromkeys(sorted(kinds.values(), key=lambda line: (line.status, line.url)))]
+    step = max(len(chosen) // MANY, 1)
+    some = chosen[::step][: MANY + 5]
+    with Crawls(crawled.job) as crawls:
+        return list(zip(some, crawls.answers([line.url for line in some]), strict=True))
+
+
+def table(job, name):
+    paths = sorted((job / "tables").glob(f"{name}-*.parquet"))
+    return [row for path in paths for row in pq.read_table(path).to_pylist()]
+
+
+def test_verify_finds_nothing_wrong(crawled):
+    """The crawl is whole, and has hosts of each kind that the others are asked about."""
+    assert crawled.damages == []
+    assert {health_of(one, MOST) for one in crawled.hosts.values()} >= {Health.SPENT, Health.HEALTHY, Health.GIVEN_UP}
+    assert len(crawled.hosts) > MANY
+
+
+def test_hosts(crawled, answers, tmp_path):
+    """A host's health, pages and queue are the same in the crawl's memory, the table, the report and `why`."""
+    shutil.copytree(crawled.job / "state", tmp_path / "state")
+    db = CrawlDB(tmp_path / "state")
+    crawl, rows = HostTable(db, Pool(Blocks(db), 1 << 20), 100), {}
+    for row in table(crawled.job, "hosts"):
+        rows[row["url_host_name"]] = row
+    given_up = dict(crawled.source.state.given_up)
+    for name, host in crawled.hosts.items():
+        word = HealthRules().health(crawl.get(name)).value
+        assert (rows[name]["health"], host.told(MOST).split(":")[0]) == (word, word), name
+        assert (rows[name]["pages"], rows[name]["queued"]) == (host.pages, host.waiting), name
+        assert (name in given_up) is (word == "given up"), name
+    db.close()
+    for line, answer in answers:
+        said, name = answer.details["host"], host_of(line.url)
+        assert said["health"].startswith(rows[name]["health"]), name
+        assert (said["pages"], said["queued"]) == (rows[name]["pages"], rows[name]["queued"]), name
+
+
+def test_urls(crawled, answers):
+    """A URL's status, size and record are the same in the log, the table, the index, the account and `why`."""
+    pages = {}
+    for row in table(crawled.job, "pages"):
+        pages[row["url"]] = row
+    index = {}
+    for path in (crawled.job / "warc").glob("*.cdxj"):
+        for one in map(index_line.check, path.read_bytes().splitlines(keepends=True)):
+            index.setdefault(one.url, []).append((one.file, one.offset, one.length))
+    assert len(answers) >= MANY
+    for line, answer in answers:
+        row = pages[line.url]
+        assert (row["fetch_status"], answer.details["log"][-1]) == (line.status, line.text)
+        account = account_of(crawled.job, Site(host_of(line.url)))
+        ends = [one.end for one in account.requests if one.end is not None] + account.unasked
+        assert [one for one in ends if one.url == line.url][-1] == line
+        if line.size is None:
+            assert answer.details["archive"] == []
+            continue
+        place = (row["warc_filename"], row["warc_record_offset"], row["warc_record_length"])
+        assert index[line.url][-1] == place
+        last = answer.details["archive"][-1]
+        assert (last["file"].rpartition("/")[2], last["offset"], last["length"]) == place
+        places = {(one.file.name, one.offset, one.length) for one in Offsets(crawled.job, line.url)}
+        assert place in places
+
+
+def test_numbers(crawled):
+    """Lines, hosts and URLs that wait are as many for the log, verify, the report and stats.json."""
+    stats, source = json.loads((crawled.job / "stats.json").read_text()), crawled.source
+    log = read_log(crawled.job / crawl_line.LOG, source.outputs[crawl_line.LOG])
+    ended = Counter(line.status for line in crawled.lines if not line.is_prerequisite)
+
+    lines = (len(crawled.lines), log.lines, crawled.found[crawl_line.LOG], source.statistics.lines)
+    assert set(lines) == {stats["statistics"]["urls"]} == {len(table(crawled.job, "pages"))}
+    assert (
+        source.statistics.outcomes == ended == {int(status): n for status, n in stats["statistics"]["outcomes"].items()}
+    )
+    assert source.state.hosts == crawled.found["hosts"] == len(crawled.hosts) == len(table(crawled.job, "hosts"))
+    assert source.queued == crawled.found["queued"] == stats["queued"]

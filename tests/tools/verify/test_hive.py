@@ -1,0 +1,255 @@
+"""`scrapy verify` of a hive: each drone as a crawl, and everything in one drone only."""
+
+import shutil
+import sqlite3
+from collections import Counter
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.hive_jobs import hive, named
+from tests.support.jobs import Job, stopped, tree
+from tests.support.tampering import tampered
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.tools.verify import hive as module
+from webcrawl.tools.verify import holdings as claims
+from webcrawl.tools.verify.hive import verify_hive
+from webcrawl.tools.verify.holdings import pages, shared
+from webcrawl.tools.verify.whole import verify
+
+pytestmark = pytest.mark.xdist_group("verify hive")  # one hive for all tests
+
+
+@pytest.fixture(name="sound", scope="module")
+def _sound(tmp_path_factory):
+    return hive(tmp_path_factory.mktemp("hive") / "web")
+
+
+@pytest.fixture(name="copy")
+def _copy(sound, tmp_path):
+    return shutil.copytree(sound, tmp_path / "web")
+
+
+@pytest.fixture(name="same", scope="module")
+def _same(tmp_path_factory):
+    """Two drones that have crawled the same hosts."""
+    return hive(tmp_path_factory.mktemp("same") / "web", ("h", "h"))
+
+
+def told(root):
+    """The damaged places, as lines without the folder's name. Verify must not change anything."""
+    before = tree(root)
+    lines = [str(damage).replace(f"{root}/", "") for damage in verify_hive(root, Counter())]
+    assert tree(root) == before
+    return lines
+
+
+def figures(root, check=verify_hive):
+    found = Counter()
+    assert list(check(root, found)) == []
+    return found
+
+
+class TestSound:
+    def test_figures_are_sums(self, sound):
+        """A sound hive passes, and its figures are those of its drones together."""
+        found = figures(sound)
+        parts = [figures(sound / f"drone-{drone}", verify) for drone in range(2)]
+
+        for name in ("hosts", "queued", "keys", "files", "bytes", "records"):
+            assert found[name] == parts[0][name] + parts[1][name] > 0
+        assert found["drones"] == 2
+        assert found["pages"] == found["archived"] == sum(map(ended, (sound / "drone-0", sound / "drone-1")))
+
+    def test_the_command(self, sound):
+        """The summary has a line on the hive."""
+        done = command("scrapy", "verify", sound)
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.splitlines()[0] == f"{sound}: no damage found"
+        many = ended(sound / "drone-0") + ended(sound / "drone-1")
+        assert done.stdout.splitlines()[1].startswith(f"hive: 2 drones; {many} URLs, {many} archived URLs, ")
+
+    def test_drones_without_a_hive_file(self, copy):
+        """Folders of drones that were copied into one are checked alike."""
+        (copy / "hive.json").unlink()
+
+        assert told(copy) == []
+        assert figures(copy)["drones"] == 2
+
+    def test_an_archive_without_an_index(self, copy):
+        """Where the archive has no index its records are read."""
+        for drone in range(2):
+            unindexed(copy / f"drone-{drone}")
+
+        assert figures(copy)["archived"] == ended(copy / "drone-0") + ended(copy / "drone-1")
+
+    def test_a_running_hive(self, tmp_path):
+        """Drones that work are not held up; what each did since its last checkpoint does not count."""
+        jobs = [Job(tmp_path / f"drone-{drone}", hosts=hosts) for drone, hosts in enumerate("hi")]
+        for job in jobs:
+            job.work()
+            job.checkpoint()
+            job.work()
+
+        assert list(verify_hive(tmp_path, Counter())) == []
+        for job in jobs:
+            job.close()
+
+    def test_rows_of_the_hive(self, copy):
+        """What drones keep of the hive in the table meta is no damage."""
+        db = CrawlDB(copy / "drone-0/state")
+        db.set("hive/outbox/1/0000000001", b"\xc1 letter")
+        db.set("hive/id", b"0123456789abcdef")
+        db.checkpoint()
+        db.close()
+
+        assert told(copy) == []
+
+    def test_a_host_left_behind(self, copy):
+        """A host record without URLs stays where it was when its slot moved."""
+        tampered(copy / "drone-1/state/crawl.db", *moved(copy, "h0.test"))
+
+        assert told(copy) == []
+
+    def test_robots_of_two_drones(self, copy):
+        """A robots.txt, or what pages await, may be asked for by the host's former owner and by its present one."""
+        log = copy / "drone-0/logs/crawl.log"
+        lines = log.read_bytes().splitlines(keepends=True)
+        fields = lines[0].decode().split()
+        other = copy / "drone-1/logs/crawl.log"
+        for name, value in (("path", "LP"), ("notes", "inline")):
+            fields[{"path": 4, "notes": 11}[name]] = value
+            crafted = (" ".join(fields) + "\n").encode()
+            for path in (log, other):
+                path.write_bytes(crafted * 2 + path.read_bytes()[2 * len(crafted) :])
+            names = {drone: pages(copy / f"drone-{drone}") for drone in range(2)}
+            assert shared(names)[1] == []
+
+
+class TestDamage:
+    def test_of_a_drone(self, copy):
+        """What is wrong with one drone is told as for a single crawl, with its path."""
+        log = copy / "drone-1/logs/links.log"
+        log.write_bytes(log.read_bytes()[:-100])
+
+        assert [line.partition(":")[0] for line in told(copy)] == ["drone-1/logs/links.log"] * 2
+
+    def test_a_missing_drone(self, copy):
+        """A drone that hive.json names, and that has no folder or no state, is damage; the others are checked."""
+        shutil.rmtree(copy / "drone-1")
+        named(copy, (0, 1))
+        missing = "drone-1/state/crawl.db: damaged at byte 0: missing, a drone of this hive"
+        assert told(copy) == [missing]
+
+        (copy / "drone-1").mkdir()
+        assert told(copy) == [missing]
+
+    def test_a_page_in_two_drones(self, same, monkeypatch):
+        """A URL that two drones have ended, or archived, is told with its place in the second; then how many more."""
+        monkeypatch.setattr(module, "TOLD", 2)
+        lines = told(same)
+        at = (same / "drone-1/logs/crawl.log").read_bytes().index(b"\n") + 1
+        second = urls(same / "drone-1")[1]
+        both = len(set.intersection(*(set(urls(same / f"drone-{drone}")) for drone in range(2))))
+
+        assert [line for line in lines if "crawl.log" in line] == [
+            "drone-1/logs/crawl.log: damaged at byte 0: http://h0.test/some/where/0.html is in the log of drone-0 too",
+            f"drone-1/logs/crawl.log: damaged at byte {at}: {second} is in the log of drone-0 too",
+            f"drone-1/logs/crawl.log: damaged at byte 0: {both - 2} more like these",
+        ]
+        index = [line for line in lines if "cdxj" in line]
+        assert index[0].endswith(
+            ".cdxj: damaged at byte 0: http://h0.test/some/where/0.html is in the archive of drone-0 too"
+        )
+        assert index[2].endswith(f"{both - 2} more like these")
+
+    def test_an_attempt_before_the_host_moved(self, same, tmp_path):
+        """An answer after which a URL is tried again may be in another drone's archive than the last one."""
+        root = shutil.copytree(same, tmp_path / "web")
+        for index in (root / "drone-0/warc").glob("*.cdxj*"):
+            index.write_bytes(index.read_bytes().replace(b'"status": "200"', b'"status": "429"'))
+
+        assert [line for line in told(root) if "is in the archive of" in line] == []
+
+    def test_a_page_in_two_archives_without_indexes(self, same, tmp_path):
+        """The same is found where archives have no index, at the record's place."""
+        root = shutil.copytree(same, tmp_path / "web")
+        for drone in range(2):
+            unindexed(root / f"drone-{drone}")
+        lines = [line for line in told(root) if "/warc/" in line]
+
+        assert "http://h0.test/some/where/0.html is in the archive of drone-0 too" in lines[0]
+        assert ".warc.gz: damaged at byte" in lines[0]
+        assert len(lines) == module.TOLD + 1
+
+    def test_a_host_in_two_frontiers(self, copy):
+        """A host with URLs in two drones is asked by both: damage."""
+        stopped(copy / "drone-2", hosts="h")
+        lines = [line for line in told(copy) if "has URLs" in line]
+
+        assert "drone-2/state/crawl.db: damaged at byte 0: h10.test has URLs in drone-0 too" in lines
+
+    def test_stats_json(self, copy):
+        """The hive's own stats.json is checked too."""
+        (copy / "stats.json").write_text("[]")
+
+        assert told(copy) == ["stats.json: damaged at byte 0: not a mapping"]
+
+    def test_hive_json(self, copy):
+        """A damaged hive.json is one line on standard error."""
+        (copy / "hive.json").write_text("[]")
+        done = command("scrapy", "verify", copy)
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"{copy}/hive.json: damaged at byte 0: not a mapping\n"
+
+
+class TestShared:
+    def test_what_only_hashes_have_in_common(self, tmp_path, monkeypatch):
+        """Names are equal if their texts are: a hash that several names have is no damage."""
+        monkeypatch.setattr(claims, "hash", lambda name: name[0], raising=False)
+        names = {0: (b"apple", b"banana"), 1: (b"avocado", b"banana"), 2: (b"cherry",)}
+        made = {drone: lambda has=has: ((name, tmp_path, 0) for name in has) for drone, has in names.items()}
+        count, twice = shared(made)
+
+        assert count == 5
+        assert [(one.name, sorted(one.places)) for one in twice] == [(b"banana", [0, 1])]
+
+    def test_many_names(self, tmp_path, monkeypatch):
+        """Names that one drone has many times count once, whatever comes between them."""
+        monkeypatch.setattr(claims, "BATCH", 7)
+        has = [b"%d" % (number % 50) for number in range(500)]
+        names = {0: has, 1: [b"x%d" % number for number in range(30)] + [b"49"] * 3}
+        made = {drone: lambda has=has: ((name, tmp_path, 0) for name in has) for drone, has in names.items()}
+        count, twice = shared(made)
+
+        assert count == 50 + 31
+        assert [one.name for one in twice] == [b"49"]
+
+
+def urls(root):
+    """Of a drone's log."""
+    return [line.split()[3] for line in (root / "logs/crawl.log").read_text().splitlines()]
+
+
+def ended(root):
+    return len(urls(root))
+
+
+def unindexed(root):
+    """Takes the indexes from a crawl's archive."""
+    for path in (root / "warc").glob("*.cdxj"):
+        path.unlink()
+    tampered(
+        root / "state/crawl.db",
+        "DELETE FROM output WHERE path LIKE '%.cdxj'",
+        "DELETE FROM meta WHERE name LIKE 'finished.%.cdxj'",
+    )
+
+
+def moved(root, name):
+    """What makes a host of drone 0 one of the receiving drone, without URLs."""
+    with sqlite3.connect(root / "drone-0/state/crawl.db") as db:
+        (data,) = db.execute("SELECT data FROM host WHERE name = ? AND state = 0", (name,)).fetchone()
+    return [f"INSERT INTO host VALUES ('{name}', 0, x'{data.hex()}', 0)"]

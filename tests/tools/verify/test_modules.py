@@ -1,0 +1,94 @@
+"""scrapy verify reads what the processing modules wrote."""
+
+from collections import Counter
+
+import msgpack
+import pytest
+
+from tests.support.outputs import Crawl
+from webcrawl.adapter.pipelines.tags import TagsPipeline
+from webcrawl.base.names import former, path_of
+from webcrawl.content.html.tag_counts import TagCounts
+from webcrawl.tools.verify.beside import POSITION
+from webcrawl.tools.verify.outputs import SHAPES
+from webcrawl.tools.verify.whole import verify
+
+LINES = {
+    "logs/images.log": (b"http://a.test/i\tgif\t1\t2\t1\t30\n", b"http://a.test/j\t-\t\t\t\t0\n"),
+    "logs/neardup.log": (b"0123456789abcdef\thttp://a.test/\n", b"-\thttp://a.test/b\n"),
+    "logs/skipped.log": (b"2011-06-23T17:12:08.802Z\tscope\thttp://b.test/\thttp://a.test/\n",),
+}
+REQUEST = b"2011-06-23T17:12:08.802Z\tGET\thttp://b.test/\tLP\t0\n"
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path):
+    crawl = Crawl(tmp_path)
+    crawl.checkpoint()
+    yield crawl
+    crawl.close()
+
+
+def damages(crawl):
+    return [f"{damage.path.name}: {damage.why}" for damage in verify(crawl.root, Counter())]
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("wrong", [b"", b"x\n", b"\n", b"a\tb\tc\td\te\tf\tg\n"])
+def test_lines_have_their_fields(crawl, name, wrong):
+    """A line that has not is damage, at its place."""
+    output = crawl.outputs.open(name)
+    for line in (*LINES[name], wrong):
+        assert line == wrong or SHAPES[name].fullmatch(line)
+        output.write(line)
+    crawl.checkpoint()
+
+    assert damages(crawl) == ([f"{output.path.name}: no line of this log: {wrong!r}"] if wrong else [])
+
+
+def test_requests_log_is_checked_without_a_note(crawl):
+    """No checkpoint knows of it; a last line that is still being written is none."""
+    (crawl.root / "logs").mkdir()
+    log = crawl.root / "logs/requests.log"
+    log.write_bytes(REQUEST + b"2011-06-23T17")
+    assert damages(crawl) == []
+
+    log.write_bytes(b"2011-06-23T17\n" + REQUEST)
+    assert damages(crawl) == ["requests.log: no line of this log: b'2011-06-23T17\\n'"]
+
+
+class TestTags:
+    def tags(self, crawl, *, clean, text="a\t2\t1\n"):
+        counts = TagCounts()
+        counts.add([b"a", b"a"])
+        crawl.db.set(POSITION, msgpack.packb(counts.rows()))
+        crawl.db.set("clean", clean)
+        crawl.checkpoint()
+        (crawl.root / "tags.tsv").write_text(text)
+
+    def test_its_name_is_that_of_the_pipeline(self):
+        """The position is found where the pipeline puts it."""
+        assert f"pipeline.{former(path_of(TagsPipeline))}" == POSITION
+
+    def test_the_counts_of_the_last_checkpoint(self, crawl):
+        """After a crawl that has ended, the file has the counts in crawl.db; it may be missing."""
+        self.tags(crawl, clean=b"1")
+        assert damages(crawl) == []
+
+        (crawl.root / "tags.tsv").write_text("a\t3\t1\n")
+        assert damages(crawl) == ["tags.tsv: not the counts of the last checkpoint"]
+
+        (crawl.root / "tags.tsv").unlink()
+        assert damages(crawl) == []
+
+    def test_ahead_after_a_crash(self, crawl):
+        """A crawl that was killed may have written it for a checkpoint that it did not finish."""
+        self.tags(crawl, clean=b"", text="a\t3\t1\n")
+
+        assert damages(crawl) == []
+
+    def test_no_rows(self, crawl):
+        """What has not the form of rows is damage in any case."""
+        self.tags(crawl, clean=b"", text="a\t3\t1\nb 1 1\n")
+
+        assert damages(crawl) == ["tags.tsv: line 2 is no row of counts: 'b 1 1'"]

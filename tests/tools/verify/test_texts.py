@@ -1,0 +1,213 @@
+"""`scrapy verify` reads every line of the text files, and compares them with crawl.log and the index."""
+
+import gzip
+import json
+import shutil
+import sqlite3
+from collections import Counter
+
+import pytest
+import tantivy
+
+from tests.support.fulltext import Texts, page
+from webcrawl.base.model import Link, Outcome
+from webcrawl.base.page_change import Change
+from webcrawl.record.fulltext.text_index import Index
+from webcrawl.store import rowcrc
+from webcrawl.store.jobdir.crawl_line import line
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.verify import texts as checked
+from webcrawl.tools.verify.outputs import check_outputs
+
+URLS = [f"http://a.test/{number}" for number in range(8)]
+
+
+@pytest.fixture(name="job", scope="module")
+def _job(tmp_path_factory):
+    """A crawl of two runs, ended cleanly; its log also has what shows no text."""
+    root = tmp_path_factory.mktemp("texts")
+    for urls in (URLS[:5], URLS[5:]):
+        texts = Texts(root)
+        log = texts.outputs.open("logs/crawl.log")
+        for url in urls:
+            texts.add(page(url))
+            for one in (url, f"{url}/image"):
+                log.write(line(1.7e9, Link(one), Outcome(200), None, []))
+        texts.stop()
+    return root
+
+
+@pytest.fixture(name="mine")
+def _mine(job, tmp_path):
+    """A copy to be damaged."""
+    return shutil.copytree(job, tmp_path / "job")
+
+
+def told(job):
+    found = Counter()
+    with Snapshot(job / "state") as snapshot:
+        return [str(damage) for damage in check_outputs(snapshot, job, found)], found
+
+
+def change(job, number, edit):
+    """Changes the lines of a text file, and what crawl.db says of it."""
+    path = job / f"text/text-0000{number}.jsonl.gz"
+    values = [json.loads(one) for one in gzip.decompress(path.read_bytes()).splitlines()]
+    edit(values)
+    rewrite(job, path, gzip.compress(b"".join(json.dumps(one).encode() + b"\n" for one in values), mtime=0))
+
+
+def rewrite(job, path, data):
+    path.write_bytes(data)
+    name, mark = path.relative_to(job).as_posix(), (len(data), rowcrc.crc32_of_many(data, 0))
+    with sqlite3.connect(job / "state/crawl.db") as db:
+        db.execute("REPLACE INTO output VALUES (?, ?, ?, ?)", (name, *mark, rowcrc.output(name, *mark)))
+    db.close()
+
+
+def test_what_a_crawl_leaves_agrees(job, monkeypatch):
+    """Nothing is reported of a sound crawl, however few lines are compared at once."""
+    for around in (10_000, 3):
+        monkeypatch.setattr(checked, "AROUND", around)
+        damages, found = told(job)
+
+        assert damages == []
+        assert (found["texts"], found["indexed"], found["unindexed"]) == (8, 8, 0)
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (lambda lines: lines.pop(2), "page 3 where 2 should be"),
+        (lambda lines: lines.insert(2, lines[1]), "page 1 where 2 should be"),
+        (lambda lines: lines[2].pop("text"), "a page's line: text"),
+        (lambda lines: lines[2].update(ordinal="2"), "a page's line: ordinal"),
+        (lambda lines: lines.__setitem__(2, 7), "a page's line: no object"),
+        (lambda lines: lines[2].update(url="http://b.test/"), "page 2, http://b.test/: not in logs/crawl.log"),
+        (lambda lines: lines[2].update(url="http://b.test/"), "the index has http://a.test/2"),
+    ],
+)
+def test_a_line_that_is_wrong(mine, edit, why):
+    """Each is named, with its file and the place of its member."""
+    change(mine, 0, edit)
+    damages, _ = told(mine)
+
+    assert any(why in damage for damage in damages), damages
+    assert all("text-00000.jsonl.gz: damaged at byte 0: " in damage for damage in damages)
+
+
+@pytest.mark.parametrize("data", [b"[\n", b'{"ordinal": 0', b"\xff\n"])
+def test_what_is_no_line(mine, data):
+    """So is a member that has other things in it."""
+    rewrite(mine, mine / "text/text-00000.jsonl.gz", gzip.compress(data + b"\n"))
+
+    assert "not the lines of pages" in told(mine)[0][0]
+
+
+def test_damaged_bytes(mine):
+    """A flipped bit is found, and the other files are still checked."""
+    path = mine / "text/text-00000.jsonl.gz"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+    damages, found = told(mine)
+
+    assert len(damages) == 1
+    assert found["texts"] == 3
+
+
+def test_a_member_that_is_cut(mine):
+    """It is named, whatever crawl.db says of the length."""
+    path = mine / "text/text-00000.jsonl.gz"
+    rewrite(mine, path, path.read_bytes()[:-3])
+
+    assert "the last member is cut" in told(mine)[0][0]
+
+
+def test_files_may_be_absent(mine):
+    """Finished files may be taken away: those that are here are compared with the index."""
+    (mine / "text/text-00000.jsonl.gz").unlink()
+    damages, found = told(mine)
+
+    assert damages == []
+    assert (found["texts"], found["indexed"]) == (3, 3)
+
+
+class TestTheIndex:
+    def test_it_may_be_behind(self, mine):
+        """Pages that a crash kept from the index are counted: the next start adds them."""
+        Index(mine / "index", end=6).close()
+        damages, found = told(mine)
+
+        assert damages == []
+        assert (found["indexed"], found["unindexed"]) == (6, 2)
+
+    def test_it_may_be_missing(self, mine):
+        """Then it is made again."""
+        shutil.rmtree(mine / "index")
+
+        assert told(mine)[0] == []
+
+    def test_a_page_that_it_lacks(self, mine):
+        """A gap is named."""
+        index = tantivy.Index.open(str(mine / "index"))
+        writer = index.writer(15_000_000, 1)
+        writer.delete_documents_by_query(tantivy.Query.term_query(index.schema, "ordinal", 3))
+        writer.commit()
+        writer.wait_merging_threads()
+
+        assert any("page 3, http://a.test/3: the index has nothing" in damage for damage in told(mine)[0])
+
+    def test_pages_fetched_again(self, mine):
+        """Of these it has the last state alone; an earlier one beside it is named."""
+        texts = Texts(mine)
+        log = texts.outputs.open("logs/crawl.log")
+        for url in (URLS[2], URLS[2], URLS[7]):
+            again = page(url)
+            again.change = Change.CHANGED
+            texts.add(again)
+            log.write(line(1.7e9, Link(url), Outcome(200), None, []))
+        texts.stop()
+        damages, found = told(mine)
+
+        assert damages == []
+        assert (found["texts"], found["indexed"], found["replaced"]) == (11, 8, 3)
+        index = Index(mine / "index", end=11)
+        index.add({"ordinal": 8, "url": URLS[2]})
+        index.commit(11)
+        index.close()
+        assert any(f"page 9, {URLS[2]}: the index has page 8 too" in one for one in told(mine)[0])
+
+    def test_a_page_that_it_has_twice(self, mine):
+        """So is a page that came a second time."""
+        index = Index(mine / "index", end=8)
+        index.add({"ordinal": 3, "url": URLS[3]})
+        index.commit(9)
+        index.close()
+
+        assert any(
+            "page 3, http://a.test/3: the index has http://a.test/3 http://a.test/3" in one for one in told(mine)[0]
+        )
+
+    def test_damage(self, mine):
+        """An index that cannot be opened is one damaged place."""
+        (mine / "index/meta.json").write_text("{")
+        damages, _ = told(mine)
+
+        assert len(damages) == 1
+        assert "index/meta.json: damaged at byte 0: " in damages[0]
+
+    def test_an_index_that_has_just_begun(self, mine):
+        """A folder with nothing of an index is as none: so it is while a crawl makes one, and after a kill then."""
+        for path in (mine / "index").iterdir():
+            path.unlink()
+        (mine / "index/.tantivy-writer.lock").touch()
+
+        assert told(mine)[0] == []
+
+    def test_an_index_without_its_list(self, mine):
+        """Segments that nothing names are damage."""
+        (mine / "index/meta.json").unlink()
+
+        (damage,) = told(mine)[0]
+        assert "index/meta.json: damaged at byte 0: " in damage

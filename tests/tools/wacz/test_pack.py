@@ -1,0 +1,383 @@
+"""A crawl's archive as one file."""
+
+import gzip
+import hashlib
+import json
+import shutil
+import zipfile
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.warc_crawl import NOW, Archive, exchange, files, indexes
+from webcrawl.base.model import Link, Referred
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.wacz import index
+from webcrawl.tools.wacz import pack as package
+from webcrawl.tools.wacz.archives import CannotPack
+from webcrawl.tools.wacz.pack import pack
+
+SEED = "http://a.test/"
+
+
+@pytest.fixture(name="archive")
+def _archive(tmp_path):
+    archive = Archive(tmp_path / "job", max_size=3000)
+    yield archive
+    archive.close()
+
+
+@pytest.fixture(name="job")
+def _job(archive):
+    """A crawl of two seeds, a page, a page shown in another, a copy, an image, an error and robots.txt."""
+    image, text = (
+        {"head": b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n\r\n" % kind, "headers": [(b"Content-Type", kind)]}
+        for kind in (b"image/png", b"text/plain")
+    )
+    missing = {"head": b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\n\r\n", "status": 404, "body": b"<p>gone"}
+    for url, path, more, title in (
+        ("http://a.test/robots.txt", "P", text, ""),
+        (SEED, "", {}, "The «title»"),
+        ("http://b.test/", "R", {"body": b"<p>b"}, ""),
+        ("http://a.test/page", "L", {"body": b"<p>page"}, "Page"),
+        ("http://a.test/frame", "LE", {"body": b"<p>frame"}, "Frame"),
+        ("http://a.test/copy", "L", {"body": b"<p>page"}, ""),
+        ("http://a.test/i.png", "LE", image | {"body": b"png"}, ""),
+        ("http://a.test/i2.png", "L", image | {"body": b"png"}, ""),
+        ("http://a.test/gone", "L", missing, "Gone"),
+    ):
+        archive.write(exchange(url, **more), Link(url, path), duplicate=True, **({"title": title} if title else {}))
+    archive.stop()
+    return archive.root
+
+
+def packed(job, target=None, **more):
+    """The package, open; what was said; the figures."""
+    target = target or job / "job.wacz"
+    found = Counter()
+    said = list(pack(job, target, NOW, found, **more))
+    assert {path.name for path in target.parent.glob("*.part*")} == set()
+    return zipfile.ZipFile(target), said, found
+
+
+def lines(data):
+    return [json.loads(line) for line in data.decode().splitlines()]
+
+
+class TestContent:
+    def test_what_is_in_it(self, job):
+        """The archive files byte for byte and not packed again, one index, two lists of pages, and their digests."""
+        wacz, said, found = packed(job)
+
+        assert said == []
+        names = [f"archive/{path.name}" for path in files(job)]
+        assert len(names) > 1
+        assert wacz.namelist() == [
+            *names,
+            "indexes/index.cdx.gz",
+            "indexes/index.idx",
+            "pages/pages.jsonl",
+            "pages/extraPages.jsonl",
+            "datapackage.json",
+            "datapackage-digest.json",
+        ]
+        assert [wacz.read(name) for name in names] == [path.read_bytes() for path in files(job)]
+        stored = {entry.filename for entry in wacz.infolist() if entry.compress_type == zipfile.ZIP_STORED}
+        assert stored == {*names, "indexes/index.cdx.gz"}
+        assert wacz.testzip() is None
+        assert found == {
+            "files": len(names),
+            "records": 9,
+            "seeds": 2,
+            "others": 2,
+            "bytes": (job / "job.wacz").stat().st_size,
+        }
+
+    def test_it_says_what_is_in_it(self, job):
+        """datapackage.json has the length and digest of each entry, and datapackage-digest.json that of itself."""
+        wacz, *_ = packed(job)
+        says = json.loads(wacz.read("datapackage.json"))
+
+        for one in says.pop("resources"):
+            data = wacz.read(one["path"])
+            assert (one["bytes"], one["hash"]) == (len(data), f"sha256:{hashlib.sha256(data).hexdigest()}")
+            assert one["name"] == one["path"].split("/")[1].lower()
+        assert says == {
+            "profile": "data-package",
+            "wacz_version": "1.1.1",
+            "created": "2023-11-14T22:13:20Z",
+            "software": "webcrawl",
+            "title": "job",
+            "mainPageUrl": SEED,
+            "mainPageDate": "2023-11-14T22:13:20Z",
+        }
+        digest = hashlib.sha256(wacz.read("datapackage.json")).hexdigest()
+        assert json.loads(wacz.read("datapackage-digest.json")) == {
+            "path": "datapackage.json",
+            "hash": f"sha256:{digest}",
+        }
+
+    def test_pages_are_what_one_reads(self, job):
+        """Seeds in the first list, other documents in the second, copies too; no errors, nothing that others show."""
+        wacz, *_ = packed(job)
+        seeds, others = (lines(wacz.read(f"pages/{name}.jsonl")) for name in ("pages", "extraPages"))
+
+        assert [one["id"] for one in (seeds[0], others[0])] == ["pages", "extra-pages"]
+        assert {one["format"] for one in (seeds[0], others[0])} == {"json-pages-1.0"}
+        assert [(one["url"], one.get("title")) for one in seeds[1:]] == [
+            (SEED, "The «title»"),
+            ("http://b.test/", None),
+        ]
+        assert sorted((one["url"], one.get("title")) for one in others[1:]) == [
+            ("http://a.test/copy", None),
+            ("http://a.test/page", "Page"),
+        ]
+        assert {one["ts"] for one in seeds[1:] + others[1:]} == {"2023-11-14T22:13:20Z"}
+        assert len({one["id"] for one in seeds + others}) == 6
+
+    def test_the_index_is_that_of_all_archives(self, job, monkeypatch):
+        """All lines, sorted, in blocks of gzip of their own; the second index has the first key and place of each."""
+        monkeypatch.setattr(index, "BLOCK", 4)
+        wacz, *_ = packed(job)
+        data, keys = wacz.read("indexes/index.cdx.gz"), wacz.read("indexes/index.idx").decode().splitlines()
+
+        wanted = sorted(line for path in indexes(job) for line in path.read_bytes().splitlines(keepends=True))
+        assert gzip.decompress(data) == b"".join(wanted)
+        assert keys[0] == '!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}'
+        at = 0
+        for number, line in enumerate(keys[1:]):
+            key, stamp, place = line.split(" ", 2)
+            place = json.loads(place)
+            block = data[place["offset"] : place["offset"] + place["length"]]
+            assert place["digest"] == f"sha256:{hashlib.sha256(block).hexdigest()}"
+            assert gzip.decompress(block) == b"".join(wanted[4 * number : 4 * number + 4])
+            assert wanted[4 * number].startswith(f"{key} {stamp} {{".encode())
+            assert place["offset"] == at
+            at += place["length"]
+        assert at == len(data)
+
+    def test_many_files_are_merged_in_groups(self, job, monkeypatch):
+        """However many archive files there are, few are open at a time."""
+        whole, *_ = packed(job)
+        monkeypatch.setattr(index, "WAYS", 2)
+        assert len(indexes(job)) > 2
+
+        other, *_ = packed(job, job / "other.wacz")
+
+        assert other.read("indexes/index.cdx.gz") == whole.read("indexes/index.cdx.gz")
+
+    def test_large_files_are_copied_in_pieces(self, job, monkeypatch):
+        """No file is read whole."""
+        monkeypatch.setattr(package, "PIECE", 100)
+
+        wacz, *_ = packed(job)
+
+        assert wacz.testzip() is None
+
+    def test_no_entry_has_more_fields_than_the_directory_says(self, job, monkeypatch):
+        """wabac.js finds the bytes of an entry by the fields in the directory at the end of the file."""
+
+        def fields(wacz, entry):
+            wacz.fp.seek(entry.header_offset + 28)
+            return int.from_bytes(wacz.fp.read(2), "little")
+
+        wacz, *_ = packed(job)
+        assert {fields(wacz, entry) for entry in wacz.infolist()} == {0}
+        for where in (zipfile, package):
+            monkeypatch.setattr(where, "ZIP64_LIMIT" if where is zipfile else "LIMIT", 1000)
+        large, *_ = packed(job, job / "large.wacz")
+        longer = {entry.filename for entry in large.infolist() if fields(large, entry)}
+        assert longer == {entry.filename for entry in large.infolist() if entry.file_size > 1000}
+        assert longer
+        assert large.testzip() is None
+
+
+class TestWithoutAnIndex:
+    def test_it_is_made_from_the_archive(self, job):
+        """An archive file without an index gets the same lines, pages and titles."""
+        whole, *_ = packed(job)
+        for path in indexes(job):
+            path.unlink()
+
+        made, *_ = packed(job, job / "other.wacz")
+
+        for name in ("pages/pages.jsonl", "pages/extraPages.jsonl"):
+            assert made.read(name) == whole.read(name)
+        before, after = (gzip.decompress(one.read("indexes/index.cdx.gz")).splitlines() for one in (whole, made))
+        assert after == before
+        assert indexes(job) == []
+
+    def test_damage_is_told(self, job):
+        """What cannot be read is named, and there is no package."""
+        path, *_ = files(job)
+        indexes(job)[0].unlink()
+        path.write_bytes(path.read_bytes()[:-9])
+
+        with pytest.raises(CannotPack, match=rf"{path.name}: damaged \(.*\): scrapy verify says where"):
+            packed(job)
+        assert not list(job.glob("*.wacz*"))
+
+
+class TestRefusals:
+    def test_a_file_that_exists(self, job):
+        """Nothing is overwritten, not even a link that leads nowhere."""
+        target = job / "job.wacz"
+        target.symlink_to(job / "nowhere")
+
+        with pytest.raises(CannotPack, match="exists already: remove it, or choose another name with -o"):
+            packed(job)
+
+    def test_one_that_appears_meanwhile(self, job):
+        """A file that somebody else makes while this one is written stays as it is."""
+        target, work = job / "job.wacz", pack(job, job / "job.wacz", NOW, Counter())
+        (job / "warc" / files(job)[0].name).unlink()
+        next(work)
+        target.write_text("mine")
+
+        with pytest.raises(CannotPack, match="exists already"):
+            list(work)
+        assert target.read_text() == "mine"
+        assert not list(job.glob("*.part"))
+
+    def test_a_full_disk(self, job, monkeypatch):
+        """The space that is needed is known beforehand."""
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+
+        with pytest.raises(CannotPack, match=rf"{job}: 0 MiB are free, 1 are needed"):
+            packed(job)
+        assert not list(job.glob("*.wacz*"))
+
+    def test_a_damaged_page(self, job):
+        """An archive file that does not hold what its index says is named."""
+        path = files(job)[0]
+        path.write_bytes(path.read_bytes()[:900])
+
+        with pytest.raises(CannotPack, match=rf"{path.name}: not as its index says \(.*\): scrapy verify says where"):
+            packed(job)
+        assert not list(job.glob("*.wacz*"))
+
+    def test_nothing_to_pack(self, tmp_path, job):
+        """A folder that is none, one without an archive, and one whose archive is empty."""
+        (tmp_path / "empty/warc").mkdir(parents=True)
+        (tmp_path / "plain").mkdir()
+        for folder, why in (
+            ("none", "none: no such folder"),
+            ("plain", "plain: not a crawl with an archive: warc/ is missing"),
+            ("empty", "empty/warc: no finished archive file"),
+        ):
+            with pytest.raises(CannotPack, match=f"{why}$"):
+                packed(tmp_path / folder, job / "job.wacz")
+
+    def test_another_kind_of_archive(self, job):
+        """What replay programs do not read from such a file is not left out silently."""
+        (job / "warc/x.warc.zst").write_bytes(b"")
+
+        with pytest.raises(CannotPack, match=r"x\.warc\.zst: replay programs read only \.warc\.gz from a WACZ file"):
+            packed(job)
+
+    def test_the_file_of_a_killed_crawl(self, job):
+        """What a killed crawl had not finished would be missing, and the next start finishes it."""
+        (job / "warc/x.warc.gz.open").write_bytes(b"")
+
+        with pytest.raises(CannotPack, match=r"x\.warc\.gz\.open: not finished, because the crawl was killed: start"):
+            packed(job)
+
+    def test_two_at_once(self, job):
+        """Whoever comes second is told so."""
+        files(job)[0].unlink()
+        first = pack(job, job / "job.wacz", NOW, Counter())
+        next(first)
+
+        with pytest.raises((CannotPack, StoreError)) as caught:
+            packed(job, job / "job.wacz")
+        assert "another process is writing it" in str(caught.value)
+        first.close()
+
+    def test_what_a_killed_one_left(self, job):
+        """The next one removes it."""
+        (job / "job.wacz.part").mkdir()
+        (job / "job.wacz.part/package").write_bytes(b"half")
+
+        assert packed(job)[0].testzip() is None
+
+
+class TestLeftOut:
+    def test_files_that_their_owner_took_away(self, job):
+        """They are named, and the index has none of their lines."""
+        path, *rest = files(job)
+        path.unlink()
+
+        wacz, said, _ = packed(job)
+
+        assert said == [f"warc/{path.name}: finished, and no longer here: left out"]
+        named = {
+            json.loads(line.split(b" ", 2)[2])["filename"]
+            for line in gzip.decompress(wacz.read("indexes/index.cdx.gz")).splitlines()
+        }
+        assert named == {one.name for one in rest}
+
+    def test_with_their_indexes(self, job):
+        """The crawl's state knows them, too."""
+        path = files(job)[0]
+        path.unlink()
+        indexes(job)[0].unlink()
+
+        assert packed(job)[1] == [f"warc/{path.name}: finished, and no longer here: left out"]
+
+    def test_the_open_file_of_a_running_crawl(self, tmp_path):
+        """The finished files of a running crawl are packed, and what is not finished is named."""
+        archive = Archive(tmp_path / "job", max_size=500)
+        archive.write(exchange(SEED))
+        archive.checkpoint()
+        archive.checkpoint()
+        assert [path.name[-3:] for path in files(archive.root)] == [".gz"]
+        open_file = archive.root / "warc/x.warc.gz.open"
+        open_file.write_bytes(b"")
+
+        _, said, found = packed(archive.root)
+
+        archive.close()
+        assert said[-1] == f"warc/{open_file.name}: not finished yet: left out"
+        assert found["files"] == 1
+
+
+class TestCommand:
+    def test_it_packs(self, job, tmp_path):
+        """One line says what is in it; a second time one line says that it is there already."""
+        done = command("scrapy", "wacz", job, "-o", tmp_path / "a.wacz")
+
+        size = (tmp_path / "a.wacz").stat().st_size
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == (
+            f"{tmp_path}/a.wacz: archive files {len(files(job))}, records 9, seeds 2, other pages 2, bytes {size}\n"
+        )
+        again = command("scrapy", "wacz", job, "-o", tmp_path / "a.wacz")
+        assert (again.returncode, again.stdout) == (1, "")
+        assert again.stderr == f"{tmp_path}/a.wacz: exists already: remove it, or choose another name with -o\n"
+
+    def test_where_nothing_can_be_written(self, job, tmp_path):
+        """The system's reason is the line."""
+        done = command("scrapy", "wacz", job, "-o", tmp_path / "none/a.wacz")
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"{tmp_path}/none/a.wacz.part: No such file or directory\n"
+
+
+@pytest.mark.parametrize("since", [True, False])
+def test_what_earlier_archives_have(tmp_path, since):
+    """Records that refer to an earlier archive are counted, in one line; those that refer to this one are not."""
+    archive = Archive(tmp_path / "job")
+    archive.write(exchange(SEED, b"<p>here"), Link(SEED))
+    archive.write(exchange("http://a.test/same", b"<p>here"), Link("http://a.test/same"), duplicate=True)
+    if since:
+        for number in range(2):
+            one = exchange(f"http://a.test/{number}", b"<p>%d" % number)
+            one.refers = Referred("<urn:uuid:1>", one.url, "2022-01-01T00:00:00Z", one.digest)
+            archive.write(one, Link(one.url))
+    archive.stop()
+    said = list(pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter()))
+
+    line = "2 records without a body, which is in earlier archives: they are not in this package"
+    assert said == ([line] if since else [])

@@ -1,0 +1,101 @@
+"""What `scrapy why` says of pages that are fetched again."""
+
+import json
+
+import pytest
+
+from tests.support.changing_site import Document
+from tests.support.revisiting import Web
+from webcrawl.store.jobdir.crawl_line import read as log_line
+from webcrawl.tools.why.answer import VISITS, Crawls
+from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.gather import Gathering
+from webcrawl.tools.why.source import Source
+from webcrawl.tools.why.text import text_of
+from webcrawl.tools.why.verdict import of_again, verdict_on
+
+HOUR = 3600
+URL = "http://a.test/"
+
+
+@pytest.fixture(name="web")
+def _web(tmp_path):
+    made = Web(tmp_path, {"/": Document(b"<p>1", etag='"1"')}, HOST_PATIENCE=10, HOST_MAX_FAILURES=2)
+    made.seed("/")
+    yield made
+    made.crawl.close()
+
+
+def reason(web):
+    """State and reason, as of a checkpoint that is taken now."""
+    web.checkpoint()
+    with Source(web.folder) as source:
+        verdict = verdict_on(Gathering(source).facts([URL], {})[0])
+    return verdict.state, verdict.reason
+
+
+def test_before(web):
+    """A page that was fetched once is going to be fetched again."""
+    web.run(10)
+    state, said = reason(web)
+
+    assert state == "fetched"
+    assert said.endswith("; it is fetched again when its turn comes")
+
+
+def test_after(web):
+    """What the last fetch found."""
+    web.run(1.5 * HOUR)
+    assert "; it was fetched again then, and it had not changed; it is fetched again" in reason(web)[1]
+    web.documents["/"] = Document(b"<p>2")
+    web.run(HOUR)
+    assert "; it was fetched again then, and it had changed; it is fetched again" in reason(web)[1]
+
+
+def test_a_failure(web):
+    """The last answer counts, and that the next fetch failed is said."""
+    web.run(10)
+    web.documents["/"] = None
+    web.run(2 * HOUR)
+    state, said = reason(web)
+
+    assert state == "fetched"
+    assert "answered 200" in said
+    assert "; to fetch it again failed at" in said
+    assert "with status -2" in said
+
+
+def test_its_turn_has_come(web):
+    """It waits in a queue like any other URL, and is fetched all the same."""
+    web.run(10)
+    web.now += HOUR
+    web.crawl.revisiting.feed(web.now)
+    state, said = reason(web)
+
+    assert state == "fetched"
+    assert "its turn to be fetched again has come" in said
+
+
+def test_no_revisits():
+    """Nothing is added to the answer of a crawl that fetches nothing again."""
+    line = log_line(
+        b"2026-11-21T19:20:11.123Z   200         10 http://a.test/ - - text/html #001 20261121192011000+10 sha1:A - -"
+    )
+    facts = Facts(URL, json.loads("null"), lines=[line])
+
+    assert of_again(facts, line) == ""
+
+
+def test_many_visits(web):
+    """Of a page that was fetched very often the last visits are shown, with how many there were."""
+    web.run(130 * HOUR)
+    web.checkpoint()
+    with Crawls(web.folder, alive=False) as crawls:
+        (answer,) = crawls.answers([URL])
+    said, told = answer.to_json(), text_of(answer).splitlines()
+
+    assert said["counts"] == {"log": len(web.asked), "archive": 0}
+    assert len(web.asked) > VISITS == len(said["log"])
+    assert sum(line in "\n".join(told) for line in said["log"]) == 5
+    assert said["log"][-1] in "\n".join(told)
+    assert any(line.endswith(f"and {len(web.asked) - 5} before") for line in told)

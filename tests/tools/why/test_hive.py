@@ -1,0 +1,43 @@
+"""`scrapy why` of a hive: whichever drone has a URL answers."""
+
+from collections import Counter
+
+import pytest
+
+from tests.support.hive_server import stream_server
+from tests.support.hives import Hive, drone_of, owners
+from webcrawl.base.hosts import host_of
+from webcrawl.lab.simweb import even, truth
+from webcrawl.tools.why.answer import Crawls
+
+
+@pytest.fixture(name="redis")
+def _redis(tmp_path):
+    with stream_server(tmp_path / "server") as server:
+        yield server
+
+
+def test_every_url_of_the_truth(simweb, redis, tmp_path):
+    """Each URL that was fetched is known of by the drone that fetched it, and what nobody found by none."""
+    web = simweb(
+        20, 200, mix={"subdomain": 0.5} | even(["redirect_elsewhere", "robots_disallow"], 0.5), size=(600, 900)
+    )
+    hive = Hive(tmp_path / "hive", web, redis.url).start_all()
+    assert hive.wait() == [0, 0, 0]
+    hits = {hit.url: drone_of(hit) for hit in hive.hits() if not hit.url.endswith("/robots.txt")}
+    said = truth(web.world, web.world.seeds())
+    strangers = [f"{url}never-linked" for url in web.world.seeds()]
+    urls = sorted({*said.must, *said.excluded, *strangers})
+
+    with Crawls(tmp_path / "hive") as crawls:
+        answers = dict(zip(urls, crawls.answers(urls), strict=True))
+
+    owner = owners()
+    for url in said.must:
+        details = answers[url].details
+        assert (answers[url].state, details["drone"], details["owned"]) == ("fetched", hits[url], True), url
+    for url, reason in said.excluded.items():
+        assert (reason, answers[url].state) == ("robots.txt", "refused")
+        assert answers[url].details["drone"] == owner(host_of(url))
+    assert Counter(answers[url].state for url in strangers).keys() <= {"unknown", "refused"}
+    assert all(answers[url].details["owned"] for url in strangers)

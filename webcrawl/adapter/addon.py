@@ -1,0 +1,120 @@
+"""The crawl in any Scrapy project: `ADDONS = {"webcrawl.WebcrawlAddon": 300}` (docs/extending.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any, Self
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
+from scrapy.utils.misc import load_object
+from scrapy.utils.reactor import is_reactor_installed
+
+from webcrawl import settings as defaults
+from webcrawl.adapter.default_jobdir import JOB, default_jobdir
+from webcrawl.adapter.downloader import FrontierDownloader
+from webcrawl.adapter.preflight import preflight_crawler
+from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.base.cannot_start import CannotStart
+
+logger = logging.getLogger(__name__)
+
+PRIORITY = "addon"  # above Scrapy's defaults, below the project, the spider and the command line
+OURS = {name: value for name, value in vars(defaults).items() if name.isupper() and not hasattr(default_settings, name)}
+# Of Scrapy's settings only those without which there is no crawl. The others keep Scrapy's defaults.
+COMPONENTS = (
+    *("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "ITEM_PROCESSOR", "CONCURRENT_ITEMS", "ROBOTSTXT_OBEY"),
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE",
+)
+# What is added to which of Scrapy's base settings; the project's own entries override these.
+MERGED: dict[str, Mapping[str, Any]] = {
+    "DOWNLOAD_HANDLERS_BASE": {scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path},
+    "DOWNLOADER_MIDDLEWARES_BASE": defaults.DOWNLOADER_MIDDLEWARES,
+    "EXTENSIONS_BASE": {path: order for path, order in defaults.EXTENSIONS_BASE.items() if order},  # 0: Scrapy's
+    "ITEM_PIPELINES_BASE": defaults.ITEM_PIPELINES_BASE,
+}
+REACTOR = default_settings.TWISTED_REACTOR
+BROAD = ("CONCURRENT_REQUESTS", "COOKIES_ENABLED", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "LOG_FORMATTER")
+# Links of pages are filtered; what a spider asks for itself is sent and comes back whole, as in Scrapy.
+AS_ASKED: dict[str, Any] = {
+    "URL_MAX_LENGTH": 65_536,
+    "URL_MAX_DEPTH": 10**9,
+    "URL_EXCLUDE_EXTENSIONS": [],
+    "TRAP_RULES": False,
+    "DOWNLOAD_TRUNCATE": 2**31 - 1,
+}
+
+
+class WebcrawlAddon:
+    """Gives the spiders of a project the frontier, the clients, the archive and the checkpoints."""
+
+    def __init__(self, spider: Spider) -> None:
+        self._spider = spider
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if crawler.spider is None or not is_crawl(crawler.spider):
+            raise NotConfigured
+        return cls(crawler.spider)
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """The event loop, which cannot be chosen later; a program that runs its own keeps it."""
+        if not is_reactor_installed() and find_spec("uvloop") is not None:
+            settings.set("ASYNCIO_EVENT_LOOP", defaults.ASYNCIO_EVENT_LOOP, PRIORITY)
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        spider = self._spider
+        is_broad = getattr(spider, "makes_pages", False)
+        settings.setdict(OURS if is_broad else OURS | AS_ASKED, PRIORITY)
+        for name in (*COMPONENTS, *(BROAD if is_broad else ())):
+            settings.set(name, getattr(defaults, name), PRIORITY)
+        for name, added in MERGED.items():
+            priority = max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES[PRIORITY])
+            settings.set(name, settings.getdict(name) | dict(added), priority)
+        settings.set("JOBDIR", default_jobdir(spider.name, vars(spider).get(JOB, "")), PRIORITY)
+        try:
+            refuse(settings)
+            preflight_crawler(settings, spider.name, getattr(spider, "seed_lists", ""))
+        except CannotStart as error:
+            if not _ends_a_command():
+                raise
+            if settings["LOG_FILE"]:
+                logger.critical("%s", error)
+            raise SystemExit(str(error)) from error
+
+
+def is_crawl(spider: Spider) -> bool:
+    """Return whether this spider is to crawl, not to look at a page for `fetch`, `view`, `parse`, `check` or `bench`.
+
+    Those must not touch the crawl in JOBDIR. They replace the spider's `start`; `shell` makes no spider.
+    """
+    return not getattr(spider.start, "__module__", "").startswith("scrapy.commands.")
+
+
+def refuse(settings: BaseSettings) -> None:
+    """Raises CannotStart for what the project wants and cannot have together with the crawl."""
+    for name, ours in {"SCHEDULER": FrontierScheduler, "DOWNLOADER": FrontierDownloader}.items():
+        if not issubclass(load_object(settings[name]), ours):
+            raise CannotStart(f"{name} = {settings[name]!r}: webcrawl needs its own; remove the setting, or the add-on")
+    if not settings.getbool("TWISTED_REACTOR_ENABLED") or settings["TWISTED_REACTOR"] != REACTOR:
+        name = "TWISTED_REACTOR" if settings.getbool("TWISTED_REACTOR_ENABLED") else "TWISTED_REACTOR_ENABLED"
+        raise CannotStart(f"{name} = {settings[name]!r}: webcrawl needs Scrapy's default reactor, {REACTOR}")
+
+
+def _ends_a_command() -> bool:
+    """Return whether SystemExit ends a `scrapy` command with its line, and not a program of the user's own.
+
+    Without asyncio's loop, where Scrapy runs its older kind of process, it would only be logged.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return "scrapy.cmdline" in sys.modules

@@ -1,0 +1,281 @@
+"""Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives, and nobody is asked.
+
+They are the crawl's own without a frontier and without clients, so pipelines find all that they find in a crawl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from scrapy import Request, Spider
+from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import build_from_crawler
+from twisted.internet.defer import Deferred, fail
+
+from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
+from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
+from webcrawl.adapter.fastpath import install
+from webcrawl.adapter.inline_downloads import Inline
+from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.adapter.thread_start import start_threads
+from webcrawl.adapter.trip import Trip, give_trip, trip_of
+from webcrawl.adapter.values import values_of
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.base.outputs import PIPELINES
+from webcrawl.base.settings.setting_kinds import words
+from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.checks import SettingError
+from webcrawl.crawl.checks.revisits import NONE
+from webcrawl.crawl.rereading import Rereading
+from webcrawl.record.archives.archives import LOST, Answer, Archives
+from webcrawl.record.archives.originals import NAME, Originals
+from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.exclusion_rules import Forgotten
+
+logger = logging.getLogger(__name__)
+
+ABOVE = SETTINGS_PRIORITIES["cmdline"] + 1  # of a setting: Scrapy sets those of the command line once more
+PLACE = "archive."  # before a file's name, in the table meta: where to go on
+STAT = "process/lost"  # in Scrapy's stats: how much could not be read, over all runs
+AT_ONCE = 100  # pages under way: as many as a crawl has by default
+ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))  # what only a crawl can write
+COMPONENTS: dict[str, Any] = {
+    "DOWNLOADER_MIDDLEWARES": {},  # they are for what is fetched
+    "SCHEDULER": "webcrawl.adapter.archive_reading.RereadingScheduler",
+    "DOWNLOADER": "webcrawl.adapter.archive_reading.RereadingDownloader",
+}
+EXTENSIONS = {
+    "webcrawl.adapter.extensions.progress.Progress": None,
+    "webcrawl.adapter.extensions.bound.Bound": None,
+    "webcrawl.adapter.extensions.summary.Summary": None,
+    "webcrawl.adapter.extensions.history.History": None,
+    "webcrawl.adapter.extensions.identity.Identity": None,
+    "webcrawl.adapter.extensions.redis_seeds.RedisSeeds": None,
+    "webcrawl.adapter.extensions.control.Control": None,
+    "webcrawl.adapter.extensions.process_progress.RereadingProgress": 400,
+    "webcrawl.adapter.extensions.process_progress.RereadingSummary": 415,
+}
+
+
+class RereadingScheduler(FrontierScheduler):
+    """Hands out the answers of the archives in their order; where it has come to is part of every checkpoint."""
+
+    archives: Archives
+    forgotten: Forgotten
+    _originals: Originals | None = None  # until it is opened
+
+    def _begin(self, spider: Spider) -> None:
+        self.spider = spider
+        values, downloader = values_of(self.crawler), downloader_of(self.crawler)
+        check_outputs(values)
+        start_threads()
+        self._barrier, self._inline, self._sweep = downloader.barrier, downloader.inline, Still()  # type: ignore[assignment]
+        values = {**values, "REVISIT_POLICY": NONE}  # of an archive nothing is fetched again
+        self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
+        self._robots = RobotsRequests(self.visitor, self.fail, pages=False)
+        self._closed = False
+        self._places = self.crawl.attach(lambda db, _: Places(db))
+        self._originals = self.crawl.attach(lambda db, _: _originals(db))
+        files = getattr(spider, "archive_files", ())
+        self.archives = Archives(files, self._places.get, self._originals, values["DOWNLOAD_TRUNCATE"])
+        self.forgotten = getattr(spider, "forgotten", Forgotten())
+        self._answers: Iterator[Answer] | None = iter(self.archives)
+        self.crawl.begin()
+        self._engine = install(self.crawler.engine, finished=self._ended, closing=self._closing, failure=self._failure)
+        self._lacks = ExhaustionWatch(self.fail, asyncio.get_running_loop())
+        self._lacks.watch()
+
+    def close(self, reason: str) -> Deferred[None]:
+        return super().close(reason).addBoth(self._last)
+
+    def _last(self, result: Any) -> Any:
+        if self._originals is not None:
+            self._originals.close()
+            if self.crawler.stats is not None:
+                self.crawler.stats.set_value(STAT, sum(lost_of(self.crawl.stats()).values()))
+        return result
+
+    def has_pending_requests(self) -> bool:
+        return self._answers is not None
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Nothing is fetched: Scrapy sends its signal for a request that is dropped."""
+        del request
+        return False
+
+    def _next_request(self, now: float) -> Request | None:
+        del now
+        if not self._barrier.is_open:
+            return None
+        while self._answers is not None:
+            answer = next(self._answers, None)
+            if answer is None:
+                self._answers = None
+                break
+            self._places.set(answer.name, answer.next)
+            self.crawl.count(answer.lost)
+            if answer.found is None:
+                continue
+            if self.forgotten and self.forgotten.has(answer.found[0].url, answer.found[1].started):
+                self.crawl.count(["archive/forgotten"])
+                continue
+            return self._request(*answer.found)
+        return None
+
+    def _ended(self, trip: Trip) -> None:
+        if trip.abandoned and trip.link is not None:
+            logger.warning("%s: a pipeline has cancelled this page: it is not processed", trip.link.url)
+            self.crawl.count([f"{LOST}cancelled"])
+        self._finished(trip)
+
+    def _request(self, link: Link, exchange: Exchange) -> Request:
+        outcome = Outcome(exchange.status, exchange.timings.total, ip=exchange.ip)
+        outcome.at = exchange.started + exchange.timings.total
+        trip = Trip(link, outcome=outcome, exchange=exchange)
+        self._barrier.enter_open(trip)
+        request = Request(link.url, errback=getattr(self.spider, "failed", None), meta={"verbatim_url": True})
+        return give_trip(request, trip)
+
+    async def checkpoint(self, *, last: bool = False) -> None:
+        try:
+            await super().checkpoint(last=last)
+        finally:
+            self.wake()  # nothing was handed out meanwhile
+
+
+class RereadingDownloader(FrontierDownloader):
+    """Has no client at all. What the archives gave is there already; any other request is refused."""
+
+    def __init__(self, crawler: Crawler) -> None:  # not its base's, which makes the clients
+        self.crawler, self.signals = crawler, crawler.signals
+        self.active: set[Request] = set()
+        self.slots: dict[str, Any] = {}
+        self.total_concurrency = min(values_of(crawler)["CONCURRENT_REQUESTS"] or AT_ONCE, AT_ONCE)
+        self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
+        self.barrier = Barrier(holds_ready=False)  # the place in the archives is behind them
+        self.inline = Inline(_refused, self.middleware.download_async, self.barrier, self.active, 0)
+
+    def fetch(self, request: Request) -> Deferred[Response | Request]:
+        return fail(_refusal(request))
+
+    def needs_backout(self) -> bool:
+        """All pages that are not finished count: a checkpoint waits for them, and they are in memory."""
+        return len(self.barrier.inside) >= self.total_concurrency
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def abandon(self) -> None:
+        """Nothing is under way that could be cut short."""
+
+    async def download(self, request: Request) -> Response:
+        trip = trip_of(request)
+        if trip is None or trip.exchange is None:
+            raise _refusal(request)
+        return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
+
+
+class RereadingSpider(WebSpider):
+    """Makes the pages, as `web` does, and follows nothing. `files`: paths of the archives, in their order.
+
+    Of what is `forgotten` no page is made.
+    """
+
+    name = "process"
+
+    def __init__(self, files: Sequence[Path] = (), forgotten: Forgotten | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.archive_files, self.forgotten = files, forgotten or Forgotten()
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        super().update_settings(settings)
+        settings.setdict(COMPONENTS, priority=ABOVE)
+        settings.set("EXTENSIONS", settings.getdict("EXTENSIONS") | EXTENSIONS, priority=ABOVE)
+        settings.set("OUTPUTS", own_outputs(settings), priority=ABOVE)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """The scheduler has all there is."""
+        return
+        yield
+
+
+class Places:
+    """The offset from which to go on in each file, by its name."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db = db
+        self._new: dict[str, Place] = {}
+        db.join(self)
+
+    def get(self, name: str) -> Place | None:
+        data = self._db.get(PLACE + name)
+        return None if data is None else Place(*msgpack.unpackb(data))
+
+    def set(self, name: str, place: Place) -> None:
+        self._new[name] = place
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        for name, place in self._new.items():
+            self._db.set(PLACE + name, msgpack.packb(place))
+        self._new.clear()
+
+
+class Still:
+    """In place of the sweep: no download waits for a slot."""
+
+    def stop(self) -> None:
+        """There is nothing to stop."""
+
+
+def own_outputs(settings: BaseSettings) -> list[str]:
+    """Of OUTPUTS what can be written without a crawl; an impossible value as it is, for the check that follows."""
+    try:
+        named = words(settings.get("OUTPUTS") or "")
+    except ValueError:
+        return [str(settings["OUTPUTS"])]
+    return [name for name in named if name.lower() not in ONLY_FETCHED]
+
+
+def check_outputs(values: Mapping[str, Any]) -> None:
+    """SettingError if ITEM_PIPELINES names what only a crawl can write."""
+    wrong = ONLY_FETCHED & set(values["OUTPUTS"])
+    if wrong:
+        pipeline = PIPELINES[min(wrong)][0]
+        raise SettingError("ITEM_PIPELINES", pipeline, "pipelines that need no crawl: this one writes what was fetched")
+
+
+def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
+    """Of a crawl's counters those of what could not be read, by their own names."""
+    return {name.removeprefix(LOST): int(value) for name, value in figures.items() if name.startswith(LOST)}
+
+
+def _originals(db: CrawlDB) -> Originals:
+    originals = Originals(db.folder / NAME)
+    db.join(originals)
+    return originals
+
+
+def _refusal(request: Request) -> IgnoreRequest:
+    return IgnoreRequest(f"{request.url}: nothing is fetched while archives are processed")
+
+
+async def _refused(request: Request, trip: Trip) -> Response:
+    del trip
+    raise _refusal(request)

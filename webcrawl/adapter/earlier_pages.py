@@ -1,0 +1,139 @@
+"""Conditional requests and known payloads of a crawl that begins from an earlier one (docs/since.md).
+
+The archive of the earlier crawl is read in threads: the disk on which it lies may be slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from itertools import cycle
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import finalize
+
+from scrapy import Request
+from scrapy.exceptions import DownloadCancelledError
+
+from webcrawl.adapter.trip import Trip
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Exchange, Referred
+from webcrawl.base.percent_encoding import visible
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.record.since.earlier import Earlier, Known, is_payload
+from webcrawl.record.since.index import Index
+from webcrawl.record.since.sources import sources
+from webcrawl.store.worker import Worker
+
+logger = logging.getLogger(__name__)
+A = TypeVar("A")
+T = TypeVar("T")
+
+PAUSE = 0.001  # seconds between two slices of the work ahead
+EVERY = 10.0  # seconds between two lines on how far it is
+THREADS = 4  # records read at once
+MOST = 64 << 20  # bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
+HOSTS = 10_000  # that are remembered
+PRECONDITION_FAILED = 412  # which RFC 9110 13.1.2 keeps for other methods than GET
+# Of a request: it is a condition already, or its answer may be another than the earlier crawl had
+PARTICULAR = frozenset(
+    (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range", b"Cookie")
+) | {b"Authorization"}
+
+
+class Since:
+    """The earlier crawl, which the downloader asks before a request and after an answer."""
+
+    def __init__(self, earlier: Earlier, count: Callable[[Iterable[str]], None]) -> None:
+        self._earlier, self._count = earlier, count
+        self._counted = 0
+        self._workers = [Worker() for _ in range(THREADS)]
+        self._turns = cycle(self._workers)
+        self._held = 0
+        self._bare: dict[str, None] = {}  # hosts that get no conditions
+
+    async def latest(self, request: Request, trip: Trip | None) -> Known | None:
+        """The earlier record of a page that is about to be asked for; None for any other request.
+
+        Nor of a page that is fetched again: this crawl knows later states of it than the earlier one.
+        """
+        plain = request.method == "GET" and not request.body and request.url.startswith(("http://", "https://"))
+        if trip is None or trip.inline or trip.is_prerequisite or not plain:
+            return None
+        if trip.link is not None and trip.link.is_revisit:
+            return None
+        if not PARTICULAR.isdisjoint(request.headers):
+            return None
+        known = await self._asked(self._earlier.of_url, visible(request.url))
+        trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
+        if known is not None and known.page is not None:
+            if host_of(request.url) in self._bare:
+                known.page = None
+            else:
+                self._hold(known, known.page)
+        return known
+
+    def answered(self, trip: Trip, known: Known, answer: Exchange) -> Exchange:
+        """The answer, or the page that a 304 stands for.
+
+        A host that does not bear conditions on a GET is asked again, later, and without them from now on.
+        """
+        if answer.status != PRECONDITION_FAILED or not known.conditions:
+            return known.answered(answer)
+        self._bare[host_of(answer.url)] = None
+        while len(self._bare) > HOSTS:
+            del self._bare[next(iter(self._bare))]
+        trip.cut = True  # nobody's fault, and no outcome: it comes again
+        raise DownloadCancelledError("the host does not bear conditional requests")
+
+    def _hold(self, known: Known, page: Exchange) -> None:
+        """The earlier page takes memory until its URL has been asked for and processed."""
+        size = len(page.payload) + len(page.body)
+        if self._held + size > MOST:
+            known.page = None
+            return
+        self._held += size
+        finalize(known, self._let_go, size)  # as soon as the answer is there
+
+    def _let_go(self, size: int) -> None:
+        self._held -= size
+
+    async def compare(self, exchange: Exchange) -> None:
+        """Notes in an answer that the earlier crawl has its payload."""
+        if exchange.refers is None and is_payload(exchange):
+            exchange.refers = await self._asked(self._holder, exchange)
+
+    async def _asked(self, look: Callable[[A], T], what: A) -> T:
+        """Return a thread's finding; counts what could not be read meanwhile."""
+        found = await asyncio.wrap_future(next(self._turns).submit(look, what))
+        lost, self._counted = self._earlier.lost - self._counted, self._earlier.lost
+        if lost:
+            self._count(["since/unreadable"] * lost)
+        return found
+
+    def _holder(self, exchange: Exchange) -> Referred | None:
+        return self._earlier.of_digest(exchange.digest)
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        for worker in self._workers:
+            worker.close()
+        self._earlier.close()
+
+
+async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Since:
+    """The crawl that the argument `since` names, read as far as needed. StoreError: nothing of it can be read."""
+    jobdir = Path(values["JOBDIR"])
+    found = sources(argument, jobdir)
+    for line in found.left_out:
+        logger.warning("since: %s", line)
+    index = crawl.attach(lambda db, _: Index(db.disk, db.folder, found.files))
+    told = time.monotonic()
+    for _ in index.open():
+        await asyncio.sleep(PAUSE)
+        if time.monotonic() - told >= EVERY:
+            told = time.monotonic()
+            logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
+    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), crawl.count)

@@ -1,0 +1,37 @@
+"""The holders of the engine: it fetches only when there is none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from weakref import WeakKeyDictionary
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.adapter.scheduler import scheduler_of
+
+_holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
+
+
+def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> None:
+    """Pauses the engine for this holder, or lets it go on unless others hold it. What is under way is finished.
+
+    `why`: in a few words, for progress and status. Of several holders the first one's are said.
+    """
+    holders = _holders.setdefault(crawler, {})
+    before = bool(holders)
+    if held:
+        holders[holder] = why
+    else:
+        holders.pop(holder, None)
+    with suppress(NotConfigured):  # somebody else's scheduler has no status
+        scheduler_of(crawler).crawl.held = next(iter(holders.values()), "")
+    engine = crawler.engine
+    if engine is None or bool(holders) == before:
+        return
+    if held:
+        engine.pause()
+        return
+    engine.unpause()
+    with suppress(NotConfigured):  # somebody else's scheduler is asked every few seconds
+        scheduler_of(crawler).wake()

@@ -1,0 +1,113 @@
+"""Notices wherever the process runs out of memory or threads, so that the crawl ends before it keeps half a change.
+
+What Scrapy, Twisted or asyncio catches, they only log: the page is then done for them, though its links or records may
+be missing. If the process cannot end by itself then, the kernel ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from webcrawl.base.resource_exhaustion import lack
+
+
+class Alarm:
+    """SIGALRM, which the kernel sends and which no lock, no C library and no want of memory holds up."""
+
+    def __init__(self) -> None:
+        self._armed = False
+
+    def arm(self, seconds: float) -> None:
+        """In so many seconds the process says where it is, and dies. Not if somebody else uses this timer."""
+        if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
+            return
+        with contextlib.suppress(AttributeError, OSError, RuntimeError, ValueError):  # it has no standard error
+            faulthandler.register(signal.SIGALRM, sys.__stderr__, all_threads=True, chain=True)  # type: ignore[arg-type]
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        self._armed = True
+
+    def disarm(self) -> None:
+        """Takes back what `arm` did."""
+        if self._armed:
+            self._armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            faulthandler.unregister(signal.SIGALRM)
+
+
+RESERVE = 2 << 20  # bytes that are given up at the first lack, so that the crawl can end in good order
+PATIENCE = 15.0  # seconds for that
+
+
+class ExhaustionWatch(logging.Handler):
+    """Calls `fail` for each lack that is logged with a traceback, or that ends a callback or a thread.
+
+    The traceback is left out of the log: it says where memory ended, not where it went.
+    """
+
+    def __init__(self, fail: Callable[[Exception], None], loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(logging.WARNING)
+        self._fail, self._loop, self._thread = fail, loop, threading.get_ident()
+        self._reserve: bytearray | None = bytearray(RESERVE)
+        self._alarm = Alarm()
+        self._before = loop.get_exception_handler(), sys.unraisablehook, threading.excepthook
+
+    def watch(self) -> None:
+        """From now on."""
+        logging.getLogger().handlers.insert(0, self)  # before those that write
+        self._loop.set_exception_handler(self._of_loop)
+        sys.unraisablehook = self._unraisable
+        threading.excepthook = self._of_thread
+
+    def unwatch(self) -> None:
+        """The crawl has ended."""
+        loop, sys.unraisablehook, threading.excepthook = self._before
+        self._loop.set_exception_handler(loop)
+        logging.getLogger().removeHandler(self)
+        self._alarm.disarm()
+
+    def give_way(self) -> None:
+        """A lack is known: frees the reserve. The crawl has to end soon now, in one way or another."""
+        self._reserve = None
+        self._alarm.arm(PATIENCE)
+
+    def notice(self, error: BaseException | None) -> bool:
+        """Fails if this is a lack; says whether it is. May be called from any thread."""
+        if not isinstance(error, Exception) or not lack(error):
+            return False
+        self._reserve = None
+        if threading.get_ident() == self._thread:
+            self._fail(error)
+        else:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._fail, error)
+        return True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and self.notice(record.exc_info[1]):
+            record.exc_info = record.exc_text = None
+
+    def _unraisable(self, found: sys.UnraisableHookArgs) -> None:
+        if not self.notice(found.exc_value):
+            self._before[1](found)
+
+    def _of_thread(self, found: threading.ExceptHookArgs) -> None:
+        if not self.notice(found.exc_value):
+            self._before[2](found)
+
+    def _of_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if self.notice(context.get("exception")):
+            return
+        before = self._before[0]
+        if before is not None:
+            before(loop, context)
+        else:
+            loop.default_exception_handler(context)

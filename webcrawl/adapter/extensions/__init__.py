@@ -1,0 +1,1 @@
+"""Scrapy's extensions, one per file, by the names in `EXTENSIONS_BASE`."""

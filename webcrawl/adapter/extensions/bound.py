@@ -1,0 +1,115 @@
+"""Looks at the crawl once a second, and counts what bounds it (crawl/profiling/bound.py)."""
+
+from __future__ import annotations
+
+import time
+from typing import Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.download_phases import phases
+from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.periodic import Loop
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.crawl.profiling.bound import Cause, Look, Tally, judge, thread_seconds
+from webcrawl.crawl.profiling.bound_words import PREFIX, sentence
+
+INTERVAL = 1.0  # seconds between two looks
+BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
+CHEAP = 500.0  # the time until the next look is at least so many times what this one took: 3 ms with 30,000 hosts
+HALF = 30.0  # seconds: `status` says what bounded the last one or two times as much
+Used = tuple[float, float, float, float, float, int, int]
+
+
+class Bound:
+    """Counts whole seconds by cause, and has the crawl say what bounds it: lately and, in the end, in the whole run."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._loop = Loop(self.look)
+        self._run, self._now, self._before = Tally(), Tally(), Tally()
+        self._rest = dict.fromkeys(Cause, 0.0)  # parts of seconds that are not counted yet
+        self._turned = self._due = 0.0
+        self._beats = Loop(self._beat)
+        self._late = self._beaten = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        return extension
+
+    def opened(self) -> None:
+        self._scheduler, self._downloader = scheduler_of(self._crawler), downloader_of(self._crawler)
+        self._crawl = self._scheduler.crawl
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        self._crawl.bound = lambda: sentence(self._now.plus(self._before))
+        self._used = self._use()
+        self._turned = self._beaten = self._used[0]
+        self._loop.start(INTERVAL, now=False)
+        self._beats.start(BEAT, now=False)
+
+    def closed(self) -> None:
+        self._loop.stop()
+        self._beats.stop()
+        said = sentence(self._run)
+        self._crawl.bound = lambda: said
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        self._late += max(now - self._beaten - BEAT, 0.0)
+        self._beaten = now
+
+    def look(self) -> None:
+        """Charges the time since the look before to one cause."""
+        begun = time.monotonic()
+        if begun < self._due or self._scheduler.over:  # nothing is counted that the last checkpoint lacks
+            return
+        look = self._look()
+        cause = judge(look)
+        if begun - self._turned >= HALF:
+            self._turned, self._before, self._now = begun, self._now, Tally()
+        for tally in (self._run, self._now):
+            tally.add(look, cause)
+        whole, self._rest[cause] = divmod(self._rest[cause] + look.seconds, 1.0)
+        self._crawl.add({f"{PREFIX}{cause}": int(whole)})
+        self._due = begun + CHEAP * (time.monotonic() - begun) - INTERVAL / 2
+
+    def _use(self) -> Used:
+        crawl = self._crawl
+        return (time.monotonic(), *thread_seconds(), crawl.waited_for_files, self._late, crawl.pages, crawl.received)
+
+    def _look(self) -> Look:
+        crawl, downloader = self._crawl, self._downloader
+        before, self._used = self._used, self._use()
+        seconds, ran, crowded, stalled, late, pages, received = (
+            now - then for now, then in zip(self._used, before, strict=True)
+        )
+        doing, state, ready = phases(downloader), crawl.waiting(), crawl.ready_hosts()
+        asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
+        return Look(
+            seconds=seconds,
+            trouble=crawl.trouble,
+            short=downloader.network.shortage.paused,
+            throttled=downloader.network.bandwidth.held,
+            slots=downloader.total_concurrency,
+            wanted=downloader.wanted,
+            asked=asked,
+            naming=doing["dns"],
+            securing=doing["tls"],
+            receiving=doing["body"],
+            rendering=doing["rendered"],
+            processing=doing["pipelines"],
+            ready=ready,
+            waiting=max(int(state.get("hosts", 0)) - int(state.get("in_flight", 0)) - ready, 0),
+            queued=int(state.get("queued", 0)),
+            aside=int(state.get("aside", 0)),
+            over_budget=int(state.get("over_budget", 0)),
+            ran=ran,
+            crowded=crowded,
+            stalled=stalled,
+            late=late,
+            pages=int(pages),
+            bytes=int(received),
+        )

@@ -1,0 +1,91 @@
+"""Takes a checkpoint every CHECKPOINT_INTERVAL seconds, and at once on SIGUSR1."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from collections.abc import Mapping
+from typing import Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.extensions.positions import Positions
+from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.adapter.values import values_of
+from webcrawl.base.quantities import count
+
+logger = logging.getLogger(__name__)
+
+FIGURES = (("pages", "page"), ("queued", "URL"), ("hosts", "host"))
+
+
+class Checkpoints:
+    """One task, from the spider's opening to its closing; the last checkpoint is the scheduler's own.
+
+    Pipelines are open when the spider is: those with hooks are restored here, before the first page.
+    """
+
+    def __init__(self, crawler: Crawler, interval: float) -> None:
+        self._crawler, self._interval = crawler, interval
+        self.seconds = 0.0  # that the last one took
+        self._now = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler, values_of(crawler)["CHECKPOINT_INTERVAL"])
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(ValueError, RuntimeError):  # only the main thread may handle signals
+            loop.add_signal_handler(signal.SIGUSR1, self._now.set)
+        scheduler = scheduler_of(self._crawler)
+        scheduler.wants_checkpoint = self._now.set
+        scheduler.crawl.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
+        try:
+            scheduler.crawl.attach(lambda db, _: Positions(db, _pipelines(self._crawler)))
+        except Exception as error:  # noqa: BLE001 - Scrapy would go on, and no checkpoint would ever be taken
+            scheduler.fail(error)
+        self._task = loop.create_task(self._run(scheduler))
+
+    def _change(self, values: Mapping[str, float]) -> None:
+        """From now on: one is taken at once, so that nobody waits for the end of a longer interval."""
+        self._interval = values["CHECKPOINT_INTERVAL"]
+        if self._task is not None:
+            self._now.set()
+
+    def closed(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self, scheduler: FrontierScheduler) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._now.wait(), self._interval)
+            self._now.clear()
+            begun = time.perf_counter()
+            try:
+                await scheduler.checkpoint()
+            except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
+                scheduler.fail(error)
+                return
+            self.seconds = time.perf_counter() - begun
+            _tell(self.seconds, scheduler.crawl.stats())
+
+
+def _tell(seconds: float, figures: Mapping[str, float]) -> None:
+    pages, queued, hosts = (count(int(figures[name]), one) for name, one in FIGURES)
+    logger.info("checkpoint in %.2f s: %s, %s queued, %s waiting", seconds, pages, queued, hosts)
+
+
+def _pipelines(crawler: Crawler) -> tuple[object, ...]:
+    """In their order. Any ITEM_PROCESSOR keeps them where Scrapy's own does."""
+    pipelines: tuple[object, ...] = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
+    return pipelines

@@ -1,0 +1,84 @@
+"""Takes commands through a Unix socket in JOBDIR, while the crawl runs (docs/control.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.adapter.commanding import Commanding
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
+from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.control.commands import COMMANDS, obey
+from webcrawl.crawl.control.server import ControlServer
+from webcrawl.crawl.control.wire import NAME, UNKEPT
+from webcrawl.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 20.0  # seconds that whoever gave a command waits for the checkpoint that has it
+NOT_KEPT = f"{UNKEPT}no checkpoint has it yet, and a crawl that is killed now forgets it"
+
+
+class Control:
+    """Logs each command that changes the crawl, and answers when a checkpoint has it: a crash does not take it back."""
+
+    def __init__(self, crawler: Crawler, folder: Path) -> None:
+        self._crawler, self._folder = crawler, folder
+        self._commanding = Commanding(crawler, scheduler_of)
+        self._server: ControlServer | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if not values["CONTROL"]:
+            raise NotConfigured
+        extension = cls(crawler, Path(values["JOBDIR"]))
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        scheduler_of(self._crawler)  # NotConfigured where there is no crawl
+        try:
+            self._server = ControlServer(self._folder, self._obey)
+        except OSError as error:
+            why = error.strerror or error
+            logger.warning("%s: %s: scrapy ctl cannot reach this crawl", self._folder / NAME, why)
+        else:
+            self._server.start()
+
+    def closed(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _obey(self, name: str, words: Sequence[str]) -> str | Mapping[str, Any]:
+        if name == "seeds" and self._commanding.status()["state"] == "stopping":
+            raise CommandError("the crawl is ending, and reads no more seeds: give them to its next run")
+        answer = obey(self._commanding, name, *words)
+        changes = COMMANDS[name].lasts(*words)
+        if changes:
+            logger.info("by command: %s %s: %s", name, " ".join(words), answer)
+        if isawaitable(answer):
+            answer = await answer
+        if changes:
+            await self._keep()
+        return answer
+
+    async def _keep(self) -> None:
+        """Has a checkpoint taken. CommandError if there is none soon, or ever."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._commanding.checkpoint()
+        except TimeoutError as error:
+            raise CommandError(NOT_KEPT) from error
+        except (CommandError, StoreError) as error:
+            raise CommandError(f"{UNKEPT}it is not kept: {error}") from error

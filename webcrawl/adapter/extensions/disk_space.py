@@ -1,0 +1,69 @@
+"""Pauses fetching while the disk of JOBDIR is nearly full."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.adapter.engine_pause import hold
+from webcrawl.adapter.periodic import Loop
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 5.0  # seconds between two checks
+MIB = 1 << 20
+
+
+class DiskSpace:
+    """Pauses only the engine: requests under way are finished, and checkpoints continue."""
+
+    def __init__(self, crawler: Crawler, folder: Path, least: int) -> None:
+        self._crawler, self._folder, self._least = crawler, folder, least
+        self._paused = False
+        self._loop = Loop(self.look)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        extension = cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"])
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+            scheduler_of(self._crawler).crawl.in_force.listen(["MIN_FREE_DISK"], self._change)
+        self._loop.start(INTERVAL)
+
+    def _change(self, values: Mapping[str, int]) -> None:
+        self._least = values["MIN_FREE_DISK"]  # the next look finds out what that means; 0: never too little
+
+    def closed(self) -> None:
+        self._loop.stop()
+
+    def look(self) -> None:
+        try:
+            free = shutil.disk_usage(self._folder).free // MIB
+        except OSError:  # JOBDIR was moved or removed: the next checkpoint finds out, and says so
+            return
+        short = free < self._least
+        if short == self._paused:
+            return
+        self._paused = short
+        if short:
+            logger.warning(
+                "%d MiB free for %s, less than MIN_FREE_DISK = %d: fetching is paused", free, self._folder, self._least
+            )
+        else:
+            logger.info("%d MiB free for %s: fetching resumes", free, self._folder)
+        hold(self._crawler, self, "disk nearly full", held=short)

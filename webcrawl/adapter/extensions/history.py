@@ -1,0 +1,57 @@
+"""Keeps a small history of the crawl's figures, for those who look at it later."""
+
+from __future__ import annotations
+
+import time
+from typing import Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.periodic import Loop
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.net.shortage import is_ours
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.history_line import PATH, SHORTEST, interval, line, moment
+from webcrawl.store.output import Output
+
+
+class History:
+    """A line every few seconds at first, and every few minutes in an old crawl; after a crash as of the checkpoint."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._loop = Loop(self.look)
+        self._output: Output | None = None
+        self._due = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        self._loop.start(SHORTEST)
+
+    def closed(self) -> None:
+        self._loop.stop()
+
+    def look(self) -> None:
+        """Writes a line if it is time for one."""
+        scheduler = scheduler_of(self._crawler)
+        if scheduler.failed is not None or time.monotonic() < self._due:
+            return
+        crawl, now = scheduler.crawl, time.time()
+        begun = crawl.statistics.series.start / 1000 or now
+        try:
+            if self._output is None:
+                self._output = crawl.open_output(PATH)
+            self._output.write(line(moment(crawl.glance(), now)))
+        except StoreError as error:
+            if self._output is None and isinstance(error.__cause__, OSError) and is_ours(error.__cause__):
+                return  # a descriptor may be free at the next look: no crawl ends for a moment without one
+            scheduler.fail(error)
+            return
+        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2  # this is asked once in SHORTEST

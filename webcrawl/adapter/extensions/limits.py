@@ -1,0 +1,74 @@
+"""Scrapy's CLOSESPIDER_… limits, which may change while the crawl runs."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.extensions.closespider import CloseSpider
+from scrapy.utils.asyncio import call_later
+
+from webcrawl.adapter.crawl_end import close_spider
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.crawl.control.changeable import OF_LIMITS
+
+TIMEOUT = "CLOSESPIDER_TIMEOUT"
+
+
+class Limits(CloseSpider):
+    """Scrapy's own, also where none of them is set: then it hears nothing of pages and items, which cost nothing more.
+
+    What is counted, is counted from when there is a limit; seconds are those of the run.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._begun = time.monotonic()
+        with contextlib.suppress(NotConfigured):
+            super().__init__(crawler)
+        self._heard = {name for name in OF_LIMITS if self.close_on[_key(name)]}  # limits that Scrapy's class knows of
+        if not self._heard:
+            self.counter: defaultdict[str, int] = defaultdict(int)
+            crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(self.opened, signal=signals.spider_opened)
+
+    def opened(self) -> None:
+        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+            scheduler_of(self.crawler).crawl.in_force.listen(OF_LIMITS, self._change)
+
+    def _change(self, values: Mapping[str, Any]) -> None:
+        hears = {
+            "CLOSESPIDER_PAGECOUNT": (self.page_count, signals.response_received),
+            "CLOSESPIDER_ITEMCOUNT": (self.item_scraped, signals.item_scraped),
+            "CLOSESPIDER_ERRORCOUNT": (self.error_count, signals.spider_error),
+        }
+        for name in OF_LIMITS:
+            key, most = _key(name), values.get(name) or 0
+            if most == self.close_on[key]:
+                continue
+            self.close_on[key] = most
+            if name == TIMEOUT:
+                self._end_after(most)
+            elif most and name not in self._heard:
+                self._heard.add(name)
+                self.crawler.signals.connect(hears[name][0], signal=hears[name][1])
+            elif 0 < most <= self.counter[key]:  # Scrapy's class waits for exactly that number
+                close_spider(self.crawler, f"closespider_{key}")
+
+    def _end_after(self, seconds: float) -> None:
+        if self.task:
+            self.task.cancel()
+            self.task = None
+        if seconds:
+            left = max(seconds - (time.monotonic() - self._begun), 0.0)
+            self.task = call_later(left, close_spider, self.crawler, "closespider_timeout")
+
+
+def _key(name: str) -> str:
+    """The name of a limit in Scrapy's class."""
+    return name.removeprefix("CLOSESPIDER_").lower()

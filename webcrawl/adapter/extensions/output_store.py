@@ -1,0 +1,69 @@
+"""Brings finished output files to a store, as OUTPUT_STORE says (docs/outputs.md#object-storage)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
+from webcrawl.record.objectstore.place import below, open_place
+from webcrawl.record.objectstore.storing import Storing, forget_store
+from webcrawl.store.jobdir.crawls import folder_of
+
+
+class OutputStore:
+    """`address`: of this crawl alone; without one, what an earlier run stored stays stored."""
+
+    def __init__(self, crawler: Crawler, root: Path, address: str | None, *, keep: bool) -> None:
+        self._crawler, self._root, self._address, self._keep = crawler, root, address, keep
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        extension = cls(crawler, Path(values["JOBDIR"]), address_of(values), keep=values["OUTPUT_STORE_KEEP"])
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        return extension
+
+    def opened(self) -> None:
+        try:
+            scheduler = scheduler_of(self._crawler)
+        except NotConfigured:  # under somebody else's scheduler nothing is written
+            return
+        crawl, address = scheduler.crawl, self._address
+        if address is None:
+            crawl.attach(lambda db, _: forget_store(db))
+            return
+        make = partial(
+            Storing,
+            root=self._root,
+            address=address,
+            keep=self._keep,
+            place_of=partial(open_place, address),
+            hurry=lambda: scheduler.hurries,
+            clock=time.monotonic,
+            now=time.time,
+        )
+        try:
+            storing = crawl.attach(make)
+        except Exception as error:  # noqa: BLE001 - Scrapy would go on, and nothing would ever be stored
+            scheduler.fail(error)
+            return
+        crawl.add_checkpoint_listener(storing)
+        crawl.add_stats(storing.stats)
+        scheduler.behind.append(lambda: storing.is_behind)
+
+
+def address_of(values: Mapping[str, Any]) -> str | None:
+    """The place of this crawl's files: a drone of a hive has a folder of its own, as in the hive's JOBDIR."""
+    address: str | None = values["OUTPUT_STORE"]
+    if address is None or not values["HIVE_DRONES"]:
+        return address
+    return below(address, folder_of(Path(), values["HIVE_DRONE"]).name)

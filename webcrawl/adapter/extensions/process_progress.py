@@ -1,0 +1,89 @@
+"""The progress lines of `scrapy process`, and its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
+from webcrawl.adapter.extensions.progress import Lines, Progress
+from webcrawl.adapter.extensions.summary import Summary
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.base.quantities import count, short
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.record.archives.archives import Archives
+
+
+class RereadingProgress(Progress):
+    """A line in the log every 10 seconds, or a live line on a terminal."""
+
+    def lines(self) -> Lines:
+        return ArchiveLines(self._crawl, archives_of(self._crawler))
+
+
+class ArchiveLines(Lines):
+    """Pages, their rate, and how much of the archives is read."""
+
+    def __init__(self, crawl: Crawl, archives: Archives) -> None:
+        super().__init__(crawl)
+        self._archives = archives
+
+    def line(self) -> str:
+        pages, rate, *_ = self._look()
+        archives = self._archives
+        read = f"{archives.done / 1e6:.1f} of {archives.size / 1e6:.1f} MB"
+        return f"{pages} pages ({rate:.1f}/s), file {archives.number} of {len(archives)}, {read}{self._lost()}"
+
+    def short(self) -> str:
+        pages, rate, *_ = self._look()
+        archives = self._archives
+        share = archives.done / max(archives.size, 1)
+        return (
+            f"{short(pages)} pages {short(rate)}/s  file {archives.number}/{len(archives)}  {share:.0%}{self._lost()}"
+        )
+
+    def _lost(self) -> str:
+        lost = sum(lost_of(self._figures).values())
+        return f", {count(lost, 'place')} that cannot be read" if lost else ""
+
+
+class RereadingSummary(Summary):
+    """The amount that there is to read, and what came of it."""
+
+    def beginning(self) -> str:
+        resumed = f": resumed with {count(self._before, 'page')}" if self._before else ""
+        return f"{resumed}, {count(len(archives_of(self._crawler)), 'file')} of archives"
+
+    def end(self, seconds: float) -> list[str]:
+        lines = summary(self._folder, self._crawl.stats(), seconds, self._before)
+        archives = archives_of(self._crawler)
+        if archives.done < archives.size:
+            share = archives.done / max(archives.size, 1)
+            lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
+        return lines
+
+
+def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int) -> list[str]:
+    """The lines that say what a run did, what of the archives could not be read, and where everything lies."""
+    pages = figures["pages"] - before
+    total = f", {figures['pages']} with earlier runs" if before else ""
+    lines = [f"{count(pages, 'page')} in {round(seconds, 1):g} s ({pages / max(seconds, 0.1):.0f} pages/s){total}"]
+    others = figures.get("archive/others", 0)
+    if others:
+        lines.append(f"{count(others, 'record')} of other kinds of URLs left out")
+    lost = lost_of(figures)
+    if lost:
+        kinds = ", ".join(f"{name} {number}" for name, number in sorted(lost.items()))
+        lines.append(f"cannot be read: {kinds}")
+    return [*lines, f"everything is in {folder}"]
+
+
+def archives_of(crawler: Crawler) -> Archives:
+    """The archives that are read."""
+    scheduler = scheduler_of(crawler)
+    if not isinstance(scheduler, RereadingScheduler):
+        raise TypeError(f"{scheduler} reads no archives")
+    return scheduler.archives

@@ -1,0 +1,260 @@
+"""Takes seeds from a key of a Redis server, as spiders of scrapy-redis do, but never loses one."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import FormRequest, Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.adapter.trip import KEY
+from webcrawl.adapter.values import values_of
+from webcrawl.base.model import Link
+from webcrawl.crawl.checks import SettingError
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.hive.errors import Away, HiveError
+from webcrawl.crawl.hive.keys import Keys
+from webcrawl.crawl.request_word import METHOD, UnfitRequest, check_meta
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.seeds.seed_rows import BadLineError, seed_url
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.hive.pushed_seeds import Taking
+
+START = "is_start_request"  # Scrapy's mark
+
+
+class SeedEntries:
+    """Makes links and requests of entries."""
+
+    def __init__(self, spider: Spider, encoding: str, longest: int) -> None:
+        """`longest`: URL_MAX_LENGTH. A spider's own `make_request_from_data` comes first."""
+        self._encoding, self._longest = encoding, longest
+        self._own = getattr(spider, "make_request_from_data", None)
+
+    def read(self, data: bytes) -> Iterator[Link | Request]:
+        """The links and requests of an entry; BadLineError says why there are none."""
+        found = [self._own(data)] if self._own is not None else [self._meaning(data)]
+        if isinstance(found[0], Iterable):
+            found = list(found[0])
+        if not found or found[0] is None:
+            raise BadLineError("makes no request")
+        for one in found:
+            if isinstance(one, Request):
+                one.meta[START] = True  # through the seen test, although it need not say so: it may come twice
+            yield one
+
+    def _meaning(self, data: bytes) -> Link | Request:
+        try:
+            text = data.decode(self._encoding).strip()
+        except UnicodeDecodeError as error:
+            raise BadLineError(f"is not {self._encoding}") from error
+        if not text.startswith("{"):
+            url = seed_url(text, self._longest)
+            return Link(url, seed=url)
+        try:
+            fields = json.loads(text)
+            return self._request(fields)
+        except BadLineError:
+            raise
+        except (ValueError, TypeError, RecursionError) as error:
+            raise BadLineError(f"is no JSON of a request ({error})") from error
+
+    def _request(self, fields: dict[str, Any]) -> Link | Request:
+        url = fields.pop("url", None)
+        if not isinstance(url, str):
+            raise TypeError("no url")
+        url = seed_url(url.strip(), self._longest)
+        method, meta = str(fields.pop("method", "GET")).upper(), dict(fields.pop("meta", None) or {})
+        meta.pop(KEY, None)  # ours
+        if not METHOD.fullmatch(method):
+            raise BadLineError(f"has no method of HTTP: {method:.40}")
+        try:
+            check_meta(meta)
+        except UnfitRequest as error:
+            raise BadLineError(f"is refused: {error}") from error
+        if not fields and not meta and method == "GET":
+            return Link(url, seed=url)
+        form = {
+            name: [str(one) for one in given] if isinstance(given, list) else str(given)
+            for name, given in fields.items()
+        }
+        return FormRequest(url, method=method, formdata=form, meta=meta, dont_filter=True)
+
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 1.0  # seconds between two looks
+SOON = 0.02  # while there are more seeds, and no host to ask
+LATER = 10.0  # after an error that somebody has to mend
+LAST = 2.0  # for removing what the last checkpoint has
+TOLD = 5  # bad entries that are logged
+META = "redis_seeds"
+
+
+class RedisSeeds:
+    """`patience`: idle seconds before the crawl may end; None: none, once nothing is left; 0: it never ends."""
+
+    def __init__(self, crawler: Crawler, values: dict[str, Any], make_client: Callable[[], Any], encoding: str) -> None:
+        self._crawler, self._values, self._make_client, self._encoding = crawler, values, make_client, encoding
+        self._patience: int | None = values["MAX_IDLE_TIME_BEFORE_CLOSE"]
+        self._task: asyncio.Task[None] | None = None
+        self._looked = False  # whether the server has answered, and nothing was there
+        self._connected = self._away = False
+        self._told: set[str] = set()
+        self._bad = 0
+        self._idle_since: float | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        settings = crawler.settings
+        if not (settings.get("REDIS_URL") or settings.get("REDIS_HOST")):
+            raise NotConfigured
+        from webcrawl.adapter.redis_client import client_maker  # noqa: PLC0415 - 0.2 s for those who use it
+
+        encoding = settings.get("REDIS_ENCODING") or "utf-8"
+        try:
+            codecs.lookup(encoding)
+        except LookupError as error:
+            raise SettingError("REDIS_ENCODING", encoding, "an encoding that Python knows") from error
+        extension = cls(crawler, values_of(crawler), client_maker(settings), encoding)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        from webcrawl.crawl.hive.pushed_seeds import Taking  # noqa: PLC0415
+
+        self._scheduler = scheduler = scheduler_of(self._crawler)
+        spider, values = scheduler.spider, self._values
+        self._source = (getattr(spider, "redis_key", None) or values["REDIS_START_URLS_KEY"]) % {"name": spider.name}
+        encoding = getattr(spider, "redis_encoding", None) or self._encoding
+        self._entries = SeedEntries(spider, encoding, values["URL_MAX_LENGTH"])
+        keys = Keys(values["HIVE_NAME"] or spider.name)
+        try:
+            own = keys.taken(values["HIVE_DRONE"] if values["HIVE_DRONES"] else self._own_id(scheduler.crawl))
+        except StoreError as error:
+            scheduler.fail(error)
+            return
+        self._client = self._make_client()
+        self._taking: Taking = Taking(self._client, self._source, own, self._hand_on)
+        scheduler.crawl.add_checkpoint_listener(self)
+        scheduler.sources.append(self.expects)
+        self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
+
+    def _own_id(self, crawl: Crawl) -> str:
+        """The name of this crawl among those that take seeds from the same key, kept before anything is taken."""
+        found = crawl.attach(lambda db, _: db.get(META))
+        if found is None:
+            found = os.urandom(8).hex().encode()
+            crawl.attach(lambda db, _: db.set(META, found or b""))
+            crawl.checkpoint()
+        return found.decode()
+
+    async def closed(self) -> None:
+        """After the last checkpoint."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        with suppress(Away, HiveError, TimeoutError):
+            async with asyncio.timeout(LAST):
+                await self._taking.finish()
+        with suppress(OSError):
+            await self._client.aclose()
+
+    # -- beside the crawl
+
+    def committed(self) -> None:
+        self._taking.committed()
+
+    def rest(self) -> Iterator[None]:
+        return iter(())
+
+    def close(self) -> None:
+        self._taking.stopped = True
+
+    def expects(self) -> bool:
+        """Return whether seeds may come though nothing is left to do; asked only then."""
+        if not self._looked or self._patience == 0:
+            return True
+        now = time.monotonic()
+        if self._idle_since is None:
+            self._idle_since = now
+        return self._patience is not None and now - self._idle_since < self._patience
+
+    # -- the loop
+
+    async def _run(self, scheduler: FrontierScheduler) -> None:
+        logger.info("reading seeds from the key %s of the server", self._source)
+        while scheduler.failed is None and not self._taking.stopped:
+            pause = await self._turn(scheduler)
+            if scheduler.crawl.pending:
+                self._idle_since = None
+            elif self._looked:  # it may end now
+                scheduler.wake()
+            await asyncio.sleep(pause)
+
+    async def _turn(self, scheduler: FrontierScheduler) -> float:
+        try:
+            taken = await self._taking.turn()
+        except Away as error:
+            self._looked = False
+            if not self._away:
+                logger.warning("no seeds for the moment, the server is away: %s", error)
+            self._away = True
+            return INTERVAL
+        except HiveError as error:
+            self._refused(scheduler, error)
+            return LATER
+        except Exception as error:  # noqa: BLE001 - the crawl's state, probably: nothing more is kept
+            scheduler.fail(error)
+            return LATER
+        if self._away:
+            logger.info("the server of the seeds is back")
+        self._connected, self._away, self._looked = True, False, not taken
+        if not taken:
+            return INTERVAL
+        self._idle_since = None
+        scheduler.wake()
+        return INTERVAL if scheduler.crawl.ready_hosts() else SOON
+
+    def _refused(self, scheduler: FrontierScheduler, error: HiveError) -> None:
+        """At the start it ends the crawl. Later somebody can mend it, and the crawl has other things to do."""
+        self._looked = False
+        if not self._connected:
+            scheduler.fail(error)
+        elif str(error) not in self._told:
+            self._told.add(str(error))
+            logger.error("no seeds for the moment: %s", error)
+
+    def _hand_on(self, data: bytes) -> None:
+        crawl = self._scheduler.crawl
+        try:
+            for one in self._entries.read(data):
+                crawl.count(["redis_seeds"])
+                if isinstance(one, Link):
+                    crawl.submit(one)
+                else:
+                    self._scheduler.enqueue_request(one)
+        except BadLineError as error:
+            self._drop(data, str(error))
+        except (StoreError, OSError, MemoryError):  # not the entry's fault
+            raise
+        except Exception as error:  # noqa: BLE001 - a spider's make_request_from_data may raise anything
+            self._drop(data, f"makes no request: {error!r}")
+
+    def _drop(self, data: bytes, why: str) -> None:
+        self._scheduler.crawl.count(["redis_seeds/bad"])
+        self._bad += 1
+        if self._bad <= TOLD:
+            logger.warning("%s: an entry %s: %.200r", self._source, why, data)

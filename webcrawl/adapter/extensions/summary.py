@@ -1,0 +1,169 @@
+"""Says in words how the crawl begins, and what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
+from webcrawl.base.model import Status
+from webcrawl.base.quantities import count
+from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
+from webcrawl.crawl.lost_requests import NAMELESS
+from webcrawl.crawl.profiling.bound_words import in_words
+from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.store.jobdir import revisit_figures
+
+logger = logging.getLogger(__name__)
+
+
+class Summary:
+    """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
+
+    def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
+        self._crawler, self._folder, self._aloud = crawler, folder, aloud
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        aloud = sys.stderr.isatty() and bool(crawler.settings["LOG_FILE"])
+        extension = cls(crawler, Path(values_of(crawler)["JOBDIR"]), aloud=aloud)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        return extension
+
+    def opened(self) -> None:
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        self._crawl = scheduler_of(self._crawler).crawl
+        self._begun, self._before = time.monotonic(), self._crawl.pages
+        logger.info("%s%s", self._folder, self.beginning())
+
+    def beginning(self) -> str:
+        """The text of the first line behind the folder."""
+        queued = int(self._crawl.stats()["queued"])
+        if self._before or queued:
+            return f": resumed with {count(self._before, 'page')} and {_queued(queued)}"
+        return ": a new crawl"
+
+    def closed(self) -> None:
+        lines = self.end(time.monotonic() - self._begun)
+        if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
+            lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
+        for line in lines:
+            logger.info("%s", line)
+        if self._aloud:
+            sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+    def end(self, seconds: float) -> list[str]:
+        """The last lines, of a run of so many seconds."""
+        figures = {**self._crawl.stats(), "bound": self._crawl.bound()}
+        return summary(self._folder, figures, seconds, self._before)
+
+
+def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
+    """The pages of a run of some seconds, and where they lie; `before` is the number of pages of earlier runs."""
+    pages = figures["pages"] - before
+    hosts = count(figures.get("frontier/hosts answered", 0), "host")
+    rate, queued = f"{pages / max(seconds, 0.1):.0f} pages/s", _queued(figures["queued"])
+    run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
+    done = f"{run}, {figures['pages']} with earlier runs, from {hosts}" if before else f"{run} from {hosts}"
+    archives = list(_sizes(folder))
+    over = figures.get("over_budget", 0)
+    if over:
+        queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
+    kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
+    first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
+    lines = [first, *_cut_short(figures), *_seeds(figures), *_walk(figures), *_revisits(figures), *_aside(figures)]
+    lines += _lost(figures)
+    return [*lines, *_known(figures), *_stored(figures), *_bound(figures), f"{kept}everything is in {folder}"]
+
+
+def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The requests of the spider or of other drones that were lost, over all runs; the log says why."""
+    if unkept := figures.get(UNKEPT, 0):
+        yield f"{count(unkept, 'request')} of the spider lost, as the log says: they could not be kept"
+    if nameless := figures.get(NAMELESS, 0):
+        ended = f"with status {Status.NO_METHOD:d}: the spider no longer has the methods that they name"
+        yield f"{count(nameless, 'request')} ended {ended}"
+    if refused := figures.get("hive/refused", 0):
+        yield f"{count(refused, 'item')} of letters from the hive's server refused in this run, as the log says"
+
+
+def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The number of pages that are kept although a part of them never came, over all runs."""
+    if pages := figures.get(f"frontier/{CUT_SHORT}", 0):
+        yield f"{count(pages, 'page')} cut short: the connection ended, or time was up, at every attempt"
+
+
+def _known(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The pages that an earlier crawl had already, over all runs."""
+    same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
+    if same or known:
+        again, megabytes = f"{known} sent again the same", f"{figures['since/bytes'] / 1e6:.1f} MB"
+        yield f"{count(same, 'page')} unchanged since the earlier crawl, {again}: {megabytes} not stored"
+
+
+def _stored(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The files that the store has, over all runs, and those that it has not yet."""
+    if "store/files" in figures:
+        waits = f", {figures['store/waiting']} not yet" if figures["store/waiting"] else ""
+        yield f"{count(figures['store/files'], 'file')} in the store ({figures['store/bytes'] / 1e6:.1f} MB){waits}"
+
+
+def _bound(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The bound of the crawl: in this run with what would help, or over all runs in a few words."""
+    if said := figures.get("bound") or in_words(figures):
+        yield f"bound by {said}"
+
+
+def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
+    if bad := figures.get("redis_seeds/bad", 0):
+        yield f"{count(bad, 'seed')} from the server refused, as the log says"
+    if away := figures.get("seed_lists_away", 0):
+        yield f"{count(away, 'list')} of seeds by command cannot be opened, as the log says: the next run tries again"
+
+
+def _walk(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The progress of a random walk, over all runs."""
+    if "walk/visits" in figures:
+        steps = figures["walk/steps"]
+        yield f"{count(figures['walk/visits'], 'visit')} made" + (f" of {steps}" if steps else "")
+
+
+def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The results of fetching pages again, over all runs."""
+    revisits = revisit_figures.figures_of(figures)
+    if revisits is not None:
+        yield revisit_figures.in_words(revisits)
+
+
+def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The URLs left of hosts that are away, or that asked to be left alone for long."""
+    urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
+    if hosts:
+        left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
+        if figures["aside_due"]:  # else all of them are paused, and nothing is due before they are resumed
+            due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
+            left += f"; run the same command to resume, the next is due at {due}"
+        yield left
+    if figures.get("hosts_paused"):
+        yield f"{count(figures['hosts_paused'], 'host')} paused by command; their URLs count as set aside"
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """The archive files' sizes, as far as they can be seen: their owner may move one at this moment."""
+    with contextlib.suppress(OSError):
+        for path in (*folder.glob("warc/*.warc.gz*"), *folder.glob("drone-*/warc/*.warc.gz*")):
+            with contextlib.suppress(OSError):
+                yield path.stat().st_size
+
+
+def _queued(urls: int) -> str:
+    return f"{count(urls, 'URL')} queued"

@@ -1,0 +1,223 @@
+"""Subscribes to hubs that pages name, and takes what they push, on WEBSUB_PORT (docs/revisits.md#websub)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Self
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DownloadCancelledError, NotConfigured
+
+from webcrawl.adapter.periodic import Loop
+from webcrawl.adapter.request_links import PRIVATE
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
+from webcrawl.base.model import unpack
+from webcrawl.base.resource_exhaustion import lack
+from webcrawl.content.formats.document_reader import all_links
+from webcrawl.content.page import Page
+from webcrawl.crawl.signalling import Signalling
+from webcrawl.net.http_answerer import CannotListen, bound
+from webcrawl.net.websub.hub_discovery import address, offer
+from webcrawl.net.websub.listening import Callback, Push
+from webcrawl.net.websub.subscriptions import HOPS, REDIRECTS, Subscription, Subscriptions
+from webcrawl.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 1.0  # seconds between two looks for hubs to be asked
+AT_ONCE = 8  # requests to hubs, each in its host's turn
+WAITING = 16  # pushes that wait to be read; beyond, they are dropped: the feed itself is read in its turn
+PACE = 0.02  # seconds between two pushes that are read, at least
+PAUSE = 9.0  # and times as long as the last one took, which may be a second: hubs have a tenth of the crawl's time
+LOOPBACK = ("127.0.0.1", 0)
+FORM = "application/x-www-form-urlencoded"
+
+
+class WebSub:
+    """Requests to hubs wait for their hosts' turns and obey robots.txt, as all inline downloads do."""
+
+    def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
+        self._crawler, self._values = crawler, values
+        self._asking: dict[str, asyncio.Task[None]] = {}  # by token
+        self._pushes: deque[Push] = deque()
+        self._reading: asyncio.TimerHandle | None = None
+        self._rests_until = 0.0  # by the event loop's clock: no push is read before
+        self._callback: Callback | None = None
+        self._loop = Loop(self._look)
+        self._starting: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<WebSub asking={len(self._asking)} pushes={len(self._pushes)}>"
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if values["WEBSUB_PORT"] is None:
+            raise NotConfigured
+        extension = cls(crawler, values)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        return extension
+
+    def opened(self) -> None:
+        self._scheduler = scheduler = scheduler_of(self._crawler)
+        self._crawl = crawl = scheduler.crawl
+        if crawl.signalling is None:  # a spider that makes its requests itself
+            logger.warning("WEBSUB_PORT: no effect, no page of this crawl is fetched again")
+            return
+        self._signalling: Signalling = crawl.signalling
+        address = address_of(self._values)
+        self._subscriptions = crawl.attach(lambda db, _: Subscriptions(db, db.get("key") or b"", address))
+        self._subscriptions.counters = crawl.signalling.signals.counters
+        host, port = place(self._values)
+        try:
+            self._callback = Callback(bound(host, port, "WEBSUB_PORT"), self._verify, self._pushed, self._knows)
+        except CannotListen as error:  # it could when the settings were checked
+            scheduler.fail(error)
+            return
+        self._crawler.signals.connect(self.closed, signals.spider_closed)
+        self._starting = asyncio.get_running_loop().create_task(self._callback.start())
+        logger.info("WebSub: callback on %s port %d, known to hubs as %s", host, port, address)
+        crawl.signalling.offered = self._offered
+        self._loop.start(INTERVAL)
+
+    def closed(self) -> None:
+        self._signalling.offered = None
+        self._loop.stop()
+        if self._reading is not None:
+            self._reading.cancel()
+        if self._callback is not None:
+            self._callback.close()
+        for task in self._asking.values():
+            task.cancel()
+
+    # -- hubs are asked
+
+    def _offered(self, page: Page) -> None:
+        """A page was read, which may name a hub."""
+        entries = page.found.entries if page.found is not None else ()
+        found = offer(page.url, page.headers, entries, self._signalling.site_of)
+        if found is not None and page.link is not None:
+            site = self._signalling.site_of(page.url)
+            self._subscriptions.offered(found.topic, found.hubs, page.link.pack(), site, self._crawl.now())
+
+    def _look(self) -> None:
+        if self._crawl.in_force.paused or self._crawl.uplink.out:
+            return
+        try:
+            due = self._subscriptions.due(self._crawl.now(), AT_ONCE - len(self._asking))
+        except StoreError as error:
+            self._scheduler.fail(error)
+            return
+        for one in due:
+            task = asyncio.get_running_loop().create_task(self._ask(one))
+            self._asking[one.token] = task
+            task.add_done_callback(partial(self._asked, one.token))
+
+    def _asked(self, token: str, _: asyncio.Task[None]) -> None:
+        self._asking.pop(token, None)
+
+    async def _ask(self, one: Subscription) -> None:
+        status = await self._posted(one)
+        if status is None:
+            return
+        try:
+            self._subscriptions.sent(one.token, status, self._crawl.now())
+        except StoreError as error:
+            self._scheduler.fail(error)
+
+    async def _posted(self, one: Subscription) -> int | None:
+        """The status of the hub's answer, redirects followed; 0 if there is none, None if the crawl ends."""
+        engine: Any = self._crawler.engine
+        url, form = one.hub, self._subscriptions.form(one)
+        for _ in range(HOPS + 1):
+            request = Request(
+                url,
+                method="POST",
+                body=form,
+                headers={"Content-Type": FORM, "Referer": unpack(one.page).url},
+                meta={"dont_retry": True, PRIVATE: True},
+            )
+            try:
+                response = await engine.download_async(request)
+            except (DownloadCancelledError, asyncio.CancelledError):
+                return None
+            except Exception as error:  # noqa: BLE001 - whatever it is, the hub has not answered
+                if lack(error):
+                    return None
+                return 0
+            location = response.headers.get("Location")
+            if response.status not in REDIRECTS or not location:
+                return int(response.status)
+            url = address(location.decode("latin-1"), url)
+            if not url:
+                return 0
+        return 0
+
+    # -- hubs ask and push
+
+    def _verify(self, token: str, said: Mapping[str, str]) -> str | None:
+        try:
+            return self._subscriptions.verify(token, said, self._crawl.now())
+        except StoreError as error:
+            self._scheduler.fail(error)
+            return None
+
+    def _knows(self, token: str) -> bool:
+        try:
+            return self._subscriptions.knows(token)
+        except StoreError as error:
+            self._scheduler.fail(error)
+            return False
+
+    def _pushed(self, push: Push) -> None:
+        if len(self._pushes) >= WAITING:
+            self._subscriptions.counters["websub/dropped"] += 1
+            return
+        self._pushes.append(push)
+        self._read_next()
+
+    def _read_next(self) -> None:
+        """One push at a time, after a pause: others wait, so that no hub holds up the crawl."""
+        if self._pushes and self._reading is None:
+            loop = asyncio.get_running_loop()
+            self._reading = loop.call_at(max(self._rests_until, loop.time() + PACE), self._read)
+
+    def _read(self) -> None:
+        began, now, push = asyncio.get_running_loop().time(), self._crawl.now(), self._pushes.popleft()
+        try:
+            one = self._subscriptions.pushed(push.token, push.signature, push.body, now)
+            if one is not None:
+                self._heard(one, push, now)
+        except (StoreError, OSError, MemoryError) as error:
+            self._scheduler.fail(error)
+        finally:
+            ended = asyncio.get_running_loop().time()
+            self._reading, self._rests_until = None, ended + PAUSE * (ended - began)
+            self._read_next()
+
+    def _heard(self, one: Subscription, push: Push, now: float) -> None:
+        topic = unpack(one.page)
+        entries = all_links(push.body, push.content_type, topic.url).entries
+        links = [entry.url for entry in entries if entry.role == "item"]
+        if links and self._values["FEED_LINKS"]:
+            self._crawl.discover(topic, links, lambda _: "L")
+        self._signalling.pushed(topic, entries, now)
+        self._scheduler.wake()
+
+
+def place(values: Mapping[str, Any]) -> tuple[str, int]:
+    """The address and port of the callback: each drone of a hive has a port of its own."""
+    host, _ = values["WEBSUB_HOST"] or LOOPBACK
+    return host, values["WEBSUB_PORT"] + (values["HIVE_DRONE"] if values["HIVE_DRONES"] else 0)
+
+
+def address_of(values: Mapping[str, Any]) -> str:
+    """The URL at which hubs reach it; of a drone, below its number."""
+    address: str = values["WEBSUB_ADDRESS"]
+    return f"{address}/{values['HIVE_DRONE']}" if values["HIVE_DRONES"] else address

@@ -1,0 +1,254 @@
+"""The download handlers of DOWNLOAD_HANDLERS, and those among them that are somebody else's.
+
+A handler that goes round the address guard must be allowed by name. What it gives becomes an exchange, what it raises
+an error of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+
+from scrapy import Request, signals
+from scrapy.core.downloader.handlers import DownloadHandlerProtocol
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured, StopDownload, UnsupportedURLSchemeError
+from scrapy.http import Response, TextResponse
+from scrapy.responsetypes import responsetypes
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.python import global_object_name
+
+from webcrawl.adapter.download_errors import error_of, lacks, raised
+from webcrawl.adapter.trip import trip_of
+from webcrawl.base.model import Exchange
+from webcrawl.content.html.encoding_sniffing import encoding_of
+from webcrawl.content.html.encodings import UTF_8
+from webcrawl.net.errors import FetchError
+from webcrawl.net.parsed_answer import SLACK, ParsedAnswer
+from webcrawl.net.shortage import Shortage
+from webcrawl.urls.canonical import SCHEMES
+
+GRACE = 1.0  # seconds that a handler gets beyond its own time limit
+RENDERED = "playwright"  # scrapy-playwright's flag of a response whose body is a browser's document
+CUT = {"download_stopped": "length", "dataloss": "disconnect"}  # Scrapy's flags, and WARC's reasons
+
+
+class ForeignHandler:
+    """A handler that FOREIGN_HANDLERS_ALLOWED names: it does not go through the address guard, nor use our resolver.
+
+    robots.txt is fetched by the crawl's own handler: it must be neither rendered nor cached.
+    """
+
+    lazy = False
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        theirs: DownloadHandlerProtocol,
+        own: DownloadHandlerProtocol | None,
+        values: Mapping[str, Any],
+        shortage: Shortage,
+    ) -> None:
+        self._crawler, self._theirs, self._own, self._shortage = crawler, theirs, own, shortage
+        self._name = global_object_name(type(theirs))
+        self._agent, self._timeout = values["USER_AGENT"], values["DOWNLOAD_TIMEOUT"]
+        self._truncate = values["DOWNLOAD_TRUNCATE"]
+        self._received: dict[Request, int] = {}
+        crawler.signals.connect(self._bytes_received, signals.bytes_received)
+
+    async def download_request(self, request: Request) -> Response:
+        """The response, its body decoded; the exchange is in the request's trip."""
+        trip = trip_of(request)
+        if trip is not None and trip.is_prerequisite and self._own is not None:
+            return await self._own.download_request(request)
+        request.headers.setdefault(b"User-Agent", self._agent)  # where Scrapy's middleware is switched off
+        seconds = float(request.meta.setdefault("download_timeout", self._timeout))
+        started, begun = time.time(), time.monotonic()
+        self._tell(request, trip)
+        self._received[request] = 0
+        try:
+            async with asyncio.timeout(seconds + GRACE):
+                response = await self._theirs.download_request(request)
+        except Exception as error:
+            ours = self._shortage.begins(error) if lacks(error) else error_of(error)
+            if ours is None:
+                raise
+            self._count([f"outcome/{ours.name}"])
+            raise raised(ours) from ours
+        finally:
+            del self._received[request]
+        exchange = self._exchange(response, started, time.monotonic() - begun)
+        if trip is not None:
+            trip.exchange = exchange
+        if exchange.truncated or exchange.flaws:
+            truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
+            self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
+        return _decoded(response, exchange)
+
+    async def close(self) -> None:
+        await self._theirs.close()
+
+    def _exchange(self, response: Response, started: float, seconds: float) -> Exchange:
+        exchange = _answer(response).exchange(
+            made_by=self._name, started=started, seconds=seconds, truncate=self._truncate
+        )
+        if RENDERED in response.flags and isinstance(response, TextResponse):
+            document = document_of(response.text, exchange)[: self._truncate]
+            # Neither the head nor the payload is known: the document is all there is.
+            exchange = replace(exchange, head=b"", wire=b"", payload=document, body=document, rendered=True)
+        return exchange
+
+    def _bytes_received(self, data: bytes, request: Request) -> None:
+        """Stops a body that is larger than can be kept: Scrapy's handlers would hold up to DOWNLOAD_MAXSIZE, 1 GiB."""
+        if request in self._received:
+            self._received[request] += len(data)
+            if self._received[request] > 2 * self._truncate + SLACK:
+                raise StopDownload(fail=False)
+
+    def _tell(self, request: Request, trip: Any) -> None:
+        """Whoever wants to know of each request: what the handler makes of it is not known."""
+        downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
+        if getattr(downloader, "on_send", None) is not None:
+            try:
+                downloader.on_send(request, trip)
+            except FetchError as error:
+                raise raised(error) from error
+
+    def _count(self, names: list[str]) -> None:
+        """Counts as the crawl's own handlers do."""
+        scheduler: Any = self._crawler.engine.scheduler if self._crawler.engine else None  # its module imports this one
+        scheduler.crawl.count(names)
+
+
+def document_of(text: str, exchange: Exchange) -> bytes:
+    """A browser's document in UTF-8, marked as that where header or markup would have it read in another encoding."""
+    data = text.encode(UTF_8, "replace")
+    read_as = encoding_of(data, exchange.content_type, exchange.url)
+    return data if read_as == UTF_8 else codecs.BOM_UTF8 + data
+
+
+def _answer(response: Response) -> ParsedAnswer:
+    headers = [(name, one) for name, values in response.headers.items() for value in values for one in _lines(value)]
+    address: IPv4Address | IPv6Address | None = response.ip_address
+    return ParsedAnswer(
+        url=response.url,
+        status=response.status,
+        headers=headers,
+        payload=response.body,
+        ip=str(address) if address is not None else "",
+        protocol=response.protocol or "",
+        truncated=next((CUT[flag] for flag in response.flags if flag in CUT), ""),
+    )
+
+
+def _lines(value: bytes) -> list[bytes]:
+    """Playwright joins the values of a repeated header by line feeds."""
+    return value.split(b"\n")
+
+
+def _decoded(response: Response, exchange: Exchange) -> Response:
+    """The response with the body that the exchange has; as of our own handlers, whatever its headers say of codings."""
+    if response.body == exchange.body:
+        return response
+    kind = responsetypes.from_args(headers=response.headers, url=response.url, body=exchange.body)
+    return response.replace(body=exchange.body, cls=kind)
+
+
+Download = Callable[[Request], Awaitable[Response]]
+
+
+class UnusableHandler(Exception):  # noqa: N818 - reads as what it is
+    """A handler of DOWNLOAD_HANDLERS may not be used, or cannot be; the message is one line."""
+
+
+def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
+    """Raises UnusableHandler if a handler goes round the guard without being allowed.
+
+    No page can name a URL of another scheme than the crawl's: those of a spider's own (data:, file:, s3:) are its
+    author's business. Does not import what is allowed by name: importing may install a reactor, and Scrapy chooses the
+    reactor later.
+    """
+    for scheme, path in _handlers(settings).items():
+        if scheme in SCHEMES and _name(path) not in allowed and not getattr(_load(path), "guarded", False):
+            raise UnusableHandler(
+                f"DOWNLOAD_HANDLERS: {_name(path)} ({scheme}) connects without the address guard; "
+                "to use it nevertheless, name it in FOREIGN_HANDLERS_ALLOWED (docs/extending.md)"
+            )
+
+
+class Handlers:
+    """Has the part of Scrapy's DownloadHandlers that a downloader needs.
+
+    All handlers are built at the start: the crawl does not begin if one cannot be. Schemes with the same handler share
+    one instance, and so one browser.
+    """
+
+    def __init__(self, crawler: Crawler, values: Mapping[str, Any], shortage: Shortage) -> None:
+        settings = crawler.settings
+        check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
+        own = settings.getdict("DOWNLOAD_HANDLERS_BASE")
+        self._built: dict[str, DownloadHandlerProtocol] = {}
+        self._download: dict[str, Download] = {}
+        for scheme, path in _handlers(settings).items():
+            try:
+                handler = self._build(crawler, path)
+            except NotConfigured:  # s3 without boto3, in a project that does not use it
+                if scheme in SCHEMES:
+                    raise UnusableHandler(f"DOWNLOAD_HANDLERS: {_name(path)} cannot be used") from None
+                continue
+            if scheme in SCHEMES and not getattr(handler, "guarded", False):
+                ours = self._build(crawler, own[scheme]) if own.get(scheme) else None
+                handler = ForeignHandler(crawler, handler, ours, values, shortage)
+            self._download[scheme] = handler.download_request
+        crawler.signals.connect(self._close, signals.engine_stopped)
+
+    def download_request_async(self, request: Request) -> Awaitable[Response]:
+        """The response, by the handler of the URL's scheme."""
+        scheme = request.url.partition(":")[0]
+        download = self._download.get(scheme)
+        if download is None:
+            raise UnsupportedURLSchemeError(f"{scheme}: no handler is set for it")
+        return download(request)
+
+    def _build(self, crawler: Crawler, path: Any) -> DownloadHandlerProtocol:
+        name = _name(path)
+        if name not in self._built:
+            try:
+                handler: DownloadHandlerProtocol = build_from_crawler(_load(path), crawler)
+            except (UnusableHandler, NotConfigured):
+                raise
+            except Exception as error:
+                raise UnusableHandler(f"DOWNLOAD_HANDLERS: {name} cannot be used: {error!r}") from error
+            if not inspect.iscoroutinefunction(getattr(handler, "download_request", None)):
+                raise UnusableHandler(
+                    f"DOWNLOAD_HANDLERS: {name} has no coroutine download_request, as Scrapy 2.14 has"
+                )
+            self._built[name] = handler
+        return self._built[name]
+
+    async def _close(self) -> None:
+        for handler in self._built.values():
+            await handler.close()
+
+
+def _handlers(settings: BaseSettings) -> dict[str, Any]:
+    found = settings.getwithbase("DOWNLOAD_HANDLERS")
+    return {str(scheme): path for scheme, path in found.items() if path is not None}
+
+
+def _name(path: Any) -> str:
+    return path if isinstance(path, str) else global_object_name(path)
+
+
+def _load(path: Any) -> Any:
+    try:
+        return load_object(path)
+    except Exception as error:  # a foreign module may raise anything while it is imported
+        raise UnusableHandler(f"DOWNLOAD_HANDLERS: {_name(path)} cannot be imported: {error}") from error

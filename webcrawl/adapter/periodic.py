@@ -1,0 +1,57 @@
+"""Calls at intervals, by the event loop's own clock.
+
+Scrapy's looping call reckons from the time when it is woken how long it has to sleep. A timer of uvloop may wake it up
+to a millisecond early, and then it sleeps for what is left of that millisecond, and calls twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+
+class Loop:
+    """Calls a function every so many seconds, until it is stopped or the function raises.
+
+    Whatever was due while the process was busy is called once.
+    """
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call = call
+        self._timer: asyncio.TimerHandle | None = None
+        self._seconds = self._due = 0.0
+
+    def start(self, seconds: float, *, now: bool = True) -> None:
+        """`now`: the first call is at once."""
+        loop = asyncio.get_running_loop()
+        self._seconds, self._due = seconds, loop.time()
+        self._wait(loop)
+        if now:
+            self._made()
+
+    def stop(self) -> None:
+        """It may be stopped before it has started, and twice."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Sets the timer for the next time, reckoned from the one before and not from when that came."""
+        self._due += self._seconds
+        if self._due <= loop.time():
+            self._due = loop.time() + self._seconds
+        self._timer = loop.call_at(self._due, self._tick)
+
+    def _tick(self) -> None:
+        self._wait(asyncio.get_running_loop())
+        self._made()
+
+    def _made(self) -> None:
+        try:
+            self._call()
+        except Exception:
+            logger.exception("%r is not called any more", self._call)
+            self.stop()

@@ -1,0 +1,135 @@
+"""logs/requests.log: every request that was sent, also those that a kill -9 made the crawl repeat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import call_later
+
+from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.pipelines.output import is_plain
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.values import values_of
+from webcrawl.base.hosts import host_of
+from webcrawl.net.errors import Untried
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.request_line import last_sent, line
+from webcrawl.store.outputs import Outputs
+from webcrawl.store.requests_log import SyncedLog, Windows
+
+EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -9 takes none
+HOSTS = 1 << 16  # of which is remembered when they answered last
+
+
+class RequestsPipeline:
+    """No pipeline of pages: the downloader tells it of each request."""
+
+    def __init__(self, crawler: Crawler, folder: Path) -> None:
+        self._crawler, self._path = crawler, folder / "logs" / "requests.log"
+        self._syncing: Future[None] | None = None
+        self._timer: Any = None
+        self._log: SyncedLog | None = None
+        self._ending = False
+        self._windows: Windows | None = None
+        self._pause: Callable[[str], tuple[float, str]] = _unasked
+        self._sent_out: dict[Request, str] = {}  # sent, and not answered, with their hosts
+        self._answered: dict[str, float] = {}  # when each host has ended its last answer, the latest last
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if "requests" not in values["OUTPUTS"]:
+            raise NotConfigured
+        return cls(crawler, Path(values["JOBDIR"]))
+
+    def open_spider(self) -> None:
+        if not is_plain(self._crawler):
+            crawl = scheduler_of(self._crawler).crawl
+            self._pause = crawl.about.pause
+            crawl.attach(self._open)
+            downloader_of(self._crawler).on_send = self._sent
+            downloader_of(self._crawler).on_left = self._left
+            self._crawler.signals.connect(self._close, signals.spider_closed)
+
+    def _open(self, db: CrawlDB, outputs: Outputs) -> None:
+        del outputs  # they are cut back
+        asked = last_sent(self._path)  # before a torn line is ended
+        self._worker, self._log = db.worker, SyncedLog(db.disk, self._path)
+        self._windows = Windows(db, time.time, asked)
+
+    def _sent(self, request: Request, trip: Trip | None) -> None:
+        """Writes the line before the request goes out. Without a line it does not, and nobody is charged for that."""
+        if self._log is None:
+            return
+        now, url, link = time.time(), request.url, trip.link if trip is not None else None
+        host = host_of(url)
+        last = self._answered.get(host)
+        waited = None if last is None else max(now - last, 0.0)
+        try:
+            self._log.write(line(now, request.method, url, link, waited, *self._pause(host)))
+        except StoreError as error:
+            scheduler_of(self._crawler).fail(error)
+            raise Untried(str(error)) from error
+        self._sent_out[request] = host
+        if self._timer is None:
+            self._timer = call_later(EACH, self._sync)
+
+    def _left(self, request: Request) -> None:
+        """The answer has ended, or failed: from now on its host is left alone."""
+        host = self._sent_out.pop(request, None)
+        if host is not None:
+            self._answered.pop(host, None)
+            self._answered[host] = time.time()
+            if len(self._answered) > HOSTS:
+                del self._answered[next(iter(self._answered))]
+
+    def _sync(self) -> None:
+        """In a thread; a sync that has not ended after EACH seconds is waited for at the end only."""
+        self._timer = None
+        if self._log is None:
+            return
+        try:
+            if not self._ending and self._syncing is not None and not self._worker.done(self._syncing):
+                self._timer = call_later(EACH, self._sync)
+                return
+            if self._syncing is not None:
+                self._worker.result(self._syncing)
+            self._syncing = None if self._ending else self._worker.submit(self._log.sync)
+            if self._ending:
+                self._log.sync()
+        except (StoreError, MemoryError) as error:
+            scheduler_of(self._crawler).fail(error)
+
+    def close_spider(self) -> None:
+        """Other pipelines may still await downloads while they close: the thread will not be there for them."""
+        self._ending = True
+        if self._windows is not None:
+            self._windows.end()  # the last checkpoint is next
+        self._sync_now()
+
+    def _sync_now(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._sync()
+
+    def _close(self) -> None:
+        """No request is sent any more."""
+        downloader_of(self._crawler).on_send = None
+        self._sync_now()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+
+def _unasked(_: str) -> tuple[float, str]:
+    """The pause before a request of which nobody knows a rule: no crawl is open."""
+    return 0.0, ""

@@ -1,0 +1,95 @@
+"""text/*.jsonl.gz: the visible text of every new or changed page; and index/, the full-text index made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem, NotConfigured
+
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import when_finished
+from webcrawl.adapter.values import values_of
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.base.page_change import Change
+from webcrawl.content.page import Page
+from webcrawl.crawl.rules import purpose_of
+from webcrawl.record.fulltext.text_files import TextFiles, blank, line
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.host_names import RegisteredDomains
+
+MB = 1_000_000
+
+
+class TextPipeline:
+    """Writes a line for each page with a status of 2xx that shows any text; its files are part of the checkpoint.
+
+    What is no longer so has a line, too: of pages that are gone, that show no text any more, or are by now what another
+    URL has, which is not processed.
+    """
+
+    def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
+        self._crawler, self._values = crawler, values
+        self._skips = values["CONTENT_SEEN"] == "skip"
+        self._files: TextFiles | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if "text" not in values["OUTPUTS"]:
+            raise NotConfigured
+        return cls(crawler, values)
+
+    def open_spider(self) -> None:
+        crawl = scheduler_of(self._crawler).crawl
+        self._files = files = crawl.attach(partial(TextFiles, max_size=self._values["WARC_MAX_SIZE"] * MB))
+        crawl.on_url_end(self._hear)
+        if "index" in self._values["OUTPUTS"]:
+            from webcrawl.record.fulltext.indexer import Indexer  # noqa: PLC0415 - tantivy is optional
+
+            obeys = purpose_of(self._values).obeys_noindex
+            jobdir = Path(self._values["JOBDIR"])
+            crawl.add_checkpoint_listener(
+                crawl.attach(lambda db, _: Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
+            )
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, Page) and _has_news(item):
+            try:
+                when_finished(partial(self._write, item))
+            except (StoreError, MemoryError) as error:
+                scheduler_of(self._crawler).fail(error)
+                raise DropItem(str(error)) from error
+        return item
+
+    def _write(self, page: Page) -> None:
+        """Called when the archive has the page, so that its line says where."""
+        if self._files is not None:
+            self._files.add(partial(line, page))
+
+    def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+        """A page that is dropped before it comes here: another URL had its body before, or it may not be kept now."""
+        if exchange is None or exchange.revisit is None or self._files is None:
+            return
+        withheld, change = exchange.withheld is not None, exchange.revisit.change
+        if not withheld and not (exchange.duplicate and self._skips):
+            return
+        if change is Change.CHANGED or (withheld and change is Change.UNCHANGED):
+            page = Page.of(link, exchange)
+            page.change = Change.CHANGED
+            self._files.add(partial(blank, page))
+
+    def close_spider(self) -> None:
+        if self._files is not None:
+            try:
+                self._files.close()
+            except StoreError as error:
+                scheduler_of(self._crawler).fail(error)
+
+
+def _has_news(page: Page) -> bool:
+    """Unchanged pages come where a pipeline asks for them."""
+    return page.change is Change.GONE or (200 <= page.status < 300 and page.change is not Change.UNCHANGED)

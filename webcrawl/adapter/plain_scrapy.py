@@ -1,0 +1,75 @@
+"""Plain Scrapy for commands that look at single pages: they must neither open a crawl's JOBDIR nor run its frontier."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from scrapy.commands import ScrapyCommand
+from scrapy.settings import BaseSettings, default_settings
+
+from webcrawl import settings as ours
+
+PACKAGE = f"{__name__.partition('.')[0]}."
+LAST = 1_000_000_000  # the add-on's place: after all others, which may set up a crawl
+# Components that Scrapy merges with those of a user's, which no project changes: a crawl does
+BASES = (
+    "EXTENSIONS_BASE",
+    "ITEM_PIPELINES_BASE",
+    "DOWNLOADER_MIDDLEWARES_BASE",
+    "SPIDER_MIDDLEWARES_BASE",
+    "DOWNLOAD_HANDLERS_BASE",
+)
+MERGED = ("EXTENSIONS", "ITEM_PIPELINES", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "DOWNLOAD_HANDLERS")
+SINGLE = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "LOG_FORMATTER")  # ITEM_PROCESSOR does Scrapy's own work
+
+
+class PlainScrapy:
+    """A Scrapy add-on that undoes what makes a spider's run a crawl; the user's own components stay.
+
+    It is an add-on because Scrapy applies those last: the spider's custom settings and other add-ons may ask for a
+    crawl as well as the project does.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        settings.set("JOBDIR", None, "cmdline")
+        for name in BASES:
+            settings.set(name, getattr(default_settings, name), "cmdline")
+        for name in MERGED:
+            settings.set(name, _without_ours(name, settings[name]), "cmdline")
+        for name in SINGLE:
+            if is_ours(settings[name]):
+                settings.set(name, getattr(default_settings, name), "cmdline")
+
+
+class PlainCommand(ScrapyCommand):
+    """Base of those of Scrapy's commands that look at single pages: the same, in a project whose spiders crawl."""
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        if self.settings is not None:
+            self.settings.set("ADDONS", {**self.settings.getdict("ADDONS"), PlainScrapy: LAST}, "cmdline")
+
+
+def _without_ours(name: str, given: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A component setting without webcrawl's components, and without Scrapy's that webcrawl's settings switch off."""
+    switched = getattr(ours, name, {})
+    return {
+        key: value
+        for key, value in given.items()
+        if not is_ours(key) and not is_ours(value) and (key not in switched or switched[key] != value)
+    }
+
+
+def is_ours(component: Any) -> bool:
+    """Return whether a component, given as a class or by its path, is one of webcrawl's."""
+    path = component if isinstance(component, str) else getattr(component, "__module__", "")
+    return bool(path.startswith(PACKAGE))
+
+
+def trusted_code(settings: BaseSettings) -> frozenset[str]:
+    """Code that the settings of this project name; a JOBDIR may come from anywhere."""
+    filters, foldings = settings.getdict("URL_FILTERS"), settings.getlist("URL_FOLDINGS")
+    others = (settings.get(name) for name in ("POLITENESS_POLICY", "DOMAIN_BUDGET"))
+    return frozenset(map(str, (*filters, *foldings, *others)))

@@ -1,0 +1,282 @@
+"""Finds everything that can be wrong before the first request: one line each, and the crawl does not start."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scrapy import Spider
+from scrapy.settings import BaseSettings
+from scrapy.spiderloader import SpiderLoader
+from scrapy.utils.misc import load_object
+
+from webcrawl.adapter.default_jobdir import JOB
+from webcrawl.adapter.extensions import metrics, websub
+from webcrawl.adapter.fastpath.names import ForeignScrapy
+from webcrawl.adapter.fastpath.names import check as check_scrapy
+from webcrawl.adapter.feed_check import BadFeed, check_feeds
+from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
+from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.adapter.spiders.walk import BadWalk, WalkSpider, walk_rules
+from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.adapter.thread_start import start_threads
+from webcrawl.adapter.user_settings import on_command_line
+from webcrawl.adapter.values import plain_values
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.loading import load
+from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.checks import SettingError
+from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.frontier.walkers import WalkRules
+from webcrawl.net.dns_answer import Lookup
+from webcrawl.net.dns_cares import NameServers
+from webcrawl.net.errors import DnsFailed
+from webcrawl.net.http_answerer import CannotListen, bound
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import HIVE, crawls_of
+from webcrawl.store.lock import Lock
+from webcrawl.urls.filters.scope import SCOPES
+from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.seeds import top1m
+from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.seeds.seed_rows import SeedError
+
+logger = logging.getLogger(__name__)
+
+REASONS = (
+    SettingError,
+    BadWalk,
+    RulesError,
+    SeedError,
+    StoreError,
+    HiveError,
+    DnsFailed,
+    top1m.CannotProvide,
+    ForeignScrapy,
+    BadFeed,
+    UnusableHandler,
+    CannotListen,
+)
+
+
+def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, str]) -> None:
+    """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it after a crash.
+
+    Nothing is known of the arguments of a spider that is no WebSpider; one with another scheduler is not checked.
+    """
+    own = settings.copy()
+    spider.update_settings(own)
+    try:
+        if not issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
+            if issubclass(spider, WebSpider):
+                raise CannotStart(f"SCHEDULER = {own['SCHEDULER']!r}: {spider.name} needs webcrawl's own")
+            return
+        check_scrapy()
+        if issubclass(spider, WebSpider):
+            _arguments(spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST")))
+        walk = walk_rules(arguments) if issubclass(spider, WalkSpider) else None
+        values = plain_values(own, arguments.get("name", spider.name))
+        check_handlers(own, values["FOREIGN_HANDLERS_ALLOWED"])
+        check_feeds(own)
+        if issubclass(spider, WebSpider):
+            values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
+            if "follow" in arguments:
+                values["URL_FOLLOW"] = arguments["follow"] == "1"
+            _seeds(spider, arguments, values)
+            if arguments.get("since"):
+                _since(arguments["since"], Path(values["JOBDIR"]))
+        _folder(values, arguments.get("name", spider.name), on_command_line(own), walk)
+        _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
+        _ports(values)
+    except REASONS as error:
+        raise CannotStart(_line(error)) from error
+
+
+def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
+    """Checks a run over archives: no name server is asked, no seeds are read. Raises CannotStart."""
+    from webcrawl.adapter.archive_reading import check_outputs  # noqa: PLC0415 - crawls need not load what reads archives
+
+    own = settings.copy()
+    spider.update_settings(own)
+    try:
+        check_scrapy()
+        values = plain_values(own, spider.name)
+        check_outputs(values)
+        check_feeds(own)
+        _folder(values, spider.name, on_command_line(own))
+        _ports(values)
+    except REASONS as error:
+        raise CannotStart(_line(error)) from error
+
+
+def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
+    """A spider of the project."""
+    kind: type[SpiderLoader] = load_object(settings["SPIDER_LOADER_CLASS"])
+    loader = kind.from_settings(settings)  # Scrapy's own function copies all settings first
+    try:
+        return loader.load(name)
+    except KeyError as error:
+        known = ", ".join(sorted(loader.list()))
+        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}") from error
+
+
+def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> None:
+    """Checks a crawl whose settings are complete, with those of its spider and of add-ons. Raises CannotStart."""
+    try:
+        check_scrapy()
+        values = plain_values(settings, name)
+        check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
+        check_feeds(settings)
+        if seeds:
+            _lists(seeds, values)
+        _folder(values, name, on_command_line(settings))
+        _ports(values)
+    except REASONS as error:
+        raise CannotStart(_line(error)) from error
+
+
+def _line(error: Exception) -> str:
+    return text_without_credentials(" ".join(str(error).split()))
+
+
+def _await(work: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine. asyncio.run would leave the thread without the loop that Scrapy asks for later."""
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Silences a logger: the crawl logs the same messages again."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
+    """`elsewhere`: seeds may come from a server."""
+    known = spider.known_arguments()
+    for name in given:
+        if name not in known and name != JOB:
+            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
+    if not given.get("seeds", "").strip() and not elsewhere and spider.needs_seeds():
+        raise CannotStart(f"no seeds: scrapy crawl {spider.name} -a seeds=FILE or a URL, several with commas between")
+    if getattr(spider, "allowed_domains", None):
+        raise CannotStart(f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE")
+    if given.get("scope", "any") not in SCOPES:
+        raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
+    if given.get("follow", "1") not in ("0", "1"):
+        raise CannotStart(f"-a follow={given['follow']}: must be 0 or 1")
+    limit = given.get("limit", "1")
+    if not (limit.isascii() and limit.isdecimal() and int(limit[:20])):
+        raise CannotStart(f"-a limit={limit}: must be a whole number from 1")
+
+
+def _since(argument: str, jobdir: Path) -> None:
+    """Logs that what earlier crawls have in a store is not read."""
+    from webcrawl.record.objectstore.stored import not_looked_at  # noqa: PLC0415
+    from webcrawl.record.since.index import check  # noqa: PLC0415 - few crawls have earlier ones; so below
+    from webcrawl.record.since.sources import NoEarlier, sources  # noqa: PLC0415
+    from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX  # noqa: PLC0415
+
+    folders = [Path(part.strip()) for part in argument.split(",") if part.strip()]
+    crawls = [crawl for folder in folders if folder.is_dir() for crawl in crawls_of(folder)]
+    lines = [line for crawl in crawls for line in not_looked_at(crawl, "warc", (ARCHIVE, INDEX))]
+    try:
+        check(sources(argument, jobdir).files)
+    except NoEarlier as error:
+        raise CannotStart("; ".join((_line(error), *lines))) from error
+    for line in lines:
+        logger.warning("since: %s", line)
+
+
+def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    src = arguments.get("seeds")
+    if src:
+        _lists(src, values)
+    elif getattr(spider, "start_urls", None) and values["URL_SCOPE"] == "seeds":
+        raise CannotStart("scope=seeds: start_urls are no seeds: give -a seeds=FILE, or another scope")
+
+
+def _lists(src: str, values: Mapping[str, Any]) -> None:
+    with _quiet("webcrawl.urls.seeds"):
+        top1m.provide(src, values["TOP1M_URL"])
+        seeds = Seeds(src, None, values["URL_MAX_LENGTH"])
+        try:
+            if next(seeds, None) is None:
+                raise SeedError(f"{src}: no seeds, only comments and empty lines")
+        finally:
+            seeds.close()
+
+
+def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str], walk: WalkRules | None = None) -> None:
+    """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
+    folder = Path(values["JOBDIR"])
+    if (folder / HIVE).exists():
+        raise CannotStart(f"{folder}: holds a hive: scrapy hive {spider} -s JOBDIR={folder}, or another JOBDIR")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotStart(f"JOBDIR = {folder}: cannot be created ({error.strerror})") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CannotStart(f"JOBDIR = {folder}: is not writable")
+    try:
+        _check(folder)
+        with _quiet("webcrawl.crawl.terms"):
+            crawl, _ = assemble(values, spider=spider, fixed=fixed, walk=walk)
+    except OSError as error:
+        path = f"{error.filename}: " if error.filename else ""
+        raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
+    crawl.close()
+
+
+def _check(folder: Path) -> None:
+    """Looks for damage. Only with the lock: a running crawl changes its files while they are read."""
+    state, log = folder / "state", folder / "logs" / "crawl.log"
+    if not (state / "crawl.db").exists() and log.is_file() and log.stat().st_size:  # a new crawl would empty it
+        raise CannotStart(
+            f"{folder}/state/crawl.db: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
+        )
+    if not state.exists():
+        return
+    from webcrawl.crawl.start_check import check_start  # noqa: PLC0415 - a new crawl has nothing to check
+
+    lock = Lock(state)
+    try:
+        lock.add(folder)
+        for damage in check_start(folder):
+            raise damage
+    finally:
+        lock.close()
+
+
+def _ports(values: Mapping[str, Any]) -> None:
+    """Raises CannotListen if a port is taken. The crawl itself binds them when it runs."""
+    for setting, place in (("METRICS_PORT", metrics.place), ("WEBSUB_PORT", websub.place)):
+        if values[setting] is not None:
+            bound(*place(values), setting).close()
+
+
+async def _name_servers(make: Callable[..., Lookup], servers: tuple[tuple[str, int], ...]) -> None:
+    if not servers:
+        return  # the system's: a crawl of addresses or by a hosts file needs none
+    start_threads()
+    # as long as a user waits
+    lookup = NameServers(servers, timeout=2.0, tries=2) if make is NameServers else make(servers)
+    try:
+        await lookup.probe()
+    finally:
+        await lookup.close()

@@ -1,0 +1,232 @@
+"""Converts ordinary Scrapy requests to links, which the frontier stores, and back.
+
+A request of the crawl's own state may name any method of its spider, one from outside only a callback.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from inspect import getattr_static, signature
+from types import FunctionType
+from typing import Any
+
+import msgpack
+from scrapy import Request, Spider
+from scrapy.utils.request import request_from_dict
+
+from webcrawl.adapter.trip import KEY, Trip, give_trip
+from webcrawl.base.model import Link
+from webcrawl.crawl.redirect_chain import cookie_header
+from webcrawl.crawl.request_word import read_word
+from webcrawl.urls.canonical import canonical
+
+PRIVATE = "webcrawl_private"  # in request.meta: an inline download that is logged, but has no place in an archive
+DEFAULTS = Request("http://x/").to_dict()
+METHODS = ("callback", "errback")
+CLASS = "_class"  # Scrapy's name for the class of a request that is none of its plain ones
+# Keys of request.meta that are not stored with a request: they are made anew each time the scheduler hands it out.
+START = {"is_start_request": True}  # all that Scrapy adds to the meta of a start request
+NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download_latency"})
+
+
+class CannotBeKept(Exception):  # noqa: N818 - reads as what it is
+    """A request that cannot be kept on disk: `kind` is what of it cannot, the message says what to do."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+class CannotBeMade(Exception):  # noqa: N818 - reads as what it is
+    """A link whose request the spider can no longer have: `kind` is what is missing, the message says it."""
+
+    def __init__(self, link: Link, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.link, self.kind = link, kind
+
+
+def to_link(request: Request, spider: Spider, *, classes: bool = True) -> Link:
+    """The link that represents this request. InvalidUrl: its URL cannot be fetched; CannotBeKept: something else.
+
+    All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
+    keeps requests on disk; values of `meta` that are no plain data are left out. Without `classes` it comes back as a
+    plain Request, with all that is sent.
+    """
+    url, via = canonical(request.url), referer(request)
+    given = _as_dict(request, spider)
+    given["meta"] = {key: value for key, value in request.meta.items() if key not in NOT_STORED and _is_plain(value)}
+    extra = {key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)}
+    if not classes:
+        extra = {key: value for key, value in extra.items() if key in DEFAULTS}
+    try:
+        word = urlsafe_b64encode(msgpack.packb(extra)).decode() if extra else ""
+    except (TypeError, ValueError, OverflowError) as error:
+        key = next(key for key, value in extra.items() if not _is_plain(value))
+        why = f"its {key} must be plain values: text, numbers, lists and mappings of them"
+        raise CannotBeKept(key, why) from error
+    try:
+        if request.priority:
+            word = f"{request.priority:d}.{word}"
+        path = "L" * int(request.meta.get("depth", 0))
+    except (TypeError, ValueError) as error:
+        raise CannotBeKept("number", f"its priority and its depth must be whole numbers ({error})") from error
+    return Link(url, path, via, request=word)
+
+
+def _as_dict(request: Request, spider: Spider) -> dict[str, Any]:
+    try:
+        return request.to_dict(spider=spider)
+    except ValueError as error:
+        for kind in METHODS:
+            named = getattr(request, kind)
+            if callable(named) and getattr(named, "__self__", None) is not spider:
+                shown = getattr(named, "__qualname__", type(named).__name__)
+                why = f"its {kind} {shown} is no method of the spider: use one, as in {kind}=self.parse_item"
+                raise CannotBeKept(kind, why) from error
+        raise CannotBeKept("request", str(error)) from error
+
+
+def variant(request: Request) -> str:
+    """Tells a request from a GET of the same URL; the empty string if it is one."""
+    if request.method == "GET" and not request.body:
+        return ""
+    return f"{request.method} {sha256(request.body).hexdigest()}"
+
+
+def is_start(request: Request) -> bool:
+    """Return whether a request comes from `start` itself.
+
+    Scrapy's mark stays in the meta of whatever is made of a start request: a retry, a redirect, a replacement. But
+    those have its trip as well.
+    """
+    return bool(request.meta.get("is_start_request")) and KEY not in request.meta
+
+
+def start_variant(link: Link, request: Request) -> str:
+    """Tells a start request from others of the same URL: one per cookie jar, say. As above for one without options.
+
+    With `dont_filter` Scrapy sends all of them. Here each is sent once in a crawl, which may be resumed.
+    """
+    given = _readable(link) if link.request else {}
+    if not request.dont_filter or (not given.keys() - {"dont_filter", "meta"} and given.get("meta") in (None, START)):
+        return variant(request)
+    return f"start {sha256(link.request.encode()).hexdigest()}"
+
+
+def to_request(link: Link, spider: Spider, trip: Trip, *, classes: bool = True) -> Request:
+    """The request again, with its trip. CannotBeMade: the spider has no such method or class, or nobody can read it."""
+    if not link.request:
+        errback = getattr(spider, "failed", None)
+        meta = {"depth": link.depth, "verbatim_url": True}
+        return give_trip(Request(link.url, headers=cookies(link), errback=errback, meta=meta), trip)
+    request = _again(link, _given(link), spider, classes=classes)
+    request.meta["depth"] = link.depth
+    return give_trip(request, trip)
+
+
+def to_refused(link: Link, spider: Spider, trip: Trip, *, classes: bool = True) -> Request:
+    """As above, for a request that goes straight to its errback: nobody calls its callback."""
+    given = _given(link)
+    given.pop("callback", None)
+    return give_trip(_again(link, given, spider, classes=classes), trip)
+
+
+def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) -> Request:
+    for kind in METHODS:
+        name = given.get(kind)
+        if name and not has_method(spider, name):
+            raise CannotBeMade(link, f"{kind} {name}", f"the spider has no method {name}, the {kind} of a request")
+    if not classes:
+        given.pop(CLASS, None)
+    try:
+        return request_from_dict({**given, "url": link.url}, spider=spider)
+    except Exception as error:  # a class of the user's may raise anything
+        raise CannotBeMade(link, "request", f"a request cannot be made again ({error!r:.200})") from error
+
+
+def _given(link: Link) -> dict[str, Any]:
+    try:
+        return read_word(link.request)
+    except (TypeError, ValueError) as error:
+        raise CannotBeMade(link, "word", f"a request in the state cannot be read ({error})") from error
+
+
+def cookies(link: Link) -> dict[str, bytes] | None:
+    """The header with the cookies that were set on the way to this link, if there are any."""
+    sent = cookie_header(link.chain, link.url) if link.chain else b""
+    return {"Cookie": sent} if sent else None
+
+
+def has_errback(link: Link) -> bool:
+    """Return whether the request behind this link has an errback to call when it fails."""
+    return "errback" in _readable(link)
+
+
+def stored_meta(link: Link) -> dict[str, Any]:
+    """The meta of the request behind this link, without what is made anew."""
+    return dict(_readable(link).get("meta") or {})
+
+
+def _readable(link: Link) -> dict[str, Any]:
+    """The fields of the request word; none if nobody can read it: `to_request` says so when its turn comes."""
+    try:
+        return _given(link)
+    except CannotBeMade:
+        return {}
+
+
+def referer(request: Request) -> str:
+    """The page on which a request was found, as Scrapy's referer middleware notes it; empty if it does not."""
+    try:
+        return canonical((request.headers.get(b"Referer") or b"").decode())
+    except ValueError:
+        return ""
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        msgpack.packb(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+BUILT_UPON = ("scrapy.", "webcrawl.")  # modules with spiders that others are made of
+ANSWERS = ("response", "failure")  # what their methods call an answer, if they take one
+NOT_CALLED = frozenset(("closed", "start_requests", "make_request_from_data"))  # by Scrapy, but not with an answer
+
+
+def has_method(spider: Spider, name: object) -> bool:
+    """Return whether a request that this spider has made can name this method."""
+    return isinstance(name, str) and callable(getattr(spider, name, None))
+
+
+class Callbacks:
+    """Decides for requests that come from outside."""
+
+    def __init__(self, spider: Spider) -> None:
+        self._kind = type(spider)
+
+    def takes(self, _kind: str, name: str, keywords: Mapping[str, Any]) -> bool:
+        """Return whether a plain method of the spider's class has this name, none that Scrapy or the crawl calls.
+
+        What an add-on injects as further arguments may be missing.
+        """
+        found = getattr_static(self._kind, name, None)
+        if not isinstance(found, FunctionType) or name in NOT_CALLED:  # a property would run
+            return False
+        parameters = signature(found)
+        if self._is_theirs(name) and [*parameters.parameters][1:2] not in ([one] for one in ANSWERS):
+            return False
+        try:
+            parameters.bind_partial(None, None, **keywords)
+        except TypeError:
+            return False
+        return True
+
+    def _is_theirs(self, name: str) -> bool:
+        """Return whether the spider has the method from Scrapy or from this crawl, or in place of one of theirs."""
+        theirs = (kind for kind in self._kind.__mro__ if kind.__module__.startswith(BUILT_UPON))
+        return any(name in vars(kind) for kind in theirs)

@@ -1,0 +1,137 @@
+"""The keys of request.meta: those that ask something of the download, and those that have no effect here.
+
+What no client has is refused in a line; a key without effect is named in a warning, once.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import build_from_crawler
+
+from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.user_settings import enabled
+from webcrawl.base.settings.setting_kinds import number
+from webcrawl.net.errors import BadOption
+from webcrawl.net.protocols import PLAIN, Options, local_address
+from webcrawl.net.proxy import Proxy, parse_proxy
+
+WHOLE = "download_fail_on_dataloss"
+OF_FTP = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user"))  # the client has none of these
+KEYS = frozenset(("bindaddress", "download_maxsize", "download_timeout", "proxy", WHOLE)) | OF_FTP
+CUT = Options(cut=True)
+LONGEST, LARGEST = 86_400.0, 2**31 - 1  # what the settings of the same meaning allow
+
+
+class RequestOptions:
+    """Reads options from requests; a request without any costs one look at its meta."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._environment = _environment(crawler)
+        self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")  # Scrapy's middleware writes it in each request
+
+    def of(self, request: Request) -> Options:
+        """The options of a request; raises BadOption."""
+        if self._environment is not None:
+            self._environment.process_request(request)
+        elif KEYS.isdisjoint(request.meta):
+            return PLAIN
+        meta = request.meta
+        if KEYS & meta.keys() == {WHOLE}:  # as of every robots.txt
+            return CUT if _is_prerequisite(request) else PLAIN
+        if request.url.startswith("ftp:") and (given := sorted(OF_FTP & meta.keys())):
+            raise BadOption(f"{given[0]}: this FTP client logs in anonymously, passively, and writes no file")
+        timeout = _number(meta, "download_timeout", LONGEST)
+        options = Options(
+            timeout=timeout if timeout != self._timeout else 0.0,
+            maxsize=int(_number(meta, "download_maxsize", LARGEST)),
+            proxy=_proxy(request),
+            bind=_bind(meta.get("bindaddress")),
+            cut=_is_prerequisite(request),
+        )
+        return PLAIN if options == PLAIN else options
+
+
+def _environment(crawler: Crawler) -> HttpProxyMiddleware | None:
+    """Scrapy's middleware, where the environment names a proxy and the spider's requests do not pass it anyway."""
+    if crawler.get_downloader_middleware(HttpProxyMiddleware) is not None:
+        return None
+    try:
+        middleware = build_from_crawler(HttpProxyMiddleware, crawler)
+    except NotConfigured:
+        return None
+    return middleware if middleware.proxies.keys() & {"http", "https", "ftp"} else None
+
+
+def _is_prerequisite(request: Request) -> bool:
+    trip = trip_of(request)
+    return trip is not None and trip.link is not None and trip.link.path.endswith("P")
+
+
+def _number(meta: dict[str, Any], key: str, most: float) -> float:
+    """0 and None mean what the settings say."""
+    value = meta.get(key)
+    try:
+        found = number(value) if value is not None else 0
+    except ValueError:
+        found = -1
+    if not 0 <= found <= most:
+        raise BadOption(f"{key} = {str(value)[:80]}: must be a number from 0 to {most:g}")
+    return found
+
+
+def _proxy(request: Request) -> Proxy | None:
+    url = request.meta.get("proxy")
+    if not url:
+        return None
+    return parse_proxy(str(url), request.headers.get(b"Proxy-Authorization") or b"")
+
+
+def _bind(value: Any) -> tuple[str, int] | None:
+    try:
+        return local_address(value) if value else None
+    except ValueError as error:
+        raise BadOption(f"bindaddress = {str(value)[:80]}: {error}") from error
+
+
+logger = logging.getLogger(__name__)
+
+_RETRY = "the frontier retries, and crawl.log has a line for each URL that is given up"
+# Why they have no effect, and the component that would read them, if one does
+WHY = {
+    "cookiejar": ("COOKIES_ENABLED is off", "CookiesMiddleware"),
+    "dont_obey_robotstxt": ("robots.txt is obeyed for all requests or, with ROBOTSTXT_OBEY = False, for none", ""),
+    "download_slot": ("there are no slots: every host has its own queue and wait", ""),
+    "give_up_log_level": (_RETRY, "RetryMiddleware"),
+    "http_pass": ("HttpAuthMiddleware is not enabled", "HttpAuthMiddleware"),
+    "http_user": ("HttpAuthMiddleware is not enabled", "HttpAuthMiddleware"),
+    "priority_adjust": (_RETRY, "RetryMiddleware"),
+    "referrer_policy": ("RefererMiddleware is not enabled", "RefererMiddleware"),
+}
+COOKIES = "cookies"
+
+
+class UnheardMeta:
+    """Looks at the requests that a spider makes."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        readers = enabled(settings)
+        if not settings.getbool("COOKIES_ENABLED"):
+            readers.discard("CookiesMiddleware")
+        self._why = {key: why for key, (why, reader) in WHY.items() if reader not in readers}
+        self._cookies = "cookiejar" in self._why
+
+    def check(self, request: Request) -> None:
+        """Warns of each key when it is first met."""
+        if not self._why.keys().isdisjoint(request.meta):
+            for key in sorted(self._why.keys() & request.meta.keys()):
+                logger.warning("meta %s: no effect, %s (%s)", key, self._why.pop(key), request.url)
+        if self._cookies and request.cookies:
+            self._cookies = False
+            logger.warning("cookies of a request: no effect, COOKIES_ENABLED is off (%s)", request.url)

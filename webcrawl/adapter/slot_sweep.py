@@ -1,0 +1,65 @@
+"""Looks once a second for downloads that are to be cut because others need their slots."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scrapy.utils.asyncio import call_later
+
+from webcrawl.adapter.downloader import FrontierDownloader
+from webcrawl.adapter.trip import Trip
+from webcrawl.base.model import Link
+from webcrawl.crawl.crawl import Crawl
+
+PERIOD = 1.0  # seconds between two looks
+PAUSE = 2.0  # seconds: after a longer one this process did not run itself, which says nothing about a download
+
+
+@dataclass(slots=True)
+class Held:
+    """A download under way, and for how long it was seen to be."""
+
+    trip: Trip
+    link: Link
+    seconds: float
+
+    @property
+    def received(self) -> int:
+        return self.trip.source.received if self.trip.source is not None else 0
+
+
+class Sweep:
+    """One look at all downloads instead of a timer for each. A download's time is that between looks."""
+
+    def __init__(self, downloader: FrontierDownloader, crawl: Crawl, fail: Callable[[Exception], None]) -> None:
+        self._downloader, self._crawl, self._fail = downloader, crawl, fail
+        self._seconds: dict[Trip, float] = {}
+        self._last = time.monotonic()
+        self._timer: Any = call_later(PERIOD, self._sweep)
+
+    def stop(self) -> None:
+        """Cuts nothing any more."""
+        self._timer.cancel()
+
+    def _sweep(self) -> None:
+        self._timer = call_later(PERIOD, self._sweep)
+        try:
+            self._look(time.monotonic())
+        except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
+            self._fail(error)
+
+    def _look(self, now: float) -> None:
+        downloader, before = self._downloader, self._seconds
+        passed, self._last = now - self._last, now
+        slowed = downloader.network.bandwidth.held  # by ourselves
+        if passed > PAUSE or slowed:
+            passed = 0.0
+        self._seconds = {trip: before[trip] + passed if trip in before else 0.0 for trip in downloader.under_way()}
+        if downloader.network.shortage.paused or slowed:
+            return
+        held = [Held(trip, trip.link, seconds) for trip, seconds in self._seconds.items() if trip.link and seconds]
+        for one in self._crawl.overstaying(held, full=downloader.full):
+            downloader.cut(one.trip)

@@ -1,0 +1,230 @@
+"""The spider `web`: a thin face on the crawl, which decides what to fetch and what a page means."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
+from scrapy.settings import BaseSettings, default_settings
+from twisted.python.failure import Failure
+
+from webcrawl.adapter.page_without_crawl import looked_at
+from webcrawl.adapter.plain_scrapy import PlainScrapy
+from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.adapter.trip import KEY, Trip, trip_of
+from webcrawl.adapter.values import values_of
+from webcrawl.content.html.found_links import PageLink
+from webcrawl.content.page import Page
+from webcrawl.crawl.visitor import Visitor
+from webcrawl.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+# No middleware: redirects, retries, robots.txt, depth and duplicates are the crawl's own, and a page passes twice as
+# fast (docs/performance.md).
+SETTINGS: dict[str, Any] = {
+    "SPIDER_MIDDLEWARES_BASE": {},
+    "DOWNLOADER_MIDDLEWARES_BASE": {},
+    "WARN_ON_GENERATOR_RETURN_VALUE": False,  # Scrapy would read the source of `parse` for every page anew
+}
+PAGES = "webcrawl.adapter.pages_middleware.PagesMiddleware"
+OF_CALLBACKS = {"SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARES_BASE, PAGES: 1000}}
+
+
+class WebSpider(Spider):
+    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a since=JOBDIR_OR_CDXJ]
+    [-a follow=0].
+
+    A subclass may override `links_to_follow`, and have a `parse` and other callbacks (docs/extending.md).
+    """
+
+    name = "web"
+    makes_pages = True
+    has_callbacks: ClassVar[bool] = False  # a subclass looks at responses itself: they are Scrapy's in full
+    chooses_links: ClassVar[bool] = False  # a subclass has a `links_to_follow`: the texts of links are read too
+
+    def __init__(  # scope and follow are from_crawler's
+        self,
+        seeds: str = "",
+        scope: str = "",  # noqa: ARG002
+        limit: str = "",
+        since: str = "",
+        follow: str = "",  # noqa: ARG002
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.seed_lists = seeds
+        self.seed_limit = int(limit) if limit else None
+        self.earlier_crawls = since  # their JOBDIRs, or index files of archives
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.has_callbacks = _has_callbacks(cls)
+        cls.chooses_links = cls.links_to_follow is not WebSpider.links_to_follow
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Not `custom_settings`, which a subclass would replace as a whole."""
+        settings.setdict(SETTINGS | OF_CALLBACKS if cls.has_callbacks else SETTINGS, priority="spider")
+        super().update_settings(settings)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        if kwargs.get("scope"):
+            crawler.settings.set("URL_SCOPE", kwargs["scope"], priority="spider")
+        if kwargs.get("follow"):
+            crawler.settings.set("URL_FOLLOW", kwargs["follow"], priority="spider")
+        return super().from_crawler(crawler, *args, **kwargs)
+
+    @classmethod
+    def known_arguments(cls) -> list[str]:
+        """The names that `-a` may give: parameters of constructors, and plain attributes that a subclass defines."""
+        names: dict[str, None] = {}
+        for kind in reversed(cls.__mro__):
+            if kind not in Spider.__mro__:
+                names |= dict.fromkeys(_parameters(vars(kind).get("__init__")))
+            if kind not in WebSpider.__mro__:
+                names |= dict.fromkeys(_plain_attributes(kind))
+        return list(names)
+
+    @classmethod
+    def needs_seeds(cls) -> bool:
+        """Return whether nothing but the argument `seeds` can say where the crawl begins."""
+        own = cls.__init__ is not WebSpider.__init__ or cls.start is not WebSpider.start
+        own = own or cls.from_crawler.__func__ is not WebSpider.from_crawler.__func__  # type: ignore[attr-defined]
+        return not own and not getattr(cls, "start_urls", None)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """The `start_urls` of a subclass. The crawl reads the seeds itself, a few at a time."""
+        scheduler = scheduler_of(self.crawler)  # raises with another one: nothing would be fetched, and nobody told
+        if not (self.seed_lists or self.start_urls or scheduler.has_pending_requests()):
+            logger.critical("%s: no seeds, no start_urls, and no start() of its own", self.name)
+            raise CloseSpider("no_seeds")
+        for url in self.start_urls:
+            yield Request(url)
+
+    def links_to_follow(self, page: Page) -> Iterable[PageLink]:
+        """Of the links of a page, those to submit; called for each page with a status of 2xx.
+
+        It may return others, too, as PageLink(kind, address). LINK_SOURCES, the filters and the seen store have their
+        say afterwards.
+        """
+        return page.links
+
+    @cached_property
+    def _scheduler(self) -> FrontierScheduler:
+        return scheduler_of(self.crawler)
+
+    @cached_property
+    def _follow(self) -> Callable[[Page], None]:
+        return self._follow_chosen if self.chooses_links else self._scheduler.visitor.follow
+
+    def _follow_chosen(self, page: Page) -> None:
+        if 200 <= page.status < 300:
+            self._scheduler.visitor.follow(page, [link.found for link in self.links_to_follow(page)])
+
+    def parse(self, response: Response) -> Iterable[Any]:
+        """The method that a subclass overrides: the page is made, and its links are followed, all the same."""
+        if PlainScrapy in self.settings["ADDONS"]:
+            return looked_at(response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow)
+        return self.pages_of(response)
+
+    def pages_of(self, response: Response) -> Iterable[Page]:
+        """The page of an answer, the first time that it is asked for; then its links are followed."""
+        trip = trip_of(response.request) if response.request is not None else None
+        if trip is None or trip.link is None or trip.link.path.endswith("P") or trip.visited:
+            return []
+        (output,) = self._pages([trip])
+        if isinstance(output, Exception):
+            raise output
+        return output
+
+    def parse_all(self, responses: Sequence[Response]) -> list[Iterable[Page] | Exception]:
+        """All pages at hand: reads each, then submits the links of each."""
+        return self._pages([response.meta[KEY] for response in responses])
+
+    def _pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
+        visitor, follow = self._scheduler.visitor, self._follow
+        pages = self._visited(visitor, trips)
+        ends = [_tried(follow, page) if isinstance(page, Page) else page for page in pages]
+        if self._scheduler.at_hand:
+            self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
+        return list(map(self._output, pages, ends))
+
+    def _look_up(self, pages: Sequence[Page]) -> None:
+        """Looks up what outputs want to know of these pages. An error comes again where they ask for it."""
+        for look_up in self._scheduler.at_hand:
+            for page in pages:
+                if isinstance(_tried(look_up, page), MemoryError):
+                    return
+
+    def _visited(self, visitor: Visitor, trips: Sequence[Trip]) -> list[Page | Exception]:
+        """Each page, or why there is none. Without memory the crawl ends at once: the next page might take it down."""
+        pages: list[Page | Exception] = []
+        for trip in trips:
+            trip.visited = True
+            try:
+                pages.append(visitor.visit(*trip.answer()))
+            except MemoryError as error:
+                self._scheduler.fail(error)
+                return [*pages, *[error] * (len(trips) - len(pages))]
+            except Exception as error:  # noqa: BLE001 - it ends this page; the others of its batch go on
+                pages.append(error)
+        return pages
+
+    def _output(self, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
+        if wrong is None:
+            return [page]
+        if isinstance(wrong, (StoreError, OSError, MemoryError)):  # a lack of ours: the page is not done
+            self._scheduler.fail(wrong)
+            return []
+        return _page_then(page, wrong) if isinstance(page, Page) else wrong
+
+    def failed(self, failure: Failure) -> None:
+        """A download that failed: the scheduler books it."""
+
+
+def _tried(call: Callable[[Page], object], page: Page) -> Any:
+    try:
+        return call(page)
+    except Exception as error:  # noqa: BLE001 - as above
+        return error
+
+
+def _page_then(page: Page, error: Exception) -> Iterator[Page]:
+    """A page whose links could not be chosen is archived nevertheless."""
+    yield page
+    raise error
+
+
+def _has_callbacks(spider: type[WebSpider]) -> bool:
+    """Return whether a subclass has a `parse` or possible callbacks. With a `parse_all` it makes its own pages."""
+    own = [
+        (name, value) for kind in spider.__mro__ if kind not in WebSpider.__mro__ for name, value in vars(kind).items()
+    ]
+    if any(name == "parse_all" for name, _ in own):
+        return False
+    known = set(dir(WebSpider)) - {"parse"}
+    return any(callable(value) and name not in known for name, value in own)
+
+
+def _parameters(constructor: Any) -> list[str]:
+    """The names that a constructor's caller may give it."""
+    if constructor is None:
+        return []
+    parameters = [*inspect.signature(constructor).parameters.values()][1:]
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+
+
+def _plain_attributes(kind: type) -> list[str]:
+    plain = (str, int, float, type(None))
+    known = dir(WebSpider)
+    given = {name: value for name, value in vars(kind).items() if not name.startswith("_") and name not in known}
+    return [name for name, value in given.items() if isinstance(value, plain)]

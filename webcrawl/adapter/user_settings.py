@@ -1,0 +1,79 @@
+"""The settings that the user has made, and a warning for each that has no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from scrapy import Spider
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
+
+from webcrawl import settings as defaults
+from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
+from webcrawl.crawl.checks.sources import unread
+
+USER, COMMAND_LINE = SETTINGS_PRIORITIES["project"], SETTINGS_PRIORITIES["cmdline"]
+COMPONENTS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
+DEPRECATED = ("download_maxsize", "download_warnsize")  # attributes of spiders that Scrapy's own handlers still read
+_NOTHING = object()
+
+
+def is_given(settings: BaseSettings, name: str) -> bool:
+    """Return whether the user has set it: in the project, in the spider or on the command line.
+
+    This package's own settings.py may be the project's: what it says is a default.
+    """
+    priority = settings.getpriority(name) if name in settings else None
+    if priority is None or priority < USER:
+        return False
+    return priority > USER or settings[name] != getattr(defaults, name, _NOTHING)
+
+
+def on_command_line(settings: BaseSettings) -> frozenset[str]:
+    """The names of the settings that the command line gives."""
+    return frozenset(name for name in settings if (settings.getpriority(name) or 0) >= COMMAND_LINE)
+
+
+def origin(settings: BaseSettings, name: str) -> str:
+    """The place that a setting comes from."""
+    by = next((one.theirs for one in TAKEN if one.ours == name and is_given(settings, one.theirs)), None)
+    if is_given(settings, name):
+        priority = settings.getpriority(name) or 0
+        return "command line" if priority >= COMMAND_LINE else "spider" if priority > USER else "settings"
+    return "default" if by is None else by
+
+
+def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
+    """A line for each setting of the user's that is unknown but near a known one, or known and without effect."""
+    reader = PAGES if getattr(spider, "makes_pages", False) else REQUESTS
+
+    def given(name: str) -> bool:
+        return is_given(settings, name)
+
+    names = [name for name in settings if name.isupper() and given(name)]
+    yield from unheard({name: settings[name] for name in names}, enabled(settings) | {reader})
+    yield from overruled(given)
+    yield from mistyped(names, _known())
+    if reader is PAGES and (missing := unread(settings["LINK_SOURCES"])):
+        yield missing
+    for name in DEPRECATED:
+        if hasattr(spider, name):
+            yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"
+
+
+def enabled(settings: BaseSettings) -> set[str]:
+    """The names of the classes of those components that are enabled."""
+    found = {_class(settings["LOG_FORMATTER"])}
+    for kind in COMPONENTS:
+        found |= {_class(path) for path, order in settings.getwithbase(kind).items() if order is not None}
+    return found
+
+
+def _class(path: Any) -> str:
+    return path.rpartition(".")[2] if isinstance(path, str) else getattr(path, "__name__", "")
+
+
+def _known() -> set[str]:
+    ours = {name for name in vars(defaults) if name.isupper()}
+    others = {name for row in UNHEARD for name in row.names.split()} | {one.theirs for one in TAKEN}
+    return ours | others | set(default_settings.__all__)

@@ -1,0 +1,37 @@
+"""Optional libraries, and the line that installs each.
+
+No such line names this project: on a package index its name may be somebody else's.
+"""
+
+from __future__ import annotations
+
+BOUNDS = {  # as in the extras of pyproject.toml
+    "aiohttp": ("aiohttp>=3.11,<4",),
+    "fsspec": ("fsspec>=2025.3", "s3fs>=2025.3"),
+    "numba": ("numba>=0.61,<1",),
+    "prometheus_client": ("prometheus_client>=0.22,<1",),
+    "pyarrow": ("pyarrow>=20",),
+    "pypdfium2": ("pypdfium2>=5,<6",),
+    "resiliparse": ("resiliparse>=0.15,<3",),
+    "tantivy": ("tantivy>=0.27,<0.28",),
+    "trafilatura": ("trafilatura>=2.0,<3", "lxml_html_clean>=0.4"),
+}
+
+
+def install(library: str) -> str:
+    """The command that installs it, within the bounds that it was tried with."""
+    return f"pip install {' '.join(repr(one) for one in BOUNDS.get(library, (library,)))}"
+
+
+def missing(library: str) -> str:
+    """The line for somebody who needs it."""
+    return f"{library} is not installed: {install(library)}"
+
+
+class MissingLibraryError(ImportError):
+    """A library is not installed; the message says which, and how to get it."""
+
+    def __init__(self, library: str, error: ImportError | None = None) -> None:
+        """`error`: of the import. What is missing inside an installed library is named as what it is."""
+        name = error.name.partition(".")[0] if error is not None and error.name else library
+        super().__init__(missing(name), name=name)

@@ -1,0 +1,371 @@
+"""The values that all stages share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from webcrawl.base.digest import label, sha1
+
+
+class Status(IntEnum):
+    """The end of a URL that got no HTTP status, in Heritrix's codes, so that its log readers work."""
+
+    UNTRIED = 0  # for a lack of our own: nobody's outcome, and never logged
+    DNS_FAILED = -1
+    CONNECT_FAILED = -2
+    CONNECTION_LOST = -3
+    TIMEOUT = -4
+    UNEXPECTED = -5
+    UNSUPPORTED = -7
+    DEFERRED = -50  # cut, because others needed its slot: it comes again, and is never logged
+    ROBOTS_UNREACHABLE = -61
+    OUT_OF_SCOPE = -5000
+    EXCLUDED = -5001
+    DROPPED = -5002
+    HOST_BUDGET = -5003
+    HOST_RETIRED = -5004
+    NO_METHOD = -5005  # ours: the spider no longer has what its request names
+    ROBOTS_FORBIDDEN = -9998
+
+
+# URLs that count against their hosts: no usable answer came. What is our own rule's end (robots.txt, filters) does not.
+FAILURES = frozenset(
+    (
+        *(Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT, Status.UNEXPECTED),
+        *(Status.ROBOTS_UNREACHABLE, Status.HOST_RETIRED),
+    )
+)
+
+
+@dataclass(slots=True)
+class Link:
+    """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
+
+    `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
+    P prerequisite; a small one if the hop led into another site (urls/host_names.py). `history` is what
+    is known of earlier downloads of the document (crawl/revisit/record.py), `chain` what a chain of redirects has to
+    know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL, after its
+    priority and a dot if that is not 0.
+    `attempt` counts the failures that are this URL's fault, `struck` those that were its host's.
+    No field contains a space or a control character: `pack` separates them by spaces.
+    """
+
+    url: str
+    path: str = ""
+    via: str = ""
+    seed: str = ""
+    attempt: int = 0
+    history: str = ""
+    chain: str = ""
+    request: str = ""
+    struck: int = 0
+
+    @property
+    def depth(self) -> int:
+        """Links followed since the seed; a redirect or a prerequisite is not a link followed."""
+        return depth_of(self.path)
+
+    @property
+    def hops(self) -> str:
+        """The path in Heritrix's letters, for logs and archives."""
+        return self.path.upper()
+
+    @property
+    def is_revisit(self) -> bool:
+        """Return whether it brings what is known of earlier fetches; the history of a robots.txt is something else."""
+        return bool(self.history) and not self.path.endswith("P")
+
+    @property
+    def priority(self) -> int:
+        """The priority of a user's request, higher is sooner; 0 for any other link."""
+        number, dot, _ = self.request.partition(".")
+        return int(number) if dot else 0
+
+    def pack(self) -> bytes:
+        """The link as queues on disk keep it: fields in this order, the URL first."""
+        tries = f"{self.attempt}.{self.struck}" if self.struck else self.attempt
+        history = f"{tries} {self.history} {self.chain} {self.request}"
+        return f"{self.url} {self.path} {self.via} {self.seed} {history}".encode()
+
+
+# -- packed links: no other file knows their layout
+
+Packed = bytes
+SEPARATORS = 7
+SLASHES = 3  # at least, of a canonical URL
+
+
+def unpack(record: Packed) -> Link:
+    """The link that `pack` made this record of."""
+    url, path, via, seed, tries, history, chain, request = record.decode().split(" ")
+    if "." not in tries:
+        return Link(url, path, via, seed, int(tries), history, chain, request)
+    attempt, _, struck = tries.partition(".")
+    return Link(url, path, via, seed, int(attempt), history, chain, request, int(struck))
+
+
+def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") -> list[Packed]:
+    """The links of one page, given as URL and hop letter: `Link.pack` of each, at a third of its cost."""
+    path, rest = page.path, f"{page.url} {page.seed} 0  {chain} "
+    return [f"{url} {path}{hop} {rest}".encode() for url, hop in found]
+
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what that imports, a font
+
+
+@lru_cache(1024)  # a crawl has few, and a page is asked for its depth six times
+def depth_of(path: str) -> int:
+    """Return how many links a discovery path has; a redirect or a prerequisite is not a link followed."""
+    return len(path) - path.count("R") - path.count("P") - path.count("r")
+
+
+def redirects_in_a_row(path: str) -> int:
+    """Return how many redirects a discovery path ends with; a refresh is one."""
+    return len(path) - len(path.rstrip("Rr"))
+
+
+def requisite_hops(path: str) -> int:
+    """Hops of a discovery path since the last link that was followed, redirects left out."""
+    hops = path[len(path.rstrip("EeRr")) :]
+    return hops.count("E") + hops.count("e")
+
+
+def is_requisite(record: Packed) -> bool:
+    """Return whether a packed link is one that its page needs to be shown."""
+    return record.split(b" ", 2)[1].endswith(b"E")
+
+
+def url_of(record: Packed) -> str:
+    """The URL of a packed link."""
+    return record[: record.index(b" ")].decode()
+
+
+def authority_of(record: Packed) -> str:
+    """Host and port as the URL of a packed link has them, in a quarter of the time that parsing it takes."""
+    return record.split(b"/", 3)[2].decode()
+
+
+def path_of(record: Packed) -> str:
+    """The discovery path of a packed link."""
+    return record.split(b" ", 2)[1].decode()
+
+
+def via_of(record: Packed) -> str:
+    """The page that a packed link was found on."""
+    return record.split(b" ", 3)[2].decode()
+
+
+def is_prerequisite(record: Packed) -> bool:
+    """Return whether a packed link is a robots.txt that others wait for."""
+    return record.split(b" ", 2)[1].endswith(b"P")
+
+
+def is_link(record: object) -> bool:
+    """Return whether this can be a packed link."""
+    return (
+        isinstance(record, bytes)
+        and record.count(b" ") == SEPARATORS
+        and record.count(b"/", 0, record.index(b" ")) >= SLASHES
+    )
+
+
+def is_seed(record: Packed) -> bool:
+    """Return whether a packed link has neither a page that it was found on nor a path."""
+    at = record.index(b" ")
+    return record[at : at + 3] == b"   "
+
+
+def is_revisit(record: Packed) -> bool:
+    """Return whether a packed link brings a history of earlier fetches; that of a robots.txt is something else."""
+    return record.endswith(b"  ") and not record.endswith(b"   ") and not is_prerequisite(record)
+
+
+def is_found(record: Packed) -> bool:
+    """Return whether the crawl found this packed link itself: no request is behind it."""
+    return record.endswith(b" ")
+
+
+def priority_of(record: Packed) -> int:
+    """The priority of a packed link."""
+    if record.endswith(b" "):  # a page's link: no request behind it
+        return 0
+    number, dot, _ = record[record.rindex(b" ") + 1 :].partition(b".")
+    return int(number) if dot else 0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The end of one download, as far as the frontier needs to know it."""
+
+    status: int  # HTTP's, or one of Status
+    seconds: float = 0.0  # how long the download took: Mercator waits a multiple of it
+    wait: float = 0.0  # what the server asked for by Retry-After, or how long what is UNTRIED has to wait
+    ip: str = ""  # the address that answered
+    at: float = 0.0  # when it ended, seconds since 1970
+    ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
+    answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
+    doubtful: bool = False  # the failure may be our own network's
+    retries: int | None = None  # how often the URL may be tried again; None: as the settings say
+    permanent: bool = False  # whether asking again soon is pointless: no such name, a certificate that is not accepted
+    short: str = ""  # why a part of the body is missing that may come next time, in WARC's words: disconnect, time
+
+
+@dataclass(slots=True)
+class Timings:
+    """Seconds that the steps of one download took; 0 for a step that was not needed."""
+
+    dns: float = 0.0
+    connect: float = 0.0
+    tls: float = 0.0
+    first_byte: float = 0.0  # from the request's last byte to the answer's first
+    total: float = 0.0
+
+
+def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """The first value of a header, by its name in lower case."""
+    size = len(name)
+    for given, value in headers:
+        if len(given) == size and given.lower() == name:
+            return value
+    return None
+
+
+class Archived:
+    """Where the record of an answer lies: the file's name, as it is once the file is finished; offset and length.
+
+    The record may be on its way to the file; whoever asks for its offset or length then waits until it is there. A copy
+    asks for both, because only this one hears of them.
+    """
+
+    __slots__ = ("_length", "_offset", "_written", "file")
+
+    def __init__(self, file: str, offset: int = -1, length: int = -1, written: Callable[[], object] = bool) -> None:
+        """`written` returns when `put` was called, or raises."""
+        self.file, self._offset, self._length, self._written = file, offset, length, written
+
+    def __reduce__(self) -> tuple[type[Archived], tuple[Any, ...]]:
+        return Archived, tuple(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        """File, offset and length."""
+        return iter((self.file, self.offset, self.length))
+
+    def put(self, offset: int, length: int) -> None:
+        """The record was written there."""
+        self._offset, self._length = offset, length
+
+    @property
+    def offset(self) -> int:
+        if self._offset < 0:
+            self._written()
+        return self._offset
+
+    @property
+    def length(self) -> int:
+        """Of the record, compressed."""
+        if self._length < 0:
+            self._written()
+        return self._length
+
+
+class Referred(NamedTuple):
+    """The capture of an earlier crawl that an answer repeats."""
+
+    identifier: str  # of its record; empty if that cannot be read
+    url: str
+    date: str  # as WARC-Date has it
+    digest: str  # of its payload
+
+
+class Withheld(NamedTuple):
+    """The bytes that came of an answer that is not kept, as its owner wishes (docs/preferences.md)."""
+
+    size: int  # of the payload
+    wire: int
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and its answer as bytes: what the archive keeps and the page is made of."""
+
+    url: str
+    request: bytes  # what was sent, exactly: the head, and the body if there was one
+    status: int
+    head: bytes  # the head that came, exactly, with its empty line
+    headers: list[tuple[bytes, bytes]]
+    wire: bytes  # what followed the head, transfer coding and all, as far as it was read
+    payload: bytes  # without transfer coding: what digests are of
+    body: bytes  # without content coding: what is parsed
+    ip: str
+    started: float  # seconds since 1970
+    timings: Timings
+    truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
+    flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
+    tls: str = ""  # version and cipher suite of the encrypted connection
+    links_cut: int = 0  # links that are not followed because the page has too many
+    followed: bool = False  # although the body was seen elsewhere
+    duplicate: bool = False  # the body was seen before
+    notes: tuple[str, ...] = ()  # what else the crawl log says of it
+    found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
+    archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
+    same_since: float = (
+        0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    )
+    is_original: bool = field(default=False, repr=False, compare=False)  # the archive has the payload in its own record
+    revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
+    made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
+    protocol: str = ""  # what such a handler spoke, if it says so
+    rendered: bool = False  # the body is the document that a browser made of the payload
+    refers: Referred | None = None  # an earlier crawl has this payload
+    unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
+    said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
+    withheld: Withheld | None = None  # there was a body, and it is not kept
+    _digest: str = field(default="", repr=False, compare=False)
+    _type: str | None = field(default=None, repr=False, compare=False)
+    _names: set[bytes] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def location(self) -> str | None:
+        """Where a redirect says that it leads, as it was sent; None if this is no redirect, or does not say."""
+        value = self.header(b"location") if self.status in REDIRECTS else None
+        return None if value is None else value.decode("utf-8", "replace").strip()
+
+    @property
+    def content_type(self) -> str:
+        """The first Content-Type as it was sent, or the empty string; looked up once."""
+        if self._type is None:
+            self._type = (self.header(b"content-type") or b"").decode("latin-1")
+        return self._type
+
+    @property
+    def names(self) -> set[bytes]:
+        """Of its headers, in lower case; found once: what is asked for is nearly always something that is not there."""
+        if self._names is None:
+            self._names = {name.lower() for name, _ in self.headers}
+        return self._names
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first value of a header, by its name in lower case."""
+        return header(self.headers, name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the payload, as it came."""
+        return len(self.payload) if self.withheld is None else self.withheld.size
+
+    @property
+    def received(self) -> int:
+        """Bytes that came, head and all."""
+        return len(self.head) + (len(self.wire) if self.withheld is None else self.withheld.wire)
+
+    @property
+    def digest(self) -> str:
+        """The payload's SHA-1 as archives and logs write it, computed once."""
+        if not self._digest:
+            self._digest = label(sha1(self.payload))
+        return self._digest

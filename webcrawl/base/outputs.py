@@ -1,0 +1,30 @@
+"""The outputs of a crawl, by the names that the setting OUTPUTS has for it: the one table of them.
+
+Scrapy imports all these pipelines. Each looks whether it is in the checked value of OUTPUTS (`adapter/values.py`),
+raises NotConfigured if not, and only then imports what is large. settings.py repeats them in ITEM_PIPELINES_BASE.
+"""
+
+from __future__ import annotations
+
+WARC = "webcrawl.adapter.pipelines.warc.WarcPipeline", 100
+TEXT = "webcrawl.adapter.pipelines.text.TextPipeline", 202
+PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
+    "warc": WARC,
+    "cdxj": WARC,  # beside the archive
+    "links": ("webcrawl.adapter.pipelines.link_log.LinkLogPipeline", 150),
+    "tables": ("webcrawl.adapter.pipelines.tables.TablesPipeline", 199),  # of pages seen before, too
+    "text": TEXT,
+    "index": TEXT,  # made of the text
+    "images": ("webcrawl.adapter.pipelines.images.ImagesPipeline", 211),
+    "tags": ("webcrawl.adapter.pipelines.tags.TagsPipeline", 212),
+    "pagefiles": ("webcrawl.adapter.pipelines.pagefiles.PageFilesPipeline", 213),
+    "neardup": ("webcrawl.adapter.pipelines.neardup.NearDuplicatesPipeline", 214),
+    "changes": ("webcrawl.adapter.pipelines.changes.ChangesPipeline", 198),
+    "skipped": ("webcrawl.adapter.pipelines.skipped.SkippedPipeline", 215),
+    "requests": ("webcrawl.adapter.pipelines.requests.RequestsPipeline", 216),
+}
+NAMES = tuple(PIPELINES)
+BESIDE = {"cdxj": "warc"}  # what is written only together with something else
+BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
+LIBRARIES = {"tables": "pyarrow", "changes": "pyarrow", "index": "tantivy"}  # what an output needs (base/libraries.py)
+READ_LINKS = frozenset(("links", "tables"))  # for these, links of all kinds are read from every page, with their texts

@@ -1,0 +1,36 @@
+"""Escapes text from pages and servers, so that it cannot control a terminal or forge log lines."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from webcrawl.base.credentials import text_without_credentials
+
+# Control characters, surrogates, what some program takes for the end of a line (Python: U+0085, U+2028, U+2029),
+# marks that change the direction of text (UAX #9 2), and other invisible marks.
+STRANGE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ud800-\udfff]"
+_STRANGE = re.compile(STRANGE)
+_WITHIN_LINES = re.compile(rf"(?!\n){STRANGE}")
+
+
+def readable(text: str, *, lines: bool = False) -> str:
+    r"""The text on one line, with strange characters as `\xNN` or `\uNNNN`. `lines` keeps its line ends."""
+    return text if text.isprintable() else (_WITHIN_LINES if lines else _STRANGE).sub(spelled, text)
+
+
+def spelled(match: re.Match[str]) -> str:
+    """The matched character, of the first 65,536, as its escaped number."""
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+class ReadableFormatter(logging.Formatter):
+    """Escapes another formatter's output: an exception may quote a page's title, or a URL with credentials."""
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        return readable(text_without_credentials(self.inner.format(record)), lines=True)

@@ -1,0 +1,19 @@
+"""Exhaustion of this process's own memory or threads. It is nobody else's fault, and the crawl cannot go on."""
+
+from __future__ import annotations
+
+_NO_THREAD = ("can't start new thread", "can't allocate lock")  # a RuntimeError, as Python raises it
+_DEEP = 5  # causes that are looked at
+
+
+def lack(error: BaseException | None) -> str:
+    """Return the lack that this error, or one that it was raised from, is a sign of, in words; empty if of none."""
+    for _ in range(_DEEP):
+        if isinstance(error, MemoryError):
+            return "out of memory"
+        if isinstance(error, RuntimeError) and str(error).startswith(_NO_THREAD):
+            return "the system starts no more threads"
+        if error is None:
+            break
+        error = error.__cause__
+    return ""

@@ -1,0 +1,15 @@
+"""Every setting of the crawl, stated once, in the order in which a URL meets them.
+
+From this table come webcrawl/settings.py, the checks at the start (crawl/checks) and docs/settings.md
+(`python docs/make_settings.py`).
+"""
+
+from __future__ import annotations
+
+from webcrawl.base.settings.crawl_settings import CRAWL_SETTINGS
+from webcrawl.base.settings.output_settings import OUTPUT_SETTINGS
+from webcrawl.base.settings.scrapy_settings import SCRAPY_SETTINGS
+from webcrawl.base.settings.setting import Setting
+
+SECTIONS = CRAWL_SETTINGS | OUTPUT_SETTINGS | SCRAPY_SETTINGS
+SETTINGS: dict[str, Setting] = {one.name: one for section in SECTIONS.values() for one in section}

@@ -1,0 +1,280 @@
+"""The settings that decide what is fetched, when and how, in the order in which a URL meets them."""
+
+from __future__ import annotations
+
+from webcrawl.base.settings.setting import DAY, MANY, TEBIBYTE, Setting
+from webcrawl.base.settings.setting_kinds import Choice, Line, MaybeSwitch, Number, Switch, Whole
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+URL_EXCLUDE_EXTENSIONS = [
+    *["7z", "bz2", "cab", "jar", "lzma", "rar", "tar", "tar.gz", "tbz2", "tgz", "txz", "war", "xz", "zip", "zst"],
+    *["apk", "deb", "dll", "dmg", "exe", "img", "iso", "msi", "pkg", "rpm", "vmdk"],
+    *["aac", "aif", "aiff", "flac", "m4a", "mid", "midi", "mp3", "oga", "ogg", "opus", "wav", "wma"],
+    *["3gp", "avi", "flv", "m4v", "mkv", "mov", "mp4", "mpeg", "mpg", "ogv", "rm", "swf", "webm", "wmv"],
+    *["eot", "otf", "ttf", "woff", "woff2"],
+]
+
+URL_FILTERS = {
+    "webcrawl.urls.filters.url_parts.SchemeFilter": 100,
+    "webcrawl.urls.filters.url_parts.LengthFilter": 200,
+    "webcrawl.urls.filters.depth.DepthFilter": 300,
+    "webcrawl.urls.filters.scope.ScopeFilter": 400,
+    "webcrawl.urls.filters.exclusion.ExclusionFilter": 500,
+    "webcrawl.urls.filters.url_parts.PortFilter": 550,
+    "webcrawl.urls.filters.url_parts.ExtensionFilter": 600,
+    "webcrawl.urls.filters.expressions.ExpressionFilter": 700,
+    "webcrawl.urls.filters.known_paths.KnownPathsFilter": 800,
+    "webcrawl.urls.filters.traps.GrowthFilter": 910,
+    "webcrawl.urls.filters.traps.CalendarFilter": 920,
+    "webcrawl.urls.filters.traps.FamiliesFilter": 930,
+    "webcrawl.urls.filters.traps.RepeatsFilter": 940,
+}
+
+CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
+    "The crawl": (
+        Setting("BOT_NAME", "webcrawl").means("The project's name in Scrapy's logs."),
+        Setting("SPIDER_MODULES", ["webcrawl.adapter.spiders"]).means("Where Scrapy finds the spiders."),
+        Setting("COMMANDS_MODULE", "webcrawl.commands").means(
+            "Where Scrapy finds demo, simweb and verify; crawl and runspider that check everything first; and, for "
+            "single pages, fetch, shell, parse and others without a crawl."
+        ),
+        Setting("USER_AGENT", "webcrawl/0.1", Line()).means(
+            "How the crawler identifies itself. Add a contact: a page that explains the crawl's purpose, or an address."
+        ),
+        Setting("BOT_KEY", None, "key file").means(
+            "File with the Ed25519 key that signs every request (Web Bot Auth), which only its owner may read "
+            "(docs/identity.md)."
+        ),
+        Setting("BOT_AGENT", None, "agent origin").means(
+            "The https origin at which the public key is published, such as https://bot.example.org."
+        ),
+        Setting("BOT_AGENT_FORM", "dictionary", "agent form").means(
+            "How Signature-Agent is written: as a dictionary, or as a string, which some servers still want "
+            "(docs/identity.md)."
+        ),
+        Setting("BOT_FROM", None, "mail address").means("E-mail address to send as From with every request."),
+        Setting("BOT_ADDRESSES", [], "networks").means(
+            "Addresses and networks from which the crawl comes; their names in DNS are checked at the start."
+        ),
+        Setting("JOBDIR", None, "folder").means(
+            "The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run "
+            "again to resume."
+        ),
+        Setting("RANDOM_SEED", 0, Whole(0, 2**63 - 1)).means(
+            "Seed of every random choice, so that a run can be repeated."
+        ),
+        Setting("TOP1M_URL", "https://tranco-list.eu/top-1m.csv.zip", Line()).means(
+            "Where to download seeds/top1m.csv from if it is named and missing: rank,domain lines, plain, .gz or .zip."
+        ),
+    ),
+    "URLs": (
+        Setting("URL_SCOPE", "any", "scope").means(
+            "Which links to follow: any, or only those in the seeds' registered domains, in the page's, or on the "
+            "page's host."
+        ),
+        Setting("URL_FOLLOW", True, Switch()).means(
+            "Follow links. Without, only the seeds are fetched, and what pages link to is written to logs/found.log."
+        ),
+        Setting("URL_SCHEMES", ["http", "https", "ftp", "gopher"], "schemes").means("Schemes to fetch."),
+        Setting("URL_MAX_LENGTH", 2000, Whole(64, 65_536)).means("Longest URL to take, in characters."),
+        Setting("URL_MAX_DEPTH", 50, Whole(0, MANY)).means(
+            "Deepest page to take, in links from where its site was entered, and the most sites entered on the way "
+            "there."
+        ),
+        Setting("URL_EXCLUDE_FILE", None, "file").means(
+            "File of domains and URL prefixes never to request, not even if they are queued already."
+        ),
+        Setting("URL_EXCLUDE_EXTENSIONS", URL_EXCLUDE_EXTENSIONS, "extensions").means(
+            "Path endings never to fetch: archives, disk images, programs, audio, video, fonts."
+        ),
+        Setting("URL_INCLUDE", [], "expressions").means(
+            "RE2 expressions: if there are any, a URL must match at least one of them."
+        ),
+        Setting("URL_EXCLUDE", [], "expressions").means("RE2 expressions: a URL that matches one of them is dropped."),
+        Setting("URL_FILTERS", URL_FILTERS, "dotted orders").means(
+            "The filters that a link must pass, in ascending order; drops are counted per filter. None leaves one out."
+        ),
+        Setting("TRAP_RULES", True, Switch()).means("Enables the trap filters, all together."),
+        Setting("TRAP_MAX_PAGES", 200, Whole(1, MANY)).means(
+            "Pages to take per host from one endless family: calendar, session ids, long queries, deep paths."
+        ),
+        Setting("URL_FOLDINGS", [], "dotted paths").means(
+            "Foldings of the form that is compared with URLs seen, never of the form that is fetched; applied in this "
+            "order."
+        ),
+        Setting("URL_HOST_RULES", None, "file").means(
+            "File of LARM's host rules (startsWith, endsWith, synonym) for the form that is compared."
+        ),
+    ),
+    "The seen store": (
+        Setting("SEEN_MEMORY", 256, Whole(16, TEBIBYTE)).means(
+            "MiB of memory for the seen store, whatever the size of the crawl."
+        ),
+        Setting("SEEN_STORE", "webcrawl.frontier.seen.disk.DiskSeen", "dotted path").means(
+            "Remembers which URLs were seen: Mercator's eliminator on disk, a set in memory, or a Bloom filter."
+        ),
+        Setting("URL_CACHE", "webcrawl.frontier.seen.caches.clock.ClockCache", "dotted path").means(
+            "The cache of popular URLs in front of the seen store: CLOCK, LRU, RANDOM or STATIC."
+        ),
+        Setting("URL_CACHE_SIZE", 65_536, Whole(1, 1 << 24)).means(
+            "Entries in that cache; Broder finds 50,000 enough for any crawl."
+        ),
+        Setting("URL_TRACE", False, Switch()).means(
+            "Write the stream of discovered links to logs/url.trace, for `scrapy caches`."
+        ),
+    ),
+    "The frontier": (
+        Setting("FRONTIER", "webcrawl.frontier.state.open_frontier", "dotted path").means(
+            "Where URLs wait for their turn: ours, or a plain one (docs/extending.md#a-frontier)."
+        ),
+        Setting("FRONTIER_MEMORY", 128, Whole(8, TEBIBYTE)).means(
+            "MiB of memory for the frontier, whatever the size of the crawl."
+        ),
+        Setting("FRONTIER_LEVELS", 8, Whole(1, 1000)).means(
+            "Mercator's k: the number of priority queues in the front-end."
+        ),
+        Setting("FRONTIER_PRIORITIZER", "webcrawl.frontier.prioritizers.depth.ByDepth", "dotted path").means(
+            "Assigns each link its level, from the link and its history."
+        ),
+        Setting("FRONTIER_BIAS", 2.0, Number(1, 1000)).means(
+            "Each level of the front-end is picked this many times as often as the next one."
+        ),
+        Setting("CONCURRENT_REQUESTS", 100, Whole(0, 1_000_000)).means(
+            "Concurrent downloads; 100 is what Scrapy advises for broad crawls."
+        ),
+        Setting("FRONTIER_QUEUES", 0, Whole(0, 1_000_000)).means(
+            "Mercator's n: the minimum number of host queues in the back-end; 0 means 3 times CONCURRENT_REQUESTS."
+        ),
+        Setting("FRONTIER_MAX_QUEUES", 30_000, Whole(1, 1_000_000)).means(
+            "Number of host queues that the back-end may grow to while the downloader starves."
+        ),
+        Setting("FRONTIER_DOMAIN_SHARE", 16, Whole(1, 1_000_000)).means(
+            "While others wait, hosts of one registered domain have one in this many of FRONTIER_QUEUES, at least 4; "
+            "1: no limit."
+        ),
+        Setting("DOMAIN_BUDGET", "webcrawl.frontier.allowances.reputed.ByReputation", "dotted path").means(
+            "Decides how many pages a registered domain may have; the other URLs of the domain wait on disk."
+        ),
+        Setting("DOMAIN_BUDGET_PAGES", 1000, Whole(1, MANY)).means(
+            "Pages that DOMAIN_BUDGET starts from: those of a domain to which one other links."
+        ),
+    ),
+    "Politeness": (
+        Setting("POLITENESS_POLICY", "webcrawl.frontier.politeness.mercator.Mercator", "dotted path").means(
+            "Decides how long to leave a host alone after a response."
+        ),
+        Setting("POLITENESS_FACTOR", 10, Number(0, 100_000)).means(
+            "The wait before the next request to a host is this many times its last download time."
+        ),
+        Setting("POLITENESS_MIN_DELAY", 1.0, Number(0, DAY)).means("Shortest wait, in seconds."),
+        Setting("POLITENESS_MAX_DELAY", 300, Number(0, DAY)).means("Longest wait, in seconds."),
+        Setting("CRAWL_DELAY_MAX", 300, Number(0, DAY)).means(
+            "Longest wait, in seconds, that a Crawl-delay can impose."
+        ),
+        Setting("RETRY_AFTER_MAX", 86_400, Number(0, DAY)).means(
+            "Longest wait, in seconds, that a Retry-After can impose."
+        ),
+        Setting("SLOW_DOWN_MAX", 8, Number(1, 1000)).means(
+            "A host that answers more slowly or fails more often than at first is left alone up to so many times "
+            "longer; 1: never."
+        ),
+        Setting("POLITENESS_PER_IP", False, Switch()).means("Also keep the wait per IP address."),
+        Setting("HOST_CONNECTIONS", {}, "host connections").means(
+            "Requests that hosts of these names may have at once, each with its wait; all other hosts have one at a "
+            "time."
+        ),
+        Setting("HOST_MAX_PAGES", 0, Whole(0, MANY)).means("Pages to fetch per host; 0 means all."),
+        Setting("HOST_MAX_FAILURES", 5, Whole(1, MANY)).means(
+            "Consecutive failures after which a host is set aside: its URLs stay, and one of them is tried at growing "
+            "intervals."
+        ),
+        Setting("HOST_RETRY_WAIT", 60, Number(0.1, DAY)).means(
+            "Seconds before an unreachable host or robots.txt is retried, doubled each time, up to a day."
+        ),
+        Setting("HOST_PATIENCE", 259_200, Number(0, MANY)).means(
+            "Seconds that a host set aside may be away before it is given up and all its URLs end."
+        ),
+        Setting("OUTAGE_END_WAIT", 900, Number(0, MANY)).means(
+            "Seconds until a crawl ends in which only hosts set aside have URLs left; these stay, and the next run "
+            "goes on."
+        ),
+    ),
+    "The network": (
+        Setting("DNS_NAMESERVERS", [], "servers").means("Name servers, as host:port; if there are none, the system's."),
+        Setting("DNS_LOOKUP", "webcrawl.net.dns_cares.NameServers", "dotted path").means(
+            "Who asks the name servers; the cache before it stays."
+        ),
+        Setting("HOSTS_FILE", None, "file").means("File in the format of /etc/hosts, looked up before DNS."),
+        Setting("PRIVATE_NETWORKS_ALLOWED", [], "networks").means(
+            "Networks to allow connections to although they are loopback, private, link-local, multicast or reserved."
+        ),
+        Setting("PORTS_ALLOWED", [], "ports").means(
+            "Ports to allow although they belong to other services, or for gopher are not usual; also ranges such as "
+            "8000-8099."
+        ),
+        Setting("REDIRECT_MAX_HOPS", 5, Whole(0, 100)).means("Longest chain of redirects to follow."),
+        Setting("COOKIES", "redirects", Choice(("redirects", "off"))).means(
+            "Which cookies to send: those that a chain of redirects sets, until the chain ends (`redirects`), or none "
+            "(`off`)."
+        ),
+        Setting("DOWNLOAD_TRUNCATE", 2 * 1024 * 1024, Whole(1024, 2**31 - 1)).means(
+            "Bytes of a decoded body to keep; the rest is not downloaded."
+        ),
+    ),
+    "Pages": (
+        Setting("CONTENT_SEEN", "skip", Choice(("skip", "process"))).means(
+            "What to do with a body already seen under another URL: `skip` its processing, or `process` it anyway."
+        ),
+        Setting("LINK_SOURCES", "a area frame iframe refresh canonical", "link sources").means(
+            "Kinds of links to follow."
+        ),
+        Setting("REQUISITES", False, Switch()).means(
+            "Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three "
+            "hops deep."
+        ),
+        Setting("SITEMAPS", None, MaybeSwitch()).means(
+            "Fetch the sitemaps that robots.txt names, and follow the links of sitemaps; None: on with revisits, else "
+            "off."
+        ),
+        Setting("FEED_LINKS", None, MaybeSwitch()).means(
+            "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
+        ),
+        Setting("PAGE_MAX_LINKS", 50_000, Whole(0, MANY)).means(
+            "Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut."
+        ),
+        Setting("PURPOSE", None, "purposes").means(
+            "What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md)."
+        ),
+        Setting("OBEY_NOFOLLOW", None, MaybeSwitch()).means(
+            "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "
+            "has search."
+        ),
+        Setting("OBEY_NOINDEX", None, MaybeSwitch()).means(
+            "Leave pages whose owners forbid search out of the index; None: on if PURPOSE has search."
+        ),
+        Setting("OBEY_NOARCHIVE", None, MaybeSwitch()).means(
+            "Keep bodies of pages whose owners forbid archiving out of the archive; None: on if PURPOSE has archive."
+        ),
+    ),
+    "Revisits": (
+        Setting("REVISIT_POLICY", "none", "revisit policy").means(
+            "Decides which pages are fetched again, and when (docs/revisits.md); with none, no page is."
+        ),
+        Setting("REVISIT_AGE", 86_400, Number(0.1, MANY)).means(
+            "Seconds after which a page is fetched again, of all pages alike with `fixed`, and on average with the "
+            "other policies."
+        ),
+        Setting("REVISIT_RATE", 0, Number(0, 1_000_000)).means(
+            "Pages fetched again per second; 0: as REVISIT_SHARE says. A hive's drones share it."
+        ),
+        Setting("REVISIT_SHARE", 0.5, Number(0.01, 0.99)).means(
+            "The part of all fetches that are fetches of known pages, as long as there are new ones; of each host's "
+            "turns, too."
+        ),
+        Setting("REVISIT_IMPORTANCE", "depth", "revisit importance").means(
+            "How much a page matters beside others: by its depth, by how many domains link to its own, or by a "
+            "function of yours."
+        ),
+    ),
+}

@@ -1,0 +1,139 @@
+"""Scrapy's own settings that this crawl sets otherwise."""
+
+from __future__ import annotations
+
+from webcrawl.base.settings.setting import DAY, Setting
+from webcrawl.base.settings.setting_kinds import Number, Switch, Whole, Word
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+DOWNLOAD_HANDLERS_BASE = {
+    "http": "webcrawl.adapter.handlers.HttpHandler",
+    "https": "webcrawl.adapter.handlers.HttpHandler",
+    "ftp": "webcrawl.adapter.handlers.FtpHandler",
+    "gopher": "webcrawl.adapter.handlers.GopherHandler",
+    "data": None,
+    "file": None,
+    "s3": None,
+}
+
+DOWNLOADER_MIDDLEWARES = {
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
+}
+
+EXTENSIONS_BASE = {
+    "webcrawl.adapter.extensions.core_stats.SpidersCoreStats": 0,
+    "scrapy.extensions.logcount.LogCount": 0,
+    "scrapy.extensions.telnet.TelnetConsole": 0,
+    "scrapy.extensions.memusage.MemoryUsage": 0,
+    "scrapy.extensions.memdebug.MemoryDebugger": 0,
+    "webcrawl.adapter.extensions.limits.Limits": 0,
+    "scrapy.extensions.feedexport.FeedExporter": 0,
+    "webcrawl.adapter.extensions.readable_log.ReadableLog": 50,
+    "webcrawl.adapter.extensions.checkpoints.Checkpoints": 100,
+    "webcrawl.adapter.extensions.breaker.ErrorBreaker": 200,
+    "webcrawl.adapter.extensions.disk_space.DiskSpace": 300,
+    "webcrawl.adapter.extensions.quiet_hours.QuietHours": 305,
+    "webcrawl.adapter.extensions.byte_limit.ByteLimit": 310,
+    "webcrawl.adapter.extensions.progress.Progress": 400,
+    "webcrawl.adapter.extensions.bound.Bound": 405,
+    "webcrawl.adapter.extensions.statistics.Statistics": 410,
+    "webcrawl.adapter.extensions.summary.Summary": 415,
+    "webcrawl.adapter.extensions.metrics.Metrics": 418,
+    "webcrawl.adapter.extensions.websub.WebSub": 419,
+    "webcrawl.adapter.extensions.identity.Identity": 420,
+    "webcrawl.adapter.extensions.following.Following": 430,
+    "webcrawl.adapter.extensions.history.History": 435,
+    "webcrawl.adapter.extensions.output_store.OutputStore": 437,
+    "webcrawl.adapter.extensions.redis_seeds.RedisSeeds": 440,
+    "webcrawl.adapter.extensions.control.Control": 450,
+    "webcrawl.adapter.extensions.garbage.Garbage": 500,
+    "webcrawl.adapter.extensions.trim.Trim": 510,
+}
+
+ITEM_PIPELINES_BASE = {
+    "webcrawl.adapter.pipelines.warc.WarcPipeline": 100,
+    "webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 150,
+    "webcrawl.adapter.pipelines.changes.ChangesPipeline": 198,
+    "webcrawl.adapter.pipelines.tables.TablesPipeline": 199,
+    "webcrawl.adapter.pipelines.news.NewsPipeline": 200,
+    "webcrawl.adapter.pipelines.text.TextPipeline": 202,
+    "webcrawl.adapter.pipelines.images.ImagesPipeline": 211,
+    "webcrawl.adapter.pipelines.tags.TagsPipeline": 212,
+    "webcrawl.adapter.pipelines.pagefiles.PageFilesPipeline": 213,
+    "webcrawl.adapter.pipelines.neardup.NearDuplicatesPipeline": 214,
+    "webcrawl.adapter.pipelines.skipped.SkippedPipeline": 215,
+    "webcrawl.adapter.pipelines.requests.RequestsPipeline": 216,
+}
+
+SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
+    "Scrapy's own, set for this crawl": (
+        Setting("SCHEDULER", "webcrawl.adapter.scheduler.FrontierScheduler", "component").means(
+            "The frontier, in place of Scrapy's queues."
+        ),
+        Setting("DUPEFILTER_CLASS", "webcrawl.adapter.dupefilter.SeenFilter", "component").means(
+            "The seen store, in place of a set in memory."
+        ),
+        Setting("DOWNLOADER", "webcrawl.adapter.downloader.FrontierDownloader", "component").means(
+            "Has no slots and no delays: the frontier has waited already."
+        ),
+        Setting("DOWNLOAD_HANDLERS_BASE", DOWNLOAD_HANDLERS_BASE).means(
+            "The crawl's own clients; no other scheme is fetched."
+        ),
+        Setting("DOWNLOAD_HANDLERS", {}).means("Your own, which replace those above for their schemes."),
+        Setting("FOREIGN_HANDLERS_ALLOWED", [], "component list").means(
+            "Handlers to allow although they connect without the address guard, such as Scrapy's."
+        ),
+        Setting("DOWNLOAD_TIMEOUT", 30, Number(0.1, DAY)).means(
+            "Seconds for a whole download, from the name lookup to the last byte."
+        ),
+        Setting("DOWNLOAD_MIN_RATE", 500, Number(0, 100_000)).means(
+            "Bytes per second that an answer must bring on average after DOWNLOAD_GRACE, or it ends as at "
+            "DOWNLOAD_TIMEOUT; 0: any."
+        ),
+        Setting("DOWNLOAD_GRACE", 15, Number(0.1, DAY)).means(
+            "Seconds after its request in which an answer need not bring anything."
+        ),
+        Setting("DNS_TIMEOUT", 20, Number(0.1, DAY)).means("Seconds for a name lookup."),
+        Setting("ROBOTSTXT_OBEY", True, Switch()).means("Obey robots.txt; the frontier does, not Scrapy's middleware."),
+        Setting("DOWNLOADER_MIDDLEWARES", DOWNLOADER_MIDDLEWARES, "components").means(
+            "Switches off the Scrapy middlewares whose work the frontier or the client does."
+        ),
+        Setting("EXTENSIONS_BASE", EXTENSIONS_BASE, "components").means(
+            "What runs beside the crawl: the Scrapy extensions that can be enabled, and the crawl's own. Scrapy "
+            "imports even disabled ones, so its remote control is left out: aiohttp would take 0.15 s and 15 MiB."
+        ),
+        Setting("EXTENSIONS", {}, "components").means("Yours; None switches one of those above off."),
+        Setting("ITEM_PIPELINES_BASE", ITEM_PIPELINES_BASE, "components").means(
+            "The crawl's own pipelines: those that OUTPUTS chooses from, and one that drops pages already seen."
+        ),
+        Setting("ITEM_PIPELINES", {}, "components").means(
+            "Your processing modules, in ascending order from 201: any Scrapy item pipeline."
+        ),
+        Setting("ITEM_PROCESSOR", "webcrawl.adapter.fastpath.items.ItemProcessor", "component").means(
+            "Sends items through the pipelines without a coroutine for each."
+        ),
+        Setting("CONCURRENT_ITEMS", 1, Whole(1, 1_000_000)).means(
+            "Items of one page to process at once; Scrapy's default of 100 makes a hundred tasks per page."
+        ),
+        Setting("SCRAPER_SLOT_MAX_ACTIVE_SIZE", 64 * 1024 * 1024, Whole(1, 1 << 40)).means(
+            "Bytes of pages being processed above which no more are requested."
+        ),
+        Setting("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "maybe component").means(
+            "The event loop: uvloop costs half as much as asyncio's own."
+        ),
+        Setting("COOKIES_ENABLED", False, Switch()).means(
+            "Off: the cookies of every host would be kept for the whole crawl."
+        ),
+        Setting("REMOTE_CONTROL_ENABLED", False, Switch()).means(
+            "Off: a port that runs any Python sent to it has no place in a crawler."
+        ),
+        Setting("TELNETCONSOLE_ENABLED", False, Switch()).means("Off: nor has a console over the network."),
+        Setting("LOG_LEVEL", "INFO", Word(LEVELS)).means("Lowest level that is logged."),
+        Setting("LOG_FORMATTER", "webcrawl.adapter.logformat.QuietLogFormatter", "component").means(
+            "Logs no line per page: crawl.log has them."
+        ),
+    ),
+}

@@ -1,0 +1,277 @@
+"""Kinds of values: what a user may write, as text or as Python, and the plain value it stands for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, Protocol
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+ON_OR_OFF = "one of true, false, yes, no, on, off, 1, 0"
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kKMGT]i?B|B)(?:/s)?")
+_POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_RATE = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})")
+
+
+class Kind(Protocol):
+    """A kind of value. `read` raises ValueError, TypeError or OSError for an invalid one; the message may say why."""
+
+    @property
+    def allowed(self) -> str: ...
+
+    def read(self, value: Any, /) -> Any: ...
+
+
+class Secret(ValueError):  # noqa: N818 - reads as what it is
+    """An invalid value that must not be shown."""
+
+    def __repr__(self) -> str:
+        return "(not shown)"
+
+
+def number(value: Any) -> int | float:
+    """A number, or text that is one. Booleans are not numbers, nor are the texts `nan` and `1_000`."""
+    if isinstance(value, str):
+        text = value.strip()
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _NUMBER.fullmatch(text):
+            return float(text)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise ValueError
+
+
+def text(value: Any) -> str:
+    """Text without surrounding space; raises ValueError if nothing is left."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value.strip()
+
+
+def words(value: Any) -> list[str]:
+    """A list, or text with commas or spaces between its items; empty text and `none` are the empty list."""
+    if isinstance(value, str):
+        found = [word for word in re.split(r"[,\s]+", value) if word]
+        return [] if [word.lower() for word in found] == ["none"] else found
+    if isinstance(value, list | tuple | set | frozenset):
+        return [text(word) for word in value]
+    raise ValueError
+
+
+class Whole(NamedTuple):
+    """A whole number within bounds."""
+
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self.least} to {self.most}"
+
+    def read(self, value: Any, /) -> int:
+        found = number(value)
+        # check the bounds first: int() of nan or infinity raises, and both are out of bounds
+        if self.least <= found <= self.most and found == int(found):
+            return int(found)
+        raise ValueError
+
+
+class MaybeWhole(NamedTuple):
+    """Such a number, or none."""
+
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"{Whole(self.least, self.most).allowed}, or none"
+
+    def read(self, value: Any, /) -> int | None:
+        none = value is None or (isinstance(value, str) and value.strip().lower() in ("", "none"))
+        return None if none else Whole(self.least, self.most).read(value)
+
+
+class Number(NamedTuple):
+    """A number within bounds."""
+
+    least: float
+    most: float
+
+    @property
+    def allowed(self) -> str:
+        return f"a number from {self.least:.10g} to {self.most:.10g}"
+
+    def read(self, value: Any, /) -> float:
+        found = number(value)
+        if self.least <= found <= self.most:
+            return float(found)
+        raise ValueError
+
+
+class Switch:
+    """On or off."""
+
+    allowed: str = ON_OR_OFF
+
+    def read(self, value: Any, /) -> bool:
+        found = _SWITCH.get(str(value).strip().lower()) if isinstance(value, str | int) else None
+        if found is None:
+            raise ValueError
+        return found
+
+
+class MaybeSwitch:
+    """On, off, or left to the crawl: None."""
+
+    allowed: str = f"{ON_OR_OFF}, or none"
+
+    def read(self, value: Any, /) -> bool | None:
+        if value is None or (isinstance(value, str) and value.strip().lower() == "none"):
+            return None
+        return Switch().read(value)
+
+
+class Choice(NamedTuple):
+    """One of a few words, in any case."""
+
+    known: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"one of {', '.join(self.known)}"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value).lower()
+        if found not in self.known:
+            raise ValueError
+        return found
+
+
+class Word(Choice):
+    """One of a few words, written exactly so."""
+
+    def read(self, value: Any, /) -> str:
+        if not isinstance(value, str) or value not in self.known:
+            raise ValueError
+        return value
+
+
+class Line:
+    """Text that can stand in a header."""
+
+    allowed: str = "one line of text"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        if not found.isprintable():
+            raise ValueError
+        return found
+
+
+class Name:
+    """A prefix of file names that every file system allows."""
+
+    allowed: str = "made up of letters, digits, dots, dashes and underscores"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        if not _NAME.fullmatch(found):
+            raise ValueError
+        return found
+
+
+class MaybeLine:
+    """Such a line, or none."""
+
+    allowed: str = "one line of text, or none"
+
+    def read(self, value: Any, /) -> str | None:
+        return None if value is None or value == "" else Line().read(value)
+
+
+class RedisKey:
+    """A key, with or without the spider's name in it."""
+
+    allowed: str = "one line of text, in which %(name)s is the spider's name"
+
+    def read(self, value: Any, /) -> str:
+        found = Line().read(value)
+        try:
+            Line().read(found % {"name": "web"})
+        except KeyError as error:
+            raise ValueError(f"%({error.args[0]})s is unknown") from error
+        return found
+
+
+class MaybeName:
+    """Such a name, or none."""
+
+    allowed: str = "made up of letters, digits, dots, dashes and underscores, or none"
+
+    def read(self, value: Any, /) -> str:
+        return "" if value is None or value == "" else Name().read(value)
+
+
+class Choices(NamedTuple):
+    """One or more of a few words; `all` stands for every one of them."""
+
+    known: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"one or more of {', '.join(self.known)}, or all"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        found = [word.lower() for word in words(value)]
+        if found == ["all"]:
+            return self.known
+        if not found:
+            raise ValueError
+        if unknown := [word for word in found if word not in self.known]:
+            raise ValueError(f"{unknown[0]!r} is unknown")
+        return tuple(dict.fromkeys(found))
+
+
+class StatusCodes:
+    """HTTP statuses."""
+
+    allowed: str = "comma-separated HTTP statuses from 100 to 599, or none"
+
+    def read(self, value: Any, /) -> tuple[int, ...]:
+        written = words(value) if isinstance(value, str) else value
+        return tuple(sorted({Whole(100, 599).read(one) for one in written}))
+
+
+class Rate:
+    """A count within a number of seconds."""
+
+    allowed: str = "count/seconds, both whole numbers from 1, such as 20/60"
+
+    def read(self, value: Any, /) -> tuple[int, int]:
+        found = _RATE.fullmatch(text(value))
+        if found is None:
+            raise ValueError
+        return int(found[1]), int(found[2])
+
+
+class Size(Whole):
+    """A number of bytes, with or without a unit; 0, or none, is no limit."""
+
+    @property
+    def allowed(self) -> str:
+        return f"a number of bytes from {self.least} to {self.most}, also as 500 kB or 2 GiB; 0 or none: no limit"
+
+    def read(self, value: Any, /) -> int:
+        if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none")):
+            return 0
+        found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+        if found is not None:
+            base = 1024 if found[2].endswith("iB") else 1000
+            value = round(float(found[1]) * base ** _POWERS[found[2][0].upper()])
+        size = Whole(0, self.most).read(value)
+        if 0 < size < self.least:
+            raise ValueError
+        return size

@@ -1,0 +1,52 @@
+"""The header Link (RFC 8288)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from webcrawl.content.formats.document_kinds import HUB
+from webcrawl.content.html.found_links import FoundLink
+
+MOST = 1000  # links of one answer
+LONGEST = 1 << 16  # characters of all its Link headers
+_TARGET = re.compile(r"[\s,]*<([^>]*)>")
+_PARAMETER = re.compile(
+    r"""\s*;\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]++)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*+)))?)?""", re.DOTALL
+)
+_REST = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|[^,"])*+""", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
+    """The links of an answer's headers, relative to the URL of the answer, not to the document's base."""
+    values = [value for name, value in headers if len(name) == 4 and name.lower() == b"link"]  # twice as fast
+    if not values:
+        return []
+    text = b", ".join(values)[:LONGEST].decode("utf-8", "replace")
+    found: list[FoundLink] = []
+    at = 0
+    while len(found) < MOST and (target := _TARGET.match(text, at)):
+        parameters, at = _parameters(text, target.end())
+        rel = parameters.get("rel", "")
+        found.append((_kind(rel.lower().split(), parameters), target[1].strip(), parameters.get("title", ""), rel))
+        at = _REST.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+    return found
+
+
+def _kind(rels: list[str], parameters: dict[str, str]) -> str:
+    """A canonical address is this document's only if no other context is named."""
+    if HUB in rels:
+        return HUB
+    return "canonical" if "canonical" in rels and "anchor" not in parameters else "header"
+
+
+def _parameters(text: str, at: int) -> tuple[dict[str, str], int]:
+    """Those behind a target, the first of each name, and where they end."""
+    found: dict[str, str] = {}
+    while match := _PARAMETER.match(text, at):
+        if match[1]:
+            value = _ESCAPE.sub(r"\1", match[2]) if match[2] is not None else match[3] or ""
+            found.setdefault(match[1].lower(), value)
+        at = match.end()
+    return found, at

@@ -1,0 +1,193 @@
+"""Sitemaps and feeds in XML: urlset, sitemapindex, RSS 0.9x, 1.0 and 2.0, Atom, whatever their namespaces."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from webcrawl.content.formats import xml_stream
+from webcrawl.content.formats.listing_entry import Entry, Listing
+from webcrawl.content.formats.xml_stream import Bases
+
+LONGEST_DATE = 64  # characters
+_FRACTION = re.compile(r"(\d{4})(?:-(\d{1,2}))?$")  # a year, or a month of it
+
+
+def read_date(written: str) -> float | None:
+    """Seconds since 1970, UTC where no zone is given; None for what is no date."""
+    text = written.strip()[:LONGEST_DATE]
+    if not text:
+        return None
+    try:
+        part = _FRACTION.match(text)
+        if part is not None:
+            found = datetime(int(part[1]), int(part[2] or 1), 1, tzinfo=UTC)
+        elif text[:4].isdecimal():
+            found = datetime.fromisoformat(text)
+        else:
+            found = parsedate_to_datetime(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+ENTRIES = 50_000  # sitemaps.org: no sitemap has more
+LINKS = 2 * ENTRIES  # with alternates, images and the like
+LONGEST = 1 << 16  # characters of one text
+TITLE = 500
+FORMS = ("urlset", "sitemapindex", "rss", "feed", "RDF")
+HOLDERS = ("url", "sitemap", "item", "entry")  # what the entries are in
+DATES = ("lastmod", "updated", "pubDate", "published", "date", "modified", "issued")  # the first that is there counts
+LOCATIONS = {  # the element that an address is the text of -> role, kind
+    "content_loc": ("video", "media"),
+    "thumbnail_loc": ("image", "img"),
+    "player_loc": ("player", "object"),
+}
+TEXTS = frozenset(("loc", *LOCATIONS, "link", "title", *DATES, "changefreq", "priority"))
+RELATIONS = {  # Atom's: role, kind
+    **dict.fromkeys(("", "alternate"), ("item", "feed")),
+    **dict.fromkeys(("next", "prev", "previous", "first", "last", "next-archive", "prev-archive"), ("page", "feed")),
+    "self": ("self", "feed"),
+    "enclosure": ("enclosure", "media"),
+    "hub": ("hub", "hub"),
+}
+ATTRIBUTES = {  # RSS's, and of Media RSS -> attribute, role, kind
+    "enclosure": ("url", "enclosure", "media"),
+    "content": ("url", "enclosure", "media"),
+    "player": ("url", "player", "object"),
+    "thumbnail": ("url", "image", "img"),
+}
+
+
+def read(body: bytes, content_type: str = "", url: str = "") -> Listing:
+    """The entries of a sitemap or a feed that came from `url`, in document order."""
+    target = _Target(url)
+    xml_stream.read(body, content_type, target)
+    return target.listing
+
+
+class _Target:
+    """Collects entries; what is not looked for costs nothing but its elements."""
+
+    def __init__(self, url: str) -> None:
+        self.listing = Listing()
+        self._bases = Bases(url)
+        self.full, self.elements = False, 0
+        self._path: list[str] = []
+        self._text: list[str] | None = None  # of the element that is being read
+        self._room = 0
+        self._count = 0
+        self._within = 0  # holders that are open
+        self._first = 0  # of the entries that are in the current holder
+        self._said: dict[str, str] = {}  # by the current holder
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = _local(tag)
+        self.elements += 1
+        self._path.append(name)
+        self._bases.start(attributes)
+        if not self.listing.form and name in FORMS:
+            self.listing.form = name
+        if name in HOLDERS:
+            self._within += 1
+            self._first, self._said, self._text = len(self.listing.entries), {}, None
+            if name == "sitemap":  # real indexes have addresses without a <loc>
+                self._listen()
+        elif name == "link" and "href" in attributes:
+            self._related(attributes)
+        elif name in ATTRIBUTES:
+            attribute, role, kind = ATTRIBUTES[name]
+            self._add(attributes.get(attribute), role, kind)
+        elif name == "guid":
+            if attributes.get("isPermaLink", "true").strip().lower() != "false":
+                self._listen()
+        elif name in TEXTS:
+            self._listen()
+
+    def end(self, tag: str) -> None:
+        name = _local(tag)
+        text = "".join(self._text).strip() if self._text is not None else ""
+        self._text = None
+        if self._path:
+            self._path.pop()
+        parent = self._path[-1] if self._path else ""
+        if name in HOLDERS:
+            self._within -= 1
+            if name == "sitemap" and text.startswith("http") and len(self.listing.entries) == self._first:
+                self._add(text, "sitemap", "sitemap")
+            self._finish()
+        elif text:
+            self._read(name, parent, text)
+        self._bases.end()
+
+    def data(self, text: str) -> None:
+        if self._text is not None and self._room > 0:
+            self._text.append(text[: self._room])
+            self._room -= len(text)
+
+    def pi(self, target: str, text: str | None = None) -> None: ...
+
+    def close(self) -> None: ...
+
+    def _listen(self) -> None:
+        self._text, self._room = [], LONGEST
+
+    def _read(self, name: str, parent: str, text: str) -> None:
+        if name == "loc":
+            if parent == "image":
+                self._add(text, "image", "img")
+            elif parent in ("url", "sitemap"):
+                self._add(text, "item" if parent == "url" else "sitemap", "sitemap")
+        elif name in LOCATIONS:
+            self._add(text, *LOCATIONS[name])
+        elif name == "link":
+            self._add(text, "item" if parent in HOLDERS else "home", "feed")
+        elif name == "guid":
+            if text.startswith(("http:", "https:")):
+                self._add(text, "guid", "feed")
+        elif name == "title" and parent in ("channel", "feed"):
+            self.listing.title = self.listing.title or " ".join(text[: 2 * TITLE].split())[:TITLE]
+        elif parent in HOLDERS:
+            self._said.setdefault(name, text)
+
+    def _related(self, attributes: dict[str, str]) -> None:
+        """A link as Atom writes it, in a feed or of a page's other languages in a sitemap."""
+        if self.listing.form == "urlset":
+            self._add(attributes["href"], "alternate", "sitemap")
+            return
+        for rel in attributes.get("rel", "").lower().split() or [""]:
+            role, kind = RELATIONS.get(rel, ("", ""))
+            if role:
+                self._add(attributes["href"], "home" if role == "item" and not self._within else role, kind)
+
+    def _add(self, url: str | None, role: str, kind: str) -> None:
+        if url is not None and url.strip() and not self.full:
+            self.listing.entries.append(Entry(self._bases.absolute(url.strip()), kind, role))
+            self.full = len(self.listing.entries) >= LINKS
+
+    def _finish(self) -> None:
+        """Gives the entries of a holder what it says of them."""
+        said = self._said
+        modified = next((moment for name in DATES if (moment := read_date(said.get(name, ""))) is not None), None)
+        title = " ".join(said.get("title", "")[: 2 * TITLE].split())[:TITLE]
+        for entry in self.listing.entries[self._first :]:
+            if entry.role in ("item", "sitemap", "guid"):
+                entry.modified, entry.title = modified, title
+                entry.changefreq, entry.priority = said.get("changefreq", "").lower()[:10], _share(said.get("priority"))
+        self._first, self._said = len(self.listing.entries), {}
+        self._count += 1
+        self.full = self.full or self._count >= ENTRIES
+
+
+def _local(tag: str) -> str:
+    return tag.rpartition("}")[2].rpartition(":")[2]
+
+
+def _share(written: str | None) -> float | None:
+    """A priority, from 0 to 1."""
+    try:
+        found = float(written or "")
+    except ValueError:
+        return None
+    return found if 0 <= found <= 1 else None

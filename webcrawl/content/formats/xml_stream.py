@@ -1,0 +1,124 @@
+"""XML as a stream of elements: no tree, no entities, no document type, nothing loaded, whatever the document says."""
+
+from __future__ import annotations
+
+import re
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from typing import Protocol
+
+import ada_url
+from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
+
+from webcrawl.content.html import encodings, mimetype
+from webcrawl.content.html.elements import defused
+from webcrawl.content.html.encoding_sniffing import encoding_of, is_xml
+
+PIECE = 1 << 16  # bytes between two looks whether the target has enough
+ELEMENTS = 1_000_000  # a full sitemap has half as many; those of a bomb cost a microsecond each
+HEAD = 1 << 13  # bytes in which the root has to begin
+_ROOT = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s++|<\?(?:(?!\?>).)*+\?>|<!--(?:(?!-->).)*+-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+"
+    rb"<(?:[A-Za-z_][\w.-]*+:)?([A-Za-z_][\w.-]*+)",
+    re.DOTALL,
+)
+
+
+class Target(Protocol):
+    """A receiver of a document's events; names are in Clark's notation, `{namespace}name`."""
+
+    full: bool  # it has enough
+    elements: int  # it was told of so many
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None: ...
+    def end(self, tag: str) -> None: ...
+    def data(self, text: str) -> None: ...
+    def pi(self, target: str, text: str | None = None) -> None: ...
+    def close(self) -> None: ...
+
+
+def root_of(body: bytes) -> str:
+    """The local name of the root element; empty if no XML begins here."""
+    head = body[:HEAD]
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        head = head.decode("utf-16", "replace").encode("utf-8", "replace")
+    match = _ROOT.match(head)
+    return match[1].decode("ascii", "replace") if match else ""
+
+
+def read(body: bytes, content_type: str, target: Target) -> None:
+    """Sends a document's elements to `target`, well-formed or not, until it has enough, or has seen very many."""
+    encoding = _encoding(body, content_type)
+    text = defused(body if encoding == encodings.UTF_8 else encodings.decode(body, encoding).encode("utf-8", "replace"))
+    parser = etree.XMLParser(
+        target=target, encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False
+    )
+    try:
+        for piece in _pieces(text):
+            parser.feed(piece)
+            if target.full or target.elements >= ELEMENTS:
+                return
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        if error.code == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError(str(error)) from error
+    except (etree.LxmlError, ValueError, AssertionError):  # nothing readable, or nothing more
+        return
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """The text without bytes that are no UTF-8: libxml2 would end there."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    for at in range(0, len(text), PIECE):
+        piece = text[at : at + PIECE]
+        if piece.isascii() and not decoder.getstate()[0]:
+            yield piece
+        else:
+            yield decoder.decode(piece).encode()
+
+
+def _encoding(body: bytes, content_type: str) -> str:
+    mime = mimetype.parse(content_type) if content_type else None
+    if mime is None or not is_xml(mime.essence):  # a server's mistake, which says nothing of the encoding
+        charset = mime.parameters.get("charset") if mime else None
+        content_type = f"text/xml;charset={charset}" if charset else "text/xml"
+    return encoding_of(body, content_type)
+
+
+XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+LONGEST_BASE = 4096  # characters: bases nested in bases would grow without an end
+
+
+class Bases:
+    """Call it for each start and end of an element; without an xml:base it costs two list operations."""
+
+    def __init__(self, url: str) -> None:
+        self._stack = [url]
+
+    @property
+    def current(self) -> str:
+        return self._stack[-1]
+
+    def start(self, attributes: dict[str, str]) -> None:
+        base = self._stack[-1]
+        if XML_BASE in attributes:
+            base = _joined(base, attributes[XML_BASE]) or base
+        self._stack.append(base)
+
+    def end(self) -> None:
+        if len(self._stack) > 1:
+            self._stack.pop()
+
+    def absolute(self, address: str) -> str:
+        """The address, for whoever knows only the document's base."""
+        if self._stack[-1] is self._stack[0] or not self._stack[-1]:
+            return address
+        return _joined(self._stack[-1], address) or address
+
+
+def _joined(base: str, address: str) -> str:
+    try:
+        found = str(ada_url.join_url(base, address)) if len(address) <= LONGEST_BASE else ""
+    except ValueError:
+        return ""
+    return found if len(found) <= LONGEST_BASE else ""

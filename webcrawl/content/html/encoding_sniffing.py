@@ -1,0 +1,182 @@
+"""The encoding of a document, by the HTML Standard's encoding sniffing algorithm: declared, or guessed."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from chardetng_py import EncodingDetector  # type: ignore[import-untyped,unused-ignore]  # untyped
+
+from webcrawl.content.html import encodings, mimetype
+
+PRESCANNED = 1024  # the standard's limit
+_TAG = re.compile(rb"<(?:(?P<comment>!--)|(?P<meta>meta)(?=[\t\n\f\r /])|(?P<tag>/?[a-z])|[!/?])", re.IGNORECASE)
+_AFTER_NAME = re.compile(rb"[\t\n\f\r >]")
+_ATTRIBUTE = re.compile(
+    rb"""[\t\n\f\r /]*+ (?: (?P<end> > ) |
+        (?P<name> [^\t\n\f\r />][^\t\n\f\r />=]*+ ) [\t\n\f\r ]*+ (?: (?=[^=]) |
+            =[\t\n\f\r ]*+ (?: "(?P<double> [^"]*+ )" | '(?P<single> [^']*+ )' | (?=>) |
+                (?P<bare> [^\t\n\f\r >"'][^\t\n\f\r >]*+ ) (?=[\t\n\f\r >]) ) ) )""",
+    re.VERBOSE,
+)
+_CHARSET = re.compile(
+    r"""charset [\t\n\f\r ]*+ = [\t\n\f\r ]*+
+        (?: "([^"]*+)" | '([^']*+)' | ([^\t\n\f\r ;"'][^\t\n\f\r ;]*+) )?+""",
+    re.VERBOSE,
+)
+_XML = re.compile(rb"<\?xml([^>]*)>")
+_BLANK = re.compile(rb"[\0- ]")
+_QUOTED = re.compile(rb"""[\0- ]*+ = [\0- ]*+ (?: "([^"]*+)" | '([^']*+)' )""", re.VERBOSE)
+
+
+def declared(body: bytes, length: int = PRESCANNED) -> str | None:
+    """The encoding declared in the first `length` bytes by a meta element, else by the XML declaration."""
+    head = body[:length]
+    if head.startswith(b"<\0?\0x\0"):
+        return "utf-16le"
+    if head.startswith(b"\0<\0?\0x"):
+        return "utf-16be"
+    return _meta(head) or xml_declared(head)
+
+
+def xml_declared(head: bytes) -> str | None:
+    """The encoding that an XML declaration names."""
+    declaration = _XML.match(head)
+    found = _QUOTED.match(declaration[1].partition(b"encoding")[2]) if declaration else None
+    label = (found[1] or found[2] or b"") if found else b""
+    return _ascii_based(encodings.lookup(label.decode("latin-1"))) if not _BLANK.search(label) else None
+
+
+def from_content(content: str) -> str | None:
+    """The encoding that a `content` attribute such as `text/html; charset=x` names."""
+    found = _CHARSET.search(content.lower())
+    label = (found[1] or found[2] or found[3]) if found else None
+    return encodings.lookup(label) if label else None
+
+
+def _meta(head: bytes) -> str | None:
+    at = 0
+    while tag := _TAG.search(head, at):
+        if tag["comment"]:
+            at = head.find(b"-->", tag.end() - 2)  # they may be the dashes of `<!--`
+        elif tag["meta"]:
+            found, at = _meta_element(head, tag.end())
+            if found:
+                return found
+        elif tag["tag"]:
+            name_end = _AFTER_NAME.search(head, tag.end())
+            at = _attributes(head, name_end.start(), {}) if name_end else 0
+        else:
+            at = head.find(b">", tag.start() + 1)
+        if at <= tag.start():  # out of bytes
+            return None
+    return None
+
+
+def _meta_element(head: bytes, at: int) -> tuple[str | None, int]:
+    attributes: dict[bytes, bytes] = {}
+    end = _attributes(head, at, attributes)
+    if not end:
+        return None, 0
+    if b"charset" in attributes:  # wins over content, whichever comes first
+        encoding = encodings.lookup(attributes[b"charset"].decode("latin-1"))
+    elif attributes.get(b"http-equiv") == b"content-type":
+        encoding = from_content(attributes.get(b"content", b"").decode("latin-1"))
+    else:
+        encoding = None
+    return _ascii_based(encoding), end
+
+
+def _attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
+    """Reads a tag's attributes, the first of each name; returns where the tag ends, 0 if the bytes run out."""
+    while attribute := _ATTRIBUTE.match(head, at):
+        at = attribute.end()
+        if attribute["end"]:
+            return at
+        value = attribute["double"] or attribute["single"] or attribute["bare"] or b""
+        found.setdefault(attribute["name"].lower(), value.lower())
+    return 0
+
+
+def _ascii_based(encoding: str | None) -> str | None:
+    """A declaration that was readable as bytes is not in UTF-16, whatever it says."""
+    if encoding in encodings.UTF_16:
+        return encodings.UTF_8
+    return encodings.WINDOWS_1252 if encoding == "x-user-defined" else encoding
+
+
+SAMPLE = 1024
+# No encoding uses `<` or `>` as the second byte of a character: text may be cut there.
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff][^<>]*")
+
+
+def guess(body: bytes, host: str = "") -> str:
+    """UTF-8 if the body is valid UTF-8, else the detector's guess from the text around non-ASCII bytes.
+
+    The detector takes 0.1 µs per byte, so it gets only text that distinguishes encodings, not the whole body. As in
+    browsers, the top-level domain of `host` decides between encodings that differ only by language.
+    """
+    if body.isascii():
+        return _detected(body[:SAMPLE], host) if b"\x1b" in body else encodings.WINDOWS_1252
+    if is_utf_8(body):
+        return encodings.UTF_8
+    return _detected(sample(body), host)
+
+
+def is_utf_8(body: bytes) -> bool:
+    """Return whether the body is UTF-8, possibly truncated within a character."""
+    try:
+        return len(body) - codecs.utf_8_decode(body, "strict", False)[1] < 4
+    except UnicodeDecodeError:
+        return False
+
+
+def sample(body: bytes, length: int = SAMPLE) -> bytes:
+    """The first pieces of non-ASCII text, each from its first non-ASCII byte to the next markup."""
+    pieces: list[bytes] = []
+    size = 0
+    for piece in _BEYOND_ASCII.finditer(body):
+        pieces.append(piece[0])
+        size += len(piece[0]) + 1
+        if size >= length:
+            break
+    return b"<".join(pieces)[:length]
+
+
+def _detected(text: bytes, host: str) -> str:
+    detector = EncodingDetector()
+    detector.feed(text, last=False)  # the sample may end within a character
+    domain = host.rpartition(".")[2].lower()
+    tld = domain.encode() if domain.isascii() and domain.isalnum() and not domain.isdigit() else None
+    return encodings.lookup(detector.guess(tld=tld, allow_utf8=False)) or encodings.WINDOWS_1252
+
+
+LATE = 16384  # browsers restart parsing when they meet a declaration beyond the prescan's 1024 bytes
+BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+
+
+def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
+    """Byte order mark, then Content-Type, then the document's declaration, then a guess, for which `url` is a hint."""
+    for mark, encoding in BOMS:
+        if body.startswith(mark):
+            return encoding
+    mime = mimetype.parse(content_type) if content_type else None
+    transport = encodings.lookup(mime.parameters["charset"]) if mime and "charset" in mime.parameters else None
+    if transport:
+        return transport
+    if mime and is_xml(mime.essence):  # XML 1.0, appendix F: declaration or UTF-8, never a guess
+        return xml_declared(body[:1024]) or encodings.UTF_8
+    return declared(body) or _late(body) or guess(body, _host(url))
+
+
+def _late(body: bytes) -> str | None:
+    """A declaration beyond the prescan. Scanning 16 KiB costs as much as a page's links, so look for the word first."""
+    return declared(body, LATE) if b"charset" in body[PRESCANNED:LATE].lower() else None
+
+
+def _host(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0].partition(":")[0]
+
+
+def is_xml(essence: str) -> bool:
+    return essence in ("text/xml", "application/xml") or essence.endswith("+xml")

@@ -1,0 +1,148 @@
+"""Pages that a tree builder must not be given: the standard's own rules let 30 KB of markup grow to gigabytes.
+
+The grammar of start tags (HTML Standard 13.2.5) comes first, as regular expressions, one named fragment per idea.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import re2
+
+ATTRIBUTES = 256  # more than any real tag has
+
+
+def _any_case(word: str) -> str:
+    return "".join(f"[{letter}{letter.upper()}]" for letter in word)
+
+
+# Section numbers are those of the HTML Standard.
+SPACE = r"[\t\n\f\r ]"
+GAP = r"[\t\n\f\r /]"  # between attributes: a `/` that does not end the tag separates like a space (13.2.5.32, .40)
+TAG_NAME = r"[^\t\n\f\r />]"  # one character of it, after the first (13.2.5.8)
+TAG_FIRST = r"[a-zA-Z_:\x80-\xff]"  # letters in HTML (13.2.5.6); the others begin a name in XML, and text in HTML
+NAME_FIRST = r"[^\t\n\f\r />]"  # may be a `=` (13.2.5.32)
+NAME_NEXT = r"[^\t\n\f\r />=]"  # 13.2.5.33
+BARE_FIRST = r"""[^\t\n\f\r >"']"""  # of an unquoted value (13.2.5.35)
+BARE_NEXT = r"[^\t\n\f\r >]"  # 13.2.5.38
+
+# Formatting elements but `a` (13.2.4.3), which the parser opens again in every paragraph if they are left open. All by
+# their first letter, which makes Python's engine twice as fast; some words that are no element match too.
+_ENDINGS = ("", "m", "t", "ig", "ode", "ont", "obr", "mall", "trike", "trong")
+FORMATTING = f"[bBiIuUsSeEtTcCfFnN](?:{'|'.join(map(_any_case, _ENDINGS))})"
+ANCHOR = "[aA]"  # no more than one is open at a time
+
+# For RE2.
+_NAME = f"{NAME_FIRST}{NAME_NEXT}*"
+_EQUALS = f"{SPACE}*={SPACE}*"  # 13.2.5.34 and .35
+_BARE = f"{BARE_FIRST}{BARE_NEXT}*"
+_QUOTED = """(?:"[^"]*"|'[^']*')"""  # 13.2.5.36 and .37
+_ATTRIBUTE = f"(?:{GAP}+{_NAME}(?:{_EQUALS}{_BARE})?|{GAP}*{_NAME}{_EQUALS}{_QUOTED})"
+_LONG_NAME = f"{GAP}+{NAME_NEXT}{{500}}"
+_LONG_VALUE = f"""{GAP}*{_NAME}{_EQUALS}(?:"[^"]{{500}}|'[^']{{500}}|{BARE_FIRST}{BARE_NEXT}{{500}})"""
+_LONG_ATTRIBUTE = f"(?:{_LONG_NAME}|{_LONG_VALUE})"
+_OPENING = f"<(?:{ANCHOR}|{FORMATTING})"
+_LARGE = f"{_OPENING}{_ATTRIBUTE}{{12}}|{_OPENING}{_ATTRIBUTE}*{_LONG_ATTRIBUTE}"
+
+# For Python's engine.
+_EXACT_VALUE = f"""(?:"[^"]*+"|'[^']*+'|(?=>)|{BARE_FIRST}{BARE_NEXT}*+)"""  # (?=>): `x=>` has none
+_EXACT_ATTRIBUTE = f"{NAME_FIRST}{NAME_NEXT}*+(?:{SPACE}*+={SPACE}*+{_EXACT_VALUE}|(?!{SPACE}*+=))"
+_GAP_OR_ATTRIBUTE = f"(?:{GAP}++|{_EXACT_ATTRIBUTE})"
+# Nearly all tags have only such attributes. They contain no bracket, so wherever a tag of them is thought to begin,
+# even in a comment or a script, it ends before a real one begins.
+_PLAIN_VALUE = """(?:="[^"<>]*+"|='[^'<>]*+'|=[^\\t\\n\\f\\r "'<>][^\\t\\n\\f\\r <>]*+|(?=[\\t\\n\\f\\r />]))"""
+_PLAIN_ATTRIBUTE = rf"{GAP}++[a-zA-Z][-:.\w]*+{_PLAIN_VALUE}"
+_REST = f"(?={GAP})(?P<rest>(?:{_PLAIN_ATTRIBUTE})*+{GAP}*+>)?+"  # no group: the tag is not plain
+
+
+_CROWDED = b"<a" + ATTRIBUTES * b" x=1" + b">"  # all automata find this
+
+
+def _automaton(pattern: str) -> re2._Regexp[bytes]:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True
+    options.max_mem = 64 << 20
+    found = re2.compile(pattern.encode(), options)
+    # RE2 makes its automata at the first match, under a lock that it never releases if memory ends meanwhile: the next
+    # search would wait for ever. So they are made before memory can be short.
+    found.search(_CROWDED)
+    return found
+
+
+def _exact(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode())
+
+
+# An anchor or formatting element of 12 attributes, or one attribute of 500 bytes.
+LARGE_TAG = _automaton(_LARGE)
+# Such a tag, or any formatting element with attributes: without them the parser opens at most three equal ones again.
+SUSPECT = _automaton(f"{_LARGE}|<{FORMATTING}{GAP}")
+CROWDED_TAG = _automaton(f"<{TAG_FIRST}{TAG_NAME}*{_ATTRIBUTE}{{{ATTRIBUTES}}}")
+
+FORMATTING_OR_ANCHOR = _exact(f"<(?:(?P<anchor>{ANCHOR})|{FORMATTING}){_REST}")
+FORMATTING_ALONE = _exact(f"<(?P<anchor>){FORMATTING}{_REST}")  # the same groups
+REST_OF_TAG = _exact(f"{_GAP_OR_ATTRIBUTE}*+>")
+START_OF_TAG = _exact(f"<{TAG_FIRST}{TAG_NAME}*+(?={GAP})")
+ATTRIBUTES_OF_TAG = _exact(f"{_GAP_OR_ATTRIBUTE}{{0,{2 * ATTRIBUTES}}}+")  # gaps count as well
+
+
+MANY_TAGS = 12_000  # nested, they take lexbor 0.2 s at worst
+COPIES = 4_000_000  # bytes of formatting tags times all tags: at worst 190 MB of elements opened again
+HARMLESS = 2_500  # with so few tags, small anchors do no harm
+LONG = 64 << 10  # in shorter bodies the attributes of one tag cost 0.3 s at worst
+REACH = 64 << 10
+
+
+def heavy(body: bytes) -> bool:
+    """Return whether a tree of this page could take more time or memory than a page is worth."""
+    tags = int(np.count_nonzero(np.frombuffer(body, np.uint8) == 0x3C))  # three times as fast as bytes.count
+    if tags <= HARMLESS and not SUSPECT.search(body):
+        return False
+    if tags > MANY_TAGS:
+        return True
+    anchors = tags > HARMLESS or bool(LARGE_TAG.search(body))
+    return _copied(body, FORMATTING_OR_ANCHOR if anchors else FORMATTING_ALONE) * tags > COPIES
+
+
+def _copied(body: bytes, tag: re.Pattern[bytes]) -> int:
+    """Bytes that may be opened again at every tag: all formatting tags, and the largest anchor.
+
+    Every place where such a tag may begin is measured, even inside a comment: that only raises the bound.
+    """
+    found = tag.findall(body)
+    anchor = max((len(rest) for name, rest in found if name), default=0)
+    formatting = sum(len(rest) for name, rest in found if not name)
+    if all(rest for _, rest in found):
+        return anchor + formatting
+    return anchor + formatting + _odd(body, tag)
+
+
+def _odd(body: bytes, tag: re.Pattern[bytes]) -> int:
+    """Return `_copied` for tags whose attributes are not plain; one that does not end counts as COPIES bytes."""
+    size = 0
+    for found in tag.finditer(body):
+        if not found["rest"]:
+            rest = REST_OF_TAG.match(body, found.end(), found.end() + REACH)
+            size += rest.end() - found.start() if rest else COPIES
+            if size > COPIES:
+                break
+    return size
+
+
+def defused(body: bytes) -> bytes:
+    """The body, with every tag that has more than grammar.ATTRIBUTES attributes turned into text."""
+    if not CROWDED_TAG.search(body):
+        return body
+    changed = bytearray(body)
+    spent = 0
+    for tag in START_OF_TAG.finditer(body):
+        attributes = ATTRIBUTES_OF_TAG.match(body, tag.end(), tag.end() + REACH)
+        end = attributes.end() if attributes else tag.end()
+        spent += end - tag.end()
+        if spent > 4 * len(body):  # tags within tags within tags: keep only what comes before them
+            return bytes(changed[: tag.start()])
+        if body[end : end + 1] != b">":
+            changed[tag.start()] = 0x20
+    return bytes(changed)

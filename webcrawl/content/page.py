@@ -1,0 +1,281 @@
+"""The item that pipelines get: one downloaded page."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from webcrawl.base.model import Exchange, Link, Timings, header
+from webcrawl.base.page_change import Change
+from webcrawl.content.formats import document_reader, link_header
+from webcrawl.content.html import on_demand, optional_packages
+from webcrawl.content.html.elements import markup
+from webcrawl.content.html.encoding_sniffing import encoding_of
+from webcrawl.content.html.encodings import decode
+from webcrawl.content.html.found_links import Found, FoundLink, LinkColumns, PageLink
+from webcrawl.content.html.mimetype import parse
+from webcrawl.content.html.self_description import About
+from webcrawl.content.neardup.text_fingerprint import fingerprint
+from webcrawl.content.preferences.answer_preferences import FIELDS, of_document, of_headers
+from webcrawl.content.preferences.joined_preferences import NO_WORD, RobotsWord, earlier, joined
+from webcrawl.content.preferences.statement import DOCUMENT, HEADER, NONE, Preferences
+from webcrawl.content.preferences.vocabularies import robots_tag_directives
+from webcrawl.urls.canonical import canonical_links
+
+# How text exporters (JSON, CSV, XML) write the fields that are not text.
+_AS_BASE64 = {"serializer": lambda value: b64encode(value).decode()}
+_AS_PAIRS = {"serializer": lambda pairs: [[name.decode("latin-1"), value.decode("latin-1")] for name, value in pairs]}
+_AS_NUMBERS = {"serializer": lambda timings: {name: getattr(timings, name) for name in Timings.__slots__}}
+_AS_HEX = {"serializer": bytes.hex}
+_AS_LIST = {"serializer": sorted}
+
+
+V = TypeVar("V")
+
+
+class _Lazy(Generic[V]):
+    """A field for itemadapter whose value is found on first access, and kept."""
+
+    def __init__(self, find: Callable[[Page], V]) -> None:
+        self._find = find
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, page: Page | None, owner: type | None = None) -> Any:
+        if page is None:
+            return self
+        if page.looked_up is None:  # most pages never have one
+            page.looked_up = {}
+        known = page.looked_up
+        if self._name not in known:
+            known[self._name] = self._find(page)
+        return known[self._name]
+
+    def __set__(self, page: Page, value: V) -> None:
+        page.looked_up = {**(page.looked_up or {}), self._name: value}
+
+
+def _lazy(find: Callable[[Page], V], metadata: Mapping[str, Any] | None = None) -> Any:
+    return field(init=False, repr=False, compare=False, default=_Lazy(find), metadata=metadata)
+
+
+def _text(page: Page) -> str:
+    return decode(page.body, page.find_encoding())
+
+
+def _visible(page: Page) -> str:
+    """Return what a browser would show; a plain text itself; nothing of what is no text."""
+    shown = on_demand.visible(page.body, page.header("content-type"), page.find_encoding())
+    if shown is None:
+        return page.text if page.content_type.startswith("text/") else ""
+    return shown
+
+
+def _all_found(page: Page) -> Found:
+    """Return what was read for the crawl, if that was links of all kinds with their texts; else it is read now."""
+    if page.found is not None and page.found.whole:
+        return page.found
+    url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
+    kind = page.header("content-type")
+    encoding = page.find_encoding() if markup(kind, page.body) else page.encoding  # no guess at an image's
+    return document_reader.all_links(page.body, kind, url, encoding, page.headers, page.robots_word.agent)
+
+
+def _columns(page: Page) -> LinkColumns:
+    """The canonical forms are those that were found when the links were followed, and for the others found now."""
+    found: Found = page.all_found
+    if not found.links:
+        return LinkColumns((), (), (), (), ())
+    kinds, addresses, texts, rels = zip(*found.links, strict=True)
+    known = found.targets
+    others = [address for address in addresses if address not in known]
+    if others:
+        known.update(canonical_links(found.base, others, Counter()))
+    return LinkColumns(kinds, addresses, texts, rels, [known[address] or "" for address in addresses])
+
+
+def _links(page: Page) -> list[PageLink]:
+    """None of an answer that is not the page, such as an error's."""
+    if not 200 <= page.status < 300:
+        return []
+    return on_demand.page_links(page.all_found)
+
+
+def _about(page: Page) -> About:
+    return on_demand.about(page.body, page.header("content-type"), page.find_encoding())
+
+
+def _fingerprint(page: Page) -> int | None:
+    return fingerprint(page.visible_text)
+
+
+def _preferences(page: Page) -> Preferences:
+    """Of a document whose links were not read, the head is read now."""
+    found = page.found or (page.looked_up or {}).get("all_found")
+    if found is None and page.body and markup(page.header("content-type"), page.body):
+        url, agent = page.exchange.url if page.exchange is not None else page.url, page.robots_word.agent
+        found = document_reader.head(page.body, page.header("content-type"), url, page.find_encoding(), agent)
+    return page.said(found)
+
+
+def _canonical(page: Page) -> str:
+    """The document's own word goes before its header's."""
+    if page.about.canonical:
+        return on_demand.resolved(page.about.canonical, page.base or page.url)
+    named = (address for kind, address, _, _ in link_header.links(page.headers) if kind == "canonical")
+    address = next(named, "")
+    return on_demand.resolved(address, page.url) if address else ""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """The plain fields."""
+
+    url: str
+    status: int
+    headers: list[tuple[bytes, bytes]] = field(metadata=_AS_PAIRS)
+    body: bytes = field(metadata=_AS_BASE64)  # decoded, at most DOWNLOAD_TRUNCATE bytes
+    content_type: str  # of the header, without parameters; empty if there is none
+    depth: int  # links from the seed
+    via: str  # the page that links here; empty for a seed
+    ip: str
+    fetched_at: float  # seconds since 1970
+    timings: Timings = field(metadata=_AS_NUMBERS)
+    attempt: int  # 0 the first time
+    truncated: str = ""  # why the body is not whole: length, time, disconnect
+    encoding: str = ""  # as a browser would determine it; empty until needed
+    base: str = ""  # what its links are relative to
+    title: str = ""
+    meta_robots: frozenset[str] = field(default=frozenset(), metadata=_AS_LIST)
+    digest: bytes = field(default=b"", metadata=_AS_HEX)  # of the body, keyed: equal for equal bodies of this crawl
+    duplicate: bool = False  # the body was seen under another URL
+    change: Change = Change.NEW  # what became of it since it was fetched last (docs/revisits.md)
+    revisit: int = 0  # how often it has been fetched again, this time included; beyond 250 the number is a rough one
+
+
+@dataclass
+class Page(_Answer):
+    """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
+
+    __slots__ = ("earlier", "exchange", "flags", "followed", "found", "link", "looked_up", "robots_word")
+    all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
+    columns: ClassVar[Any] = _Lazy(_columns)  # the same with their canonical URLs, for outputs that have all of them
+    fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
+    preferences: ClassVar[Any] = _Lazy(_preferences)  # what the owner says of its use (docs/preferences.md)
+    about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
+
+    # Read when they are asked for
+    text: str = _lazy(_text)
+    visible_text: str = _lazy(_visible)
+    links: list[PageLink] = _lazy(_links)  # of all kinds, followed or not
+    language: str = _lazy(lambda page: page.about.language or page.header("content-language"))  # as declared
+    canonical: str = _lazy(_canonical)  # as resolved
+    description: str = _lazy(lambda page: page.about.description)
+    headings: list[tuple[int, str]] = _lazy(lambda page: page.about.headings)  # level, text
+    open_graph: list[tuple[str, str]] = _lazy(lambda page: page.about.open_graph)  # property, content
+    robots: frozenset[str] = _lazy(
+        lambda page: page.meta_robots | robots_tag_directives(page.headers), _AS_LIST
+    )  # of the document and of the answer's headers
+
+    def __post_init__(self) -> None:
+        self.looked_up: dict[str, Any] | None = None
+        self.link: Link | None = None  # not fields: for the crawl's own modules
+        self.exchange: Exchange | None = None
+        self.found: Found | None = None  # what was read of the body for the crawl
+        self.followed: Sequence[FoundLink] = ()  # the links that were submitted
+        self.robots_word: RobotsWord = NO_WORD  # what robots.txt said of its use when it was fetched
+        self.earlier = (0, 0)  # what the answer said of which this one, a 304, says that it still holds
+        self.flags: Sequence[bool] | None = None  # of each link in `found`, whether it was, if that is known anyway
+
+    @classmethod
+    def of(cls, link: Link, exchange: Exchange) -> Self:
+        """The page of an answer, before its body is parsed."""
+        page = cls(
+            url=link.url,
+            status=exchange.status,
+            headers=exchange.headers,
+            body=exchange.body,
+            content_type="",
+            depth=link.depth,
+            via=link.via,
+            ip=exchange.ip,
+            fetched_at=exchange.started,
+            timings=exchange.timings,
+            attempt=link.attempt,
+            truncated=exchange.truncated,
+        )
+        page.link, page.exchange = link, exchange
+        mime = parse(exchange.content_type)
+        page.content_type = mime.essence if mime else ""
+        return page
+
+    def header(self, name: str) -> str:
+        """The first header of this name, or the empty string."""
+        return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
+
+    def said(self, found: Found | None) -> Preferences:
+        """Return what robots.txt and headers say of its use, and as much of the document as was read."""
+        if self._is_silent(found):  # nearly always
+            return NONE
+        image = self.content_type.startswith("image/")
+        header_ = of_headers(self.headers, self.url, self.robots_word.agent, image=image)
+        document = of_document(found.meta_robots, found.said, found.base) if found is not None else NONE
+        if self.earlier != (0, 0):  # this answer has no body, and its headers need not say what they said before
+            header_ = header_ if header_.statements else earlier(self.earlier[0], HEADER)
+            document = earlier(self.earlier[1], DOCUMENT)
+        return joined(self.robots_word, header_, document)
+
+    def _is_silent(self, found: Found | None) -> bool:
+        """Return whether there is nowhere where anything could be said, without a look at what it is."""
+        word, exchange = self.robots_word, self.exchange
+        if word.statements or word.licenses or self.earlier != (0, 0):
+            return False
+        if found is not None and (found.meta_robots or found.said):
+            return False
+        if exchange is not None and exchange.headers is self.headers:
+            return FIELDS.isdisjoint(exchange.names)
+        return FIELDS.isdisjoint([name.lower() for name, _ in self.headers])
+
+    @property
+    def said_so_far(self) -> Preferences:
+        """`preferences`, without reading the document for them."""
+        known = self.looked_up
+        if known is not None and ("preferences" in known or "all_found" in known):
+            found: Preferences = self.preferences
+            return found
+        said = self.said(self.found)
+        if said and self.found is not None:
+            self.looked_up = {**(known or {}), "preferences": said}  # archive and table both ask
+        return said
+
+    def find_encoding(self) -> str:
+        """The encoding, looked for if it is not known yet."""
+        self.encoding = self.encoding or encoding_of(self.body, self.header("content-type"), self.url)
+        return self.encoding
+
+    def look_through(self) -> None:
+        """Finds `visible_text`, `language`, `headings` and their like in one reading, unless some are known."""
+        known = self.looked_up or {}
+        if "about" not in known and "visible_text" not in known:
+            found = on_demand.shown(self.body, self.header("content-type"), self.find_encoding())
+            if found is not None:
+                self.looked_up = {**known, "about": found[0], "visible_text": found[1]}
+
+    @property
+    def guessed_language(self) -> str:
+        """The language of the visible text, as an ISO 639-1 code; needs resiliparse."""
+        return optional_packages.guessed_language(self.visible_text)
+
+    @property
+    def main_text(self) -> str:
+        """The text without navigation and the like; needs trafilatura."""
+        return optional_packages.main_text(self.text)
+
+    @property
+    def is_prerequisite(self) -> bool:
+        """Return whether this is a robots.txt that the crawl fetched for itself."""
+        return self.link is not None and self.link.path.endswith("P")

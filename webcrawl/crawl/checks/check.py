@@ -1,0 +1,95 @@
+"""The one place that checks settings, before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl import settings as defaults
+from webcrawl.base.settings.setting_kinds import Kind, Secret
+from webcrawl.crawl.checks.revisits import NONE
+from webcrawl.crawl.checks.scrapys import Given, translated
+from webcrawl.crawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
+
+RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
+WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
+OBEYED = {"OBEY_NOFOLLOW": "search", "OBEY_NOINDEX": "search", "OBEY_NOARCHIVE": "archive"}  # by purpose
+LONGEST = 120  # characters shown of a value, and of the detail about it
+
+
+class SettingError(ValueError):
+    """A setting with an invalid value; the message is one line with its name, the value and what is allowed."""
+
+    def __init__(self, name: str, value: object, allowed: str, detail: str = "") -> None:
+        shown = dict(value) if isinstance(value, Mapping) else value
+        line = f"{name} = {_short(repr(shown))}: must be {allowed}" + (f" ({_short(detail)})" if detail else "")
+        super().__init__(" ".join(line.split()))
+
+
+def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[str, Any]:
+    """Returns every setting of the tables as a plain value, defaults included. Raises SettingError.
+
+    A setting of Scrapy's that the user has `given` counts as ours of the same meaning, unless that was given too.
+    """
+    theirs = {
+        name: _read(name, kind, settings[name]) for name, kind in SCRAPYS.items() if settings.get(name) is not None
+    }
+    ours = translated(theirs, given)
+    if "POLITENESS_MIN_DELAY" in ours and not given("POLITENESS_MAX_DELAY"):
+        ours["POLITENESS_MAX_DELAY"] = max(ours["POLITENESS_MIN_DELAY"], defaults.POLITENESS_MAX_DELAY)
+    if not given("RETRY_HTTP_CODES"):
+        theirs["RETRY_HTTP_CODES"] = None  # Scrapy's default knows fewer than the frontier
+    values = RETRIES | theirs
+    for name, kind in KINDS.items():
+        value = ours[name] if name in ours else settings[name] if name in settings else getattr(defaults, name)
+        values[name] = _read(name, kind, value)
+    _hold(values)
+    for name in WITH_REVISITS:
+        if values[name] is None and values["REVISIT_POLICY"] != NONE:
+            values[name] = True
+    for name, purpose in OBEYED.items():
+        if values[name] is None:
+            values[name] = purpose in values["PURPOSE"]
+    return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
+
+
+def read(name: str, value: Any) -> Any:
+    """The plain value of one setting, by itself. Raises SettingError."""
+    return _read(name, KINDS.get(name) or SCRAPYS[name], value)
+
+
+def read_for_host(name: str, value: Any) -> Any:
+    """The plain value that a single domain or host has of a setting. Raises SettingError."""
+    kind = OF_ONE_HOST.get(name)
+    return read(name, value) if kind is None else _read(name, kind, value)
+
+
+def changed(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Checked values with other ones for some settings, which are checked like all. Raises SettingError."""
+    values = {**values, **{name: read(name, value) for name, value in new.items()}}
+    _hold(values)
+    return values
+
+
+def _hold(values: Mapping[str, Any]) -> None:
+    for rule in RULES:
+        if not rule.holds(values):
+            raise SettingError(rule.name, values[rule.name], rule.allowed.format(**values))
+
+
+def _read(name: str, kind: Kind, value: Any) -> Any:
+    try:
+        return kind.read(value)
+    except Secret as error:
+        raise SettingError(name, error, kind.allowed, str(error)) from None
+    except (ValueError, TypeError, OSError) as error:
+        raise SettingError(name, getattr(error, "shown", value), kind.allowed, str(error)) from error
+
+
+def _default_queues(values: Mapping[str, Any]) -> int:
+    """Three host queues per concurrent download, as the Mercator paper recommends."""
+    return int(min(3 * values["CONCURRENT_REQUESTS"], values["FRONTIER_MAX_QUEUES"]))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -1,0 +1,170 @@
+"""Kinds of values that are code or name it: dotted paths, expressions, file name endings."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import re2
+
+from webcrawl.base.loading import load
+from webcrawl.base.names import current
+from webcrawl.base.settings.setting_kinds import Whole, text, words
+from webcrawl.urls.filters.line_search import quiet
+
+_EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
+_ORDER = Whole(0, 1000)
+
+
+class Dotted:
+    """The dotted path of a class or function; it is imported to check it."""
+
+    allowed: str = "the dotted path of an importable class or function"
+
+    def read(self, value: Any, /) -> str:
+        path = text(value)
+        if not callable(load(path)):
+            raise TypeError(f"{path} is not a class or function")
+        return path
+
+
+class DottedList:
+    """Several dotted paths."""
+
+    allowed: str = "comma-separated dotted paths of importable classes or functions, or none"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        return tuple(Dotted().read(word) for word in words(value))
+
+
+class DottedOrders:
+    """Dotted paths with their order, as in Scrapy's ITEM_PIPELINES."""
+
+    allowed: str = (
+        "a dict or JSON object: importable dotted paths as keys, whole numbers from 0 to 1000 or None as values"
+    )
+
+    def read(self, value: Any, /) -> dict[str, int | None]:
+        """By the paths of now: a filter's former path orders or switches off the same filter."""
+        return {current(text(path)): self._order(path, order) for path, order in _mapping(value).items()}
+
+    def _order(self, path: str, order: Any) -> int | None:
+        if order is None:  # switched off, perhaps because it cannot be imported
+            return None
+        Dotted().read(path)
+        return _ORDER.read(order)
+
+
+class Components:
+    """Scrapy's components with their orders: dotted paths, or the classes themselves.
+
+    Checks only that their modules exist: importing one may install a reactor, and Scrapy chooses the reactor later.
+    """
+
+    allowed: str = (
+        "a dict or JSON object: dotted paths of classes in existing modules as keys, a number or None as values"
+    )
+
+    def read(self, value: Any, /) -> dict[Any, int | float | None]:
+        found = _mapping(value)
+        return {_found(path) if order is not None else path: _order(order) for path, order in found.items()}
+
+
+class Component:
+    """One such component."""
+
+    allowed: str = "the dotted path of a class in an existing module"
+
+    def read(self, value: Any, /) -> Any:
+        return _found(value)
+
+
+class MaybeComponent:
+    """A component that may be left to Scrapy."""
+
+    allowed: str = "the dotted path of a class in an existing module, or None"
+
+    def read(self, value: Any, /) -> Any:
+        return None if value is None else _found(value)
+
+
+class ComponentList:
+    """Several such components."""
+
+    allowed: str = "comma-separated dotted paths of classes in existing modules, or none"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        return tuple(_found(word) for word in words(value))
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    found = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+        raise TypeError
+    return found
+
+
+def _found(path: Any) -> Any:
+    if isinstance(path, type):
+        return path
+    module, _, _ = text(path).rpartition(".")
+    try:
+        missing = not module or (module not in sys.modules and find_spec(module) is None)
+    except Exception as error:  # find_spec imports the parent package, which may raise anything
+        raise ValueError(f"{path}: {error}") from error
+    if missing:
+        raise ValueError(f"{path}: there is no such module")
+    return path
+
+
+def _order(order: Any) -> int | float | None:
+    if order is None or (isinstance(order, int | float) and not isinstance(order, bool)):
+        return order
+    raise TypeError
+
+
+class Expressions:
+    """RE2 expressions, which run in linear time."""
+
+    allowed: str = "an RE2 expression, or a list or JSON array of them"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        found = _written(value)
+        for expression in found:
+            try:
+                re2.compile(expression, quiet())
+            except re2.error as error:
+                why = error.args[0]
+                raise ValueError(why.decode() if isinstance(why, bytes) else why) from error
+        return tuple(found)
+
+
+def _written(value: Any) -> list[str]:
+    """The expressions. Several come as a JSON array, because commas and spaces may be part of one."""
+    if isinstance(value, list | tuple):
+        return [text(one) for one in value]
+    if value == "":
+        return []
+    one = text(value)
+    try:
+        several = json.loads(one)
+    except ValueError:
+        return [one]
+    is_array = isinstance(several, list) and all(isinstance(each, str) for each in several)
+    return [text(each) for each in several] if is_array else [one]  # a single [1] is JSON too, but an expression
+
+
+class Extensions:
+    """Endings of file names, without the dot."""
+
+    allowed: str = "comma-separated file name endings, such as zip,tar.gz, or none"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        found = [word.lower().removeprefix(".") for word in words(value)]
+        if wrong := [word for word in found if not _EXTENSION.fullmatch(word)]:
+            raise ValueError(f"{wrong[0]!r} is not a file name ending")
+        return tuple(found)

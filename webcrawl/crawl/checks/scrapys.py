@@ -1,0 +1,171 @@
+"""Scrapy's settings here: which are taken as one of ours, which have no effect. docs/scrapy.md lists all of them.
+
+A setting that is in none of these tables works as Scrapy documents it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+Given = Callable[[str], bool]
+"""Whether the user has set a setting."""
+NEAR = 0.88  # likeness of a mistyped name: above MYSQL_HOST and MAIL_HOST, below URL_MAX_DEPHT and URL_MAX_DEPTH
+OFF = frozenset(("", "0", "0.0", "false", "off", "no", "none", "[]", "{}"))
+ON = frozenset(("1", "true", "on", "yes"))
+# What reads a setting, beside components of Scrapy's by the names of their classes
+PAGES = "pages"  # a spider whose items are pages: the crawl follows their links itself
+REQUESTS = "requests"  # any other spider
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A setting of Scrapy's that stands for one of ours if that is not set; a `value` of None says nothing."""
+
+    theirs: str
+    ours: str
+    value: Callable[[Any], Any] = lambda value: value
+
+
+TAKEN = (
+    Taken("DOWNLOAD_DELAY", "POLITENESS_MIN_DELAY"),
+    Taken("CONCURRENT_REQUESTS_PER_IP", "POLITENESS_PER_IP", lambda most: most > 0 or None),
+    Taken("DEPTH_LIMIT", "URL_MAX_DEPTH", lambda most: most or None),
+    Taken("URLLENGTH_LIMIT", "URL_MAX_LENGTH", lambda most: min(max(most, 64), 65_536) if most else 65_536),
+    Taken("DOWNLOAD_MAXSIZE", "DOWNLOAD_TRUNCATE", lambda most: min(max(most, 1024), 2**31 - 1) if most else None),
+    Taken("REDIRECT_MAX_TIMES", "REDIRECT_MAX_HOPS"),
+    Taken("REDIRECT_ENABLED", "REDIRECT_MAX_HOPS", lambda on: None if on else 0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unheard:
+    """Why settings have no effect, unless one of `readers` is there. The values `fine` ask for what happens anyway."""
+
+    names: str
+    why: str
+    readers: frozenset[str] = frozenset()
+    fine: frozenset[str] = OFF
+
+
+def _without(reader: str, names: str, fine: frozenset[str] = OFF, why: str = "") -> Unheard:
+    return Unheard(names, why or f"{reader} is not enabled", frozenset((reader,)), fine)
+
+
+_NEVER: frozenset[str] = frozenset()
+_OWN_TLS = "the client has its own TLS context: see DOWNLOAD_TLS_MIN_VERSION, DOWNLOAD_VERIFY_CERTIFICATES"
+
+UNHEARD = (
+    Unheard("URL_EXCLUDE_FILE_INTERVAL", "URL_EXCLUDE_FILE is read again within 30 seconds of a change", fine=_NEVER),
+    Unheard("WARC_SIGNATURES", "request records keep all fields as they were sent", fine=ON),
+    Unheard("HIVE_URL_CACHE_SIZE", "the cache of HIVE_URL_CACHE has URL_CACHE_SIZE entries", fine=_NEVER),
+    Unheard("WARC_ENABLED", "OUTPUTS says what is written: 'warc cdxj' is the archive, 'none' is nothing", fine=_NEVER),
+    Unheard("AUTOTHROTTLE_ENABLED AUTOTHROTTLE_DEBUG", "POLITENESS_POLICY adapts to each host's speed already"),
+    Unheard(
+        "AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY AUTOTHROTTLE_TARGET_CONCURRENCY",
+        "see POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY",
+        fine=_NEVER,
+    ),
+    Unheard("COMPRESSION_ENABLED", "compressed bodies are always asked for and decoded", fine=ON),
+    Unheard(
+        "CONCURRENT_REQUESTS_PER_DOMAIN", "a host gets one request at a time: see HOST_CONNECTIONS", fine=frozenset("1")
+    ),
+    Unheard("DNSCACHE_ENABLED", "the resolver always caches", fine=ON),
+    Unheard(
+        "DNSCACHE_SIZE TWISTED_DNS_RESOLVER DNS_RESOLVER",
+        "the crawl has its own resolver: see DNS_NAMESERVERS, HOSTS_FILE",
+        fine=_NEVER,
+    ),
+    Unheard("DOWNLOADER_CLIENTCONTEXTFACTORY DOWNLOADER_CLIENT_TLS_METHOD", _OWN_TLS, fine=_NEVER),
+    Unheard("DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING", "versions and cipher suites are in the archive"),
+    Unheard("RANDOMIZE_DOWNLOAD_DELAY DOWNLOAD_DELAY_JITTER", "a host's wait follows from its speed, not from chance"),
+    Unheard("DOWNLOAD_SLOTS", "there are no slots: every host has its own queue and wait"),
+    Unheard("DUPEFILTER_DEBUG SCHEDULER_DEBUG", "stats.json counts what is filtered and queued"),
+    Unheard(
+        "SCHEDULER_DISK_QUEUE SCHEDULER_MEMORY_QUEUE SCHEDULER_PRIORITY_QUEUE SCHEDULER_START_DISK_QUEUE "
+        "SCHEDULER_START_MEMORY_QUEUE",
+        "the frontier keeps its own queues",
+        fine=_NEVER,
+    ),
+    Unheard("REQUEST_FINGERPRINTER_CLASS", "the seen store compares canonical URLs: see URL_FOLDINGS", fine=_NEVER),
+    Unheard("FTP_USER FTP_PASSWORD", "FTP logs in anonymously", fine=_NEVER),
+    Unheard("FTP_PASSIVE_MODE", "FTP transfers are always passive", fine=ON),
+    Unheard("HTTP2_MAX_FRAME_SIZE HTTPX_HTTP2_ENABLED", "the client speaks HTTP/1.1; see DOWNLOAD_HANDLERS"),
+    Unheard("RETRY_EXCEPTIONS RETRY_PRIORITY_ADJUST", "the frontier retries what docs/frontier.md says", fine=_NEVER),
+    Unheard("RETRY_GIVE_UP_LOG_LEVEL", "crawl.log has a line for each URL that is given up", fine=_NEVER),
+    Unheard("ROBOTSTXT_PARSER", "robots.txt is read by the crawl's own parser", fine=_NEVER),
+    _without("LogFormatter", "DEFAULT_DROPITEM_LOG_LEVEL", _NEVER, "LOG_FORMATTER logs no dropped items"),
+    _without("LogStats", "LOGSTATS_INTERVAL", why="the progress line takes its place"),
+    _without(
+        "RemoteControl",
+        "REMOTE_CONTROL_ENABLED REMOTE_CONTROL_JOBS_DIR REMOTE_CONTROL_OUTPUT_MAX_BYTES "
+        "REMOTE_CONTROL_TIMEOUT_DEFAULT REMOTE_CONTROL_TIMEOUT_MAX REMOTE_CONTROL_TRACEBACK_MAX_BYTES",
+    ),
+    _without("CookiesMiddleware", "COOKIES_ENABLED COOKIES_DEBUG"),
+    _without("DefaultHeadersMiddleware", "DEFAULT_REQUEST_HEADERS"),
+    _without("DepthMiddleware", "DEPTH_PRIORITY DEPTH_STATS_VERBOSE"),
+    _without("DownloaderStats", "DOWNLOADER_STATS"),
+    _without("HttpAuthMiddleware", "HTTPAUTH_DOMAIN HTTPAUTH_PASS HTTPAUTH_USER"),
+    _without(
+        "HttpCacheMiddleware",
+        "HTTPCACHE_ALWAYS_STORE HTTPCACHE_DBM_MODULE HTTPCACHE_DIR HTTPCACHE_ENABLED HTTPCACHE_EXPIRATION_SECS "
+        "HTTPCACHE_GZIP HTTPCACHE_IGNORE_HTTP_CODES HTTPCACHE_IGNORE_MISSING "
+        "HTTPCACHE_IGNORE_RESPONSE_CACHE_CONTROLS HTTPCACHE_IGNORE_SCHEMES HTTPCACHE_POLICY HTTPCACHE_STORAGE",
+    ),
+    _without("HttpErrorMiddleware", "HTTPERROR_ALLOW_ALL HTTPERROR_ALLOWED_CODES", why="pages of any status are kept"),
+    _without(
+        "MetaRefreshMiddleware",
+        "METAREFRESH_ENABLED METAREFRESH_IGNORE_TAGS METAREFRESH_MAXDELAY",
+        ON,
+        "LINK_SOURCES decides whether a refresh is followed",
+    ),
+    _without("MetaCopyDetectionMiddleware", "META_COPY_WARN_SKIP_KEYS"),
+    _without("RedirectMiddleware", "REDIRECT_PRIORITY_ADJUST", _NEVER, "a redirect is a link like any other"),
+    _without("RefererMiddleware", "REFERER_ENABLED REFERRER_POLICY REFERRER_POLICIES", why="no Referer is sent"),
+    _without(REQUESTS, "DOWNLOAD_WARNSIZE", why="crawl.log has the size of every page"),
+    _without(
+        PAGES,
+        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS "
+        "REVISIT_AGE REVISIT_IMPORTANCE REVISIT_POLICY REVISIT_RATE REVISIT_SHARE",
+        _NEVER,
+        "this spider makes its requests itself",
+    ),
+    _without(PAGES, "REDIRECT_MAX_HOPS", _NEVER, "this spider's redirects are bounded by REDIRECT_MAX_TIMES"),
+)
+
+
+def translated(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
+    """Values for our settings that the user has set by Scrapy's names only; these must be checked already."""
+    found: dict[str, Any] = {}
+    for one in TAKEN:
+        if one.theirs in settings and given(one.theirs) and not given(one.ours):
+            value = one.value(settings[one.theirs])
+            if value is not None:
+                found[one.ours] = value
+    return found
+
+
+def overruled(given: Given) -> Iterator[str]:
+    """A line for each setting of Scrapy's that was set beside ours."""
+    for one in TAKEN:
+        if given(one.theirs) and given(one.ours):
+            yield f"{one.theirs}: no effect, {one.ours} is set"
+
+
+def unheard(given: Mapping[str, Any], readers: AbstractSet[str]) -> Iterator[str]:
+    """A line for all settings that have no effect for the same reason; `readers`: the components that are enabled."""
+    for row in UNHEARD:
+        names = [name for name in row.names.split() if name in given and str(given[name]).lower() not in row.fine]
+        if names and not row.readers & readers:
+            yield f"{', '.join(names)}: no effect, {row.why}"
+
+
+def mistyped(given: Iterable[str], known: AbstractSet[str]) -> Iterator[str]:
+    """A line for each unknown setting whose name is nearly that of a known one."""
+    for name in given:
+        meant = get_close_matches(name, known, n=1, cutoff=NEAR) if name not in known else []
+        if meant:
+            yield f"{name}: unknown, is {meant[0]} meant?"

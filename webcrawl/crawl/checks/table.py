@@ -1,0 +1,192 @@
+"""The kind of value of every setting of the table (`webcrawl.base.settings`), and rules between two settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.base.settings import SETTINGS
+from webcrawl.base.settings.setting import DAY, MANY
+from webcrawl.base.settings.setting_kinds import (
+    Choice,
+    Choices,
+    Kind,
+    Number,
+    StatusCodes,
+    Switch,
+    Whole,
+    Word,
+)
+from webcrawl.crawl.checks.addresses import CallbackAddress, LocalAddress, Networks, PortRanges, Servers
+from webcrawl.crawl.checks.code import (
+    Component,
+    ComponentList,
+    Components,
+    Dotted,
+    DottedList,
+    DottedOrders,
+    Expressions,
+    Extensions,
+    MaybeComponent,
+)
+from webcrawl.crawl.checks.connections import OF_ONE, HostConnections
+from webcrawl.crawl.checks.hours import Hours
+from webcrawl.crawl.checks.identity import AgentOrigin, KeyFile, MailAddress
+from webcrawl.crawl.checks.metrics import MetricsFile, MetricsPort
+from webcrawl.crawl.checks.outputs import Outputs, OutputStore
+from webcrawl.crawl.checks.partition import PartitionWay
+from webcrawl.crawl.checks.places import File, Folder
+from webcrawl.crawl.checks.purposes import Purposes
+from webcrawl.crawl.checks.revisits import NONE, REVISIT_IMPORTANCE, REVISIT_POLICY
+from webcrawl.crawl.checks.sources import LinkSources
+from webcrawl.crawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.net.identity.request_signing import FORMS
+from webcrawl.urls.canonical import SCHEMES
+from webcrawl.urls.filters.scope import SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the clients run on its event loop
+
+NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
+    "key file": KeyFile(),
+    "agent origin": AgentOrigin(),
+    "agent form": Choice(tuple(FORMS)),
+    "mail address": MailAddress(),
+    "networks": Networks(),
+    "folder": Folder(),
+    "scope": Choice(SCOPES),
+    "schemes": Choices(SCHEMES),
+    "file": File(),
+    "extensions": Extensions(),
+    "expressions": Expressions(),
+    "dotted orders": DottedOrders(),
+    "dotted path": Dotted(),
+    "dotted paths": DottedList(),
+    "host connections": HostConnections(),
+    "servers": Servers(),
+    "ports": PortRanges(),
+    "link sources": LinkSources(),
+    "purposes": Purposes(),
+    "revisit policy": REVISIT_POLICY,
+    "revisit importance": REVISIT_IMPORTANCE,
+    "outputs": Outputs(),
+    "output store": OutputStore(),
+    "hours": Hours(),
+    "local address": LocalAddress(),
+    "callback address": CallbackAddress(),
+    "metrics port": MetricsPort(),
+    "metrics file": MetricsFile(),
+    "partition": PartitionWay(),
+    "component": Component(),
+    "components": Components(),
+    "component list": ComponentList(),
+    "maybe component": MaybeComponent(),
+}
+
+KINDS: dict[str, Kind] = {  # of each setting that Scrapy does not check itself, in the order of the table
+    name: NAMED[one.kind] if isinstance(one.kind, str) else one.kind
+    for name, one in SETTINGS.items()
+    if one.kind is not None
+}
+
+# What a single domain or host may have of a setting that is itself about domains and hosts
+OF_ONE_HOST: dict[str, Kind] = {"HOST_CONNECTIONS": OF_ONE}
+
+# Scrapy's own settings that the table leaves alone; checked if they are set
+SCRAPYS: dict[str, Kind] = {
+    "TWISTED_REACTOR": Word((REACTOR,)),
+    "CONCURRENT_REQUESTS_PER_IP": Whole(0, MANY),
+    "DEPTH_LIMIT": Whole(0, MANY),
+    "DOWNLOAD_BIND_ADDRESS": LocalAddress(),
+    "DOWNLOAD_DELAY": Number(0, DAY),
+    "DOWNLOAD_FAIL_ON_DATALOSS": Switch(),
+    "DOWNLOAD_MAXSIZE": Whole(0, 1 << 62),
+    "DOWNLOAD_TLS_MAX_VERSION": TlsVersion(),
+    "DOWNLOAD_TLS_MIN_VERSION": TlsVersion(),
+    "DOWNLOAD_VERIFY_CERTIFICATES": Switch(),
+    "DOWNLOAD_WARNSIZE": Whole(0, 1 << 62),
+    "DOWNLOADER_CLIENT_TLS_CIPHERS": Ciphers(),
+    "REDIRECT_ENABLED": Switch(),
+    "REDIRECT_MAX_TIMES": Whole(0, 100),
+    "RETRY_ENABLED": Switch(),
+    "RETRY_HTTP_CODES": StatusCodes(),
+    "RETRY_TIMES": Whole(0, 1000),
+    "URLLENGTH_LIMIT": Whole(0, MANY),
+    "CLOSESPIDER_TIMEOUT": Number(0, MANY),
+    "CLOSESPIDER_ITEMCOUNT": Whole(0, MANY),
+    "CLOSESPIDER_PAGECOUNT": Whole(0, MANY),
+    "CLOSESPIDER_ERRORCOUNT": Whole(0, MANY),
+    "CLOSESPIDER_TIMEOUT_NO_ITEM": Whole(0, MANY),
+    "CLOSESPIDER_PAGECOUNT_NO_ITEM": Whole(0, MANY),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition that involves two settings. `allowed` is a format string for the values."""
+
+    name: str
+    holds: Callable[[Mapping[str, Any]], bool]
+    allowed: str
+
+
+RULES = (
+    Rule(
+        "BOT_AGENT",
+        lambda values: values["BOT_KEY"] is None or values["BOT_AGENT"] is not None,
+        "set with BOT_KEY: servers have to be told where its public key is",
+    ),
+    Rule(
+        "BOT_AGENT",
+        lambda values: values["BOT_AGENT"] is None or values["BOT_KEY"] is not None,
+        "none without BOT_KEY: nothing would be signed",
+    ),
+    Rule(
+        "HIVE_DRONE",
+        lambda values: not values["HIVE_DRONES"] or values["HIVE_DRONE"] < values["HIVE_DRONES"],
+        "less than HIVE_DRONES = {HIVE_DRONES}",
+    ),
+    Rule(
+        "METRICS_PORT",
+        lambda values: not values["HIVE_DRONES"] or (values["METRICS_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
+        "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+    ),
+    Rule(
+        "WEBSUB_PORT",
+        lambda values: not values["HIVE_DRONES"] or (values["WEBSUB_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
+        "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+    ),
+    Rule(
+        "WEBSUB_PORT",
+        lambda values: values["WEBSUB_PORT"] is None or values["REVISIT_POLICY"] != NONE,
+        "none with REVISIT_POLICY = none: what hubs tell of is fetched again",
+    ),
+    Rule(
+        "WEBSUB_ADDRESS",
+        lambda values: values["WEBSUB_PORT"] is None or values["WEBSUB_ADDRESS"] is not None,
+        "set with WEBSUB_PORT: hubs have to be told where to send",
+    ),
+    Rule(
+        "POLITENESS_MIN_DELAY",
+        lambda values: values["POLITENESS_MIN_DELAY"] <= values["POLITENESS_MAX_DELAY"],
+        "no more than POLITENESS_MAX_DELAY = {POLITENESS_MAX_DELAY:g}",
+    ),
+    Rule(
+        "HOST_CONNECTIONS",
+        lambda values: not (values["HOST_CONNECTIONS"] and values["POLITENESS_PER_IP"]),
+        "none with POLITENESS_PER_IP, by which an address has one request at a time",
+    ),
+    Rule(
+        "FRONTIER_QUEUES",
+        lambda values: values["FRONTIER_QUEUES"] <= values["FRONTIER_MAX_QUEUES"],
+        "no more than FRONTIER_MAX_QUEUES = {FRONTIER_MAX_QUEUES}",
+    ),
+    Rule(
+        "FRONTIER_QUEUES",
+        lambda values: values["FRONTIER_QUEUES"] > 0 or values["CONCURRENT_REQUESTS"] > 0,
+        "at least 1, because CONCURRENT_REQUESTS = 0 gives no default",
+    ),
+)

@@ -1,0 +1,5 @@
+"""Commands to a running crawl over a socket in its JOBDIR (docs/control.md).
+
+Public: `commands` (the table), `command` (a row, and its errors), `client`, `server`, `wire`, `in_force`, `sheets`,
+`exclusions`.
+"""

@@ -1,0 +1,98 @@
+"""The answer to a command as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from webcrawl.base.quantities import count
+from webcrawl.base.readable import readable
+from webcrawl.crawl.profiling.bound_words import in_words as causes_in_words
+from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
+
+WIDEST = 60  # characters of a cell; --json has all
+
+
+def shown(answer: Any) -> Iterator[str]:
+    """Whatever the crawl says in it, a terminal can show.
+
+    A mapping is a line for each key. A list of flat mappings is a table, and of any other list each item has its lines.
+    """
+    for line in _lines(answer):
+        yield readable(line)
+
+
+def status(figures: Mapping[str, Any]) -> Iterator[str]:
+    """How a crawl or a hive is going: the figures that matter, of all that `--json` has."""
+    trouble = figures.get("trouble") or ""
+    parts = [
+        *(count(int(figures.get(name, 0)), noun) for name, noun in (("pages", "page"), ("failures", "failure"))),
+        f"{figures.get('queued', 0)} queued",
+        f"{count(int(figures.get('hosts', 0)), 'host')} with URLs",
+    ]
+    if "bytes" in figures:
+        parts.append(f"{figures['bytes'] / 1e6:.1f} MB")
+    state = figures.get("state", "")
+    why = f" ({trouble})" if trouble not in ("", state) else ""
+    yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {', '.join(parts)}")
+    if bound := figures.get("bound") or causes_in_words(figures):
+        yield readable(f"bound by {bound}")
+    revisits = figures_of(figures)
+    if revisits is not None:
+        yield in_words(revisits)
+    if figures.get("in_force"):
+        yield "in force by command:"
+        yield from (f"  {readable(str(line))}" for line in figures["in_force"])
+    yield from shown(figures.get("drones", []))
+
+
+def _lines(answer: Any) -> Iterator[str]:
+    if isinstance(answer, Mapping):
+        width = max((len(str(name)) for name, value in answer.items() if _is_plain(value)), default=0)
+        for name, value in answer.items():
+            if _is_plain(value):
+                yield f"{name!s:<{width}}  {_said(value)}".rstrip()
+            else:
+                yield f"{name}:"
+                yield from (f"  {line}" for line in _lines(value))
+    elif isinstance(answer, Sequence) and not isinstance(answer, str):
+        yield from _list(answer)
+    else:
+        yield _said(answer)
+
+
+def _list(items: Sequence[Any]) -> Iterator[str]:
+    if items and all(isinstance(item, Mapping) and all(map(_is_cell, item.values())) for item in items):
+        heads = list(dict.fromkeys(name for item in items for name in item))
+        rows = [heads, *([_short(_said(item.get(name))) for name in heads] for item in items)]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
+        for row in rows:
+            yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+    else:
+        for item in items:
+            yield from _lines(item)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) or not isinstance(value, (Mapping, Sequence)) or not value
+
+
+def _is_cell(value: Any) -> bool:
+    """True if it is plain, or has nothing in it that is not."""
+    return _is_plain(value) or all(map(_is_plain, value.values() if isinstance(value, Mapping) else value))
+
+
+def _short(cell: str) -> str:
+    return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 3]}..."
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, (list, tuple)) and value:
+        return ",".join(map(str, value))
+    if value is None or value in ([], {}):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return str(value)

@@ -1,0 +1,79 @@
+"""Asks a crawl that runs, through the socket in its JOBDIR."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from webcrawl.base.quantities import count
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
+from webcrawl.crawl.control.wire import LONGEST_ANSWER, address, folder_of, read_answer, request
+
+PIECE = 1 << 16
+PAUSE = 0.02  # seconds between two tries to connect
+GONE = "the crawl ended before it answered: look into its log, or ask again"
+
+
+class Client:
+    """One connection for each question. `patience`: seconds to wait for an answer."""
+
+    def __init__(self, jobdir: Path, patience: float = 10.0) -> None:
+        self._jobdir, self._patience = jobdir, patience
+
+    def __repr__(self) -> str:
+        return f"<Client {self._jobdir}>"
+
+    def ask(self, command: str, *words: str) -> Any:
+        """What the crawl answers. NotRunning: none listens there. CommandError: it refuses, or does not answer."""
+        line = request(command, words)
+        end = time.monotonic() + self._patience
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(self._patience)
+            try:
+                while not self._connected(connection):
+                    if time.monotonic() > end:
+                        raise TimeoutError  # noqa: TRY301 - as from whatever else takes too long
+                    time.sleep(PAUSE)
+                return read_answer(_exchanged(connection, line, end))
+            except TimeoutError as error:
+                raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
+
+    def _connected(self, connection: socket.socket) -> bool:
+        """False if too many others wait just now."""
+        try:
+            with folder_of(self._jobdir) as folder:
+                connection.connect(address(folder))
+        except BlockingIOError:
+            return False
+        except PermissionError as error:
+            raise CommandError(f"{self._jobdir}: {error.strerror}: only who runs a crawl may command it") from error
+        except OSError as error:  # no such folder or socket, or nobody behind it
+            raise NotRunning(f"{self._jobdir}: no crawl is running there, or none that listens") from error
+        return True
+
+
+def _exchanged(connection: socket.socket, line: bytes, end: float) -> bytes:
+    """The line that comes back, before this time by time.monotonic."""
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who refuses unread: the reason may be there
+        connection.sendall(line)
+    pieces: list[bytes] = []
+    size = 0
+    while not pieces or b"\n" not in pieces[-1]:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        connection.settimeout(left)
+        try:
+            piece = connection.recv(PIECE)
+        except ConnectionResetError as error:
+            raise NoAnswer(GONE) from error
+        size += len(piece)
+        if not piece:
+            raise NoAnswer(GONE)
+        if size > LONGEST_ANSWER:
+            raise CommandError(f"an answer of more than {LONGEST_ANSWER} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,254 @@
+"""`exclude` and `excluded`: owners' wishes to be left alone, by command, and their records in the crawl's state.
+
+The state has those given by command and those of the exclusion file; urls/optout.py says what is kept of each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import msgpack
+
+from webcrawl.base.dates import iso
+from webcrawl.crawl.control.command import Answer, Command, CommandError
+from webcrawl.crawl.control.host_names import url_named
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.exclusion_rules import rules_of
+from webcrawl.urls.filters.exclusion import ExclusionFilter
+from webcrawl.urls.filters.filter_protocol import UrlFilter
+from webcrawl.urls.optout import COMMAND, PROOF, OptOut, read_date, unpacked
+from webcrawl.urls.rules_error import RulesError
+
+WITH_TEXT = ("--by", "--why", "--until", "--since")
+FORGET, SINCE, IF_BY = "--forget", "--since", "--if-by"
+MOST = 10_000  # records of an answer
+LONGEST = 1000  # characters of a text
+USAGE = "RULE [--by WHO] [--why TEXT] [--until DATE] [--forget]"
+BACK = "RULE [--if-by WHO]"
+
+COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
+
+
+class Lists(Protocol):
+    """What has records, be it a crawl that runs or the state of one."""
+
+    def excluded(self) -> Sequence[OptOut]:
+        """All records, those of the exclusion file too."""
+
+
+class Leaves(Lists, Protocol):
+    """The part of a crawl that these commands need."""
+
+    def exclude(self, wish: OptOut) -> bool:
+        """Fetches nothing any more that its rule names; False if that is so already. May raise CommandError."""
+
+    def include(self, rule: str) -> None:
+        """Takes such a rule back. May raise CommandError."""
+
+
+def exclude(crawl: Leaves, *words: str) -> Answer:
+    words, who = _conditional(words)
+    now = time.time()
+    wish = wish_of(words, now)
+    _check_made_by(crawl, wish.rule, who, wish.since)
+    if not crawl.exclude(wish):
+        return f"{wish.rule} is excluded already"
+    until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
+    holds = "is" if wish.holds(now) else "was"
+    return f"{wish.rule} {holds} excluded{until}{'; outputs made later leave it out' if wish.forget else ''}"
+
+
+def check_exclude(*words: str) -> None:
+    try:
+        rules_of([wish_of(_conditional(words)[0], time.time())])
+    except RulesError as error:
+        raise CommandError(str(error)) from error
+
+
+def _conditional(words: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The words without `--if-by WHO`, and WHO: of others the record must not be. Raises CommandError.
+
+    Whoever looks first and orders then cannot know what is ordered in between; here nothing is.
+    """
+    if IF_BY not in words:
+        return tuple(words), ""
+    at = words.index(IF_BY)
+    if at + 1 == len(words):
+        raise CommandError(f"{IF_BY}: who?")
+    return (*words[:at], *words[at + 2 :]), words[at + 1]
+
+
+def _check_made_by(crawl: Lists, rule: str, who: str, now: float) -> None:
+    """CommandError if there is a command of this rule by somebody whose name does not begin so."""
+    for one in crawl.excluded() if who else ():
+        if (one.rule, one.source) == (rule, COMMAND) and one.holds(now) and not one.by.startswith(who):
+            raise CommandError(f"{rule} is excluded by somebody else: {one.details or 'nobody has said by whom'}")
+
+
+def wish_of(words: Sequence[str], now: float) -> OptOut:
+    """What these words say; it begins now unless they say otherwise. CommandError if they cannot be understood."""
+    said, left, forget = dict[str, str](), list(words), False
+    rules: list[str] = []
+    while left:
+        name, equals, value = left.pop(0).partition("=")
+        if name in WITH_TEXT:
+            if not (equals or left):
+                raise CommandError(f"{name}: what? usage: exclude {USAGE}")
+            said[name] = (value if equals else left.pop(0)).strip()[:LONGEST]
+        elif name == FORGET and not equals:
+            forget = True
+        elif name.startswith("--"):
+            raise CommandError(f"{name[:40]}: usage: exclude {USAGE}")
+        else:
+            rules.append(f"{name}{equals}{value}")
+    if len(rules) != 1:
+        raise CommandError(f"one rule at a time: usage: exclude {USAGE}")
+    since, until = _date(said, SINCE) or now, _date(said, "--until")
+    if until and until <= since:
+        raise CommandError(f"--until {said['--until'][:40]}: over already")
+    return OptOut(rules[0], since, said.get("--by", ""), said.get("--why", ""), until, forget)
+
+
+def _date(said: Mapping[str, str], name: str) -> float:
+    if not said.get(name):
+        return 0.0
+    try:
+        return read_date(said[name], end=name == "--until")
+    except ValueError as error:
+        written = f"{name} {said[name][:40]}"
+        raise CommandError(f"{written}: a date or time, such as 2027-01-31 or 2027-01-31T12:00Z") from error
+
+
+def dated(words: Sequence[str], now: float) -> list[str]:
+    """The words with the time of the order: whoever hears of it later keeps the same record."""
+    return [*words] if any(one.partition("=")[0] == SINCE for one in words) else [*words, SINCE, iso(now)]
+
+
+def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
+    """What becomes of a record when its rule is excluded once more; None if nothing is said that it does not have.
+
+    What an owner has proven becomes the record of whoever runs the crawl: no proof is to take that back.
+    """
+    is_new = old.by.startswith(PROOF) and not wish.by.startswith(PROOF)
+    if old.holds(now) and not is_new and not (wish.by or wish.why or wish.until or wish.forget):
+        return None
+    since, by = old.since if old.holds(now) else wish.since, wish.by or ("" if is_new else old.by)
+    return replace(wish, since=since, by=by, why=wish.why or old.why, forget=wish.forget or old.forget)
+
+
+def include(crawl: Leaves, *words: str) -> Answer:
+    (rule,), who = _conditional(words)
+    _check_made_by(crawl, rule, who, time.time())
+    crawl.include(rule)
+    return f"{rule} is no longer excluded; what was dropped meanwhile does not come back"
+
+
+def check_include(*words: str) -> None:
+    if len(_conditional(words)[0]) != 1:
+        raise CommandError(f"one rule at a time: usage: include {BACK}")
+
+
+def excluded(crawl: Lists, word: str = "") -> Answer:
+    """All records, or those that name this host or URL."""
+    url, now = url_named(word) if word else "", time.time()
+    found = [one for one in crawl.excluded() if not url or rules_of([one]).excludes(url)]
+    return {"records": len(found), "excluded": [one.to_json(now) for one in found[:MOST]]}
+
+
+def check_excluded(word: str = "") -> None:
+    if word:
+        url_named(word)
+
+
+ROWS = (
+    Command("exclude", exclude, USAGE, "fetch nothing of a domain or prefix any more", 1, 12, True, check_exclude),
+    Command("include", include, BACK, "take an exclude back", 1, 3, True, check_include),
+    Command("excluded", excluded, "[NAME|URL]", "who is left alone, since when and why", 0, 1, check=check_excluded),
+)
+
+
+class State(Protocol):
+    """Where values lie by name: a crawl's state, open or as of its last checkpoint."""
+
+    def get(self, name: str, /) -> bytes | None: ...
+
+
+def saved_optouts(state: State, excluded: Sequence[str]) -> list[OptOut]:
+    """All records as of the last checkpoint; `excluded`: the rules of `commands in force`."""
+    return [*_commanded(state, excluded), *_unpacked(state.get(OF_FILE))]
+
+
+def _commanded(state: State, excluded: Sequence[str]) -> list[OptOut]:
+    """A version that has no records keeps rules alone: what it took back is gone, what it added is not dated."""
+    saved = {one.rule: one for one in _unpacked(state.get(COMMANDED))}
+    kept = [one for one in saved.values() if one.until or one.rule in excluded]
+    return [*kept, *(OptOut(rule) for rule in excluded if rule not in saved)]
+
+
+def _unpacked(data: bytes | None) -> list[OptOut]:
+    return [] if data is None else unpacked(msgpack.unpackb(data))
+
+
+class SavedOptOuts:
+    """Those given by command, for whoever has them in force."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db, self._saved = db, db.get(COMMANDED)
+
+    def commanded(self, excluded: Sequence[str]) -> list[OptOut]:
+        return _commanded(self._db, excluded)
+
+    def save(self, records: Sequence[OptOut]) -> None:
+        """With the checkpoint that is being taken."""
+        data = bytes(msgpack.packb([one.pack() for one in records]))
+        if data != self._saved and (records or self._saved is not None):
+            self._db.set(COMMANDED, data)
+            self._saved = data
+
+
+class FileOptOuts:
+    """Those of the exclusion file that is in force, a part of the checkpoint. A line that is gone has no record.
+
+    `filters`: those in force now. A rule is dated when its line is read first, unless the line says more.
+    """
+
+    def __init__(self, db: CrawlDB, filters: Callable[[], Sequence[UrlFilter]]) -> None:
+        self._db, self._filters = db, filters
+        self._saved = db.get(OF_FILE)
+        self._known: Sequence[OptOut] = _unpacked(self._saved)
+        self._kept: Sequence[OptOut] = self._known  # as of the last checkpoint
+        self._text: str | None = None  # not looked at
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<FileOptOuts {len(self._known)}>"
+
+    def records(self) -> Sequence[OptOut]:
+        """As of the last time that the crawl has read the file."""
+        file = next((one for one in self._filters() if isinstance(one, ExclusionFilter)), None)
+        text = file.text if file is not None else ""
+        if text is not self._text:
+            since = {one.rule: one.since for one in self._known}
+            found = file.records() if file is not None else []
+            now = file.read_at if file is not None else 0.0
+            self._known = [one if one.since else replace(one, since=since.get(one.rule, now)) for one in found]
+            self._text = text
+        return self._known
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        records = self.records()
+        if records is self._kept:
+            return
+        self._kept = records
+        data = bytes(msgpack.packb([one.pack() for one in records]))
+        if data != self._saved and (records or self._saved is not None):
+            self._db.set(OF_FILE, data)
+            self._saved = data

@@ -1,0 +1,226 @@
+"""Orders given while the crawl ran that last: a pause, paused hosts, exclusions, other values of settings.
+
+They are part of the checkpoint, and in force again after a restart. What the command line says then goes before them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import msgpack
+
+from webcrawl.crawl.checks import SettingError, changed
+from webcrawl.crawl.control.changeable import check_set
+from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.filters.exclusion import CommandedFilter
+from webcrawl.urls.optout import OptOut
+from webcrawl.urls.rules_error import RulesError
+
+logger = logging.getLogger(__name__)
+
+META = "commands in force"
+NEEDED = frozenset(("URL_EXCLUDE_FILE",))  # without it a crawl would ask whom it was told to leave alone
+Listener = Callable[[Mapping[str, Any]], None]
+
+PAUSED_HOSTS = "hosts paused"
+MOST = 4096  # hosts; whoever wants to leave out more has `exclude`
+
+
+def ordered(db: CrawlDB) -> Mapping[str, Any]:
+    """The settings that former runs were ordered to change, whether or not they are in force in this one."""
+    data = db.get(META)
+    found: Mapping[str, Any] = {} if data is None else msgpack.unpackb(data)["set"]
+    return found
+
+
+class InForce:
+    """`values`: the settings as this run was started; `fixed`: those that its command line gives.
+
+    Only settings that somebody listens to may change: all others are read once, at the start.
+    """
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        values: Mapping[str, Any],
+        fixed: Collection[str] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._db, self._clock = db, clock
+        self._optouts = SavedOptOuts(db)
+        self._listeners: dict[str, list[Listener]] = {}
+        self.paused = False
+        self.excluded = CommandedFilter(clock)
+        self.set_values: dict[str, Any] = {}
+        self.values: Mapping[str, Any] = values
+        data = db.get(META)
+        if data is not None:
+            self._restore(msgpack.unpackb(data), fixed)
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<InForce paused={self.paused} excluded={list(self.excluded.rules)} set={self.set_values}>"
+
+    def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
+        self.paused = saved["paused"]
+        self.excluded.use(self._optouts.commanded(saved["excluded"]))
+        kept = saved["set"]
+        for name in [name for name in kept if name in fixed]:
+            ordered, given = kept.pop(name), self.values.get(name)
+            if ordered != given:
+                logger.info("%s = %s of the command line goes before %s by command", name, given, ordered)
+        while True:  # one may be possible only with another
+            fits = [name for name in kept if self._fits(name, kept[name])]
+            for name in fits:
+                self.set_values[name] = kept.pop(name)
+            if not fits:
+                break
+        for name, value in kept.items():  # with other settings than then
+            self._leave_out(name, value)
+        for line in self.told():
+            logger.info("still in force by command: %s", line)
+
+    def _fits(self, name: str, value: Any) -> bool:
+        try:
+            self.values = changed(self.values, {name: value})
+        except (SettingError, KeyError):
+            return False
+        return True
+
+    def _leave_out(self, name: str, value: Any) -> None:
+        """SettingError for what nobody would want a crawl to begin without."""
+        try:
+            changed(self.values, {name: value})
+        except SettingError as error:
+            if name in NEEDED:
+                raise
+            logger.warning("%s = %s by command is not in force any more: %s", name, value, error)
+        except KeyError:  # a setting of another version
+            logger.warning("%s = %s by command is not in force any more: there is no such setting", name, value)
+
+    def told(self) -> Iterator[str]:
+        """A line for each."""
+        if self.paused:
+            yield "pause"
+        now = self._clock()
+        for one in self.excluded.records:
+            if one.holds(now):
+                yield f"exclude {one.rule}{f' ({one.details})' if one.by or one.why or one.until or one.forget else ''}"
+        yield from (f"set {name} {value}" for name, value in self.set_values.items())
+
+    # -- commands
+
+    def exclude(self, wish: OptOut) -> bool:
+        """False if its rule was excluded already, and it says nothing new."""
+        now, records = self._clock(), {one.rule: one for one in self.excluded.records}
+        old = records.get(wish.rule)
+        new = wish if old is None else renewed(old, wish, now)
+        if new is None:
+            return False
+        try:
+            self.excluded.use([*(records | {wish.rule: new}).values()])
+        except RulesError as error:
+            raise CommandError(str(error)) from error
+        return True
+
+    def include(self, rule: str) -> None:
+        records = self.excluded.records
+        if all(one.rule != rule for one in records):
+            last = ", ".join(one.rule for one in records[-5:])
+            raise CommandError(f"{rule} is not excluded by command; {f'those are: {last}' if last else 'nothing is'}")
+        self.excluded.use([one for one in records if one.rule != rule])
+
+    def set(self, name: str, value: str) -> Any:
+        """The value as it is understood."""
+        check_set(name, value)
+        if name not in self._listeners:
+            raise CommandError(f"{name} cannot change in this crawl: what heeds it is switched off")
+        heard: list[Listener] = []
+        try:
+            values = changed(self.values, {name: value})
+            for call in self._listeners[name]:
+                call(values)
+                heard.append(call)  # of rules only who reads them knows whether they are any
+        except (SettingError, RulesError, CommandError) as error:
+            for call in heard:
+                call(self.values)
+            raise CommandError(str(error)) from error
+        self.values = values
+        found = values[name]
+        self.set_values[name] = found if isinstance(found, (int, float, str)) else value  # what msgpack can keep
+        return found
+
+    def may_change(self, name: str) -> bool:
+        """True if somebody heeds another value."""
+        return name in self._listeners
+
+    def listen(self, names: Collection[str], call: Listener, *, now: bool = True) -> None:
+        """Calls whenever one of these settings has another value, and `now`, unless the caller has the value already.
+
+        Whoever cannot take a value raises SettingError, RulesError or CommandError, and keeps the one before.
+        """
+        for name in names:
+            self._listeners.setdefault(name, []).append(call)
+        if now:
+            call(self.values)
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        kept = {"paused": self.paused, "excluded": self.excluded.rules, "set": self.set_values}
+        data = msgpack.packb(kept)
+        if any(kept.values()) or self._db.get(META) is not None:
+            self._db.set(META, data)
+        self._optouts.save(self.excluded.records)
+
+
+class PausedHosts:
+    """Their names, in the order in which they were paused."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db = db
+        self._saved = db.get(PAUSED_HOSTS)
+        self.names: dict[str, None] = dict.fromkeys(msgpack.unpackb(self._saved)) if self._saved is not None else {}
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<PausedHosts {len(self.names)}>"
+
+    def add(self, name: str) -> bool:
+        """False if it is paused already."""
+        if name in self.names:
+            return False
+        if len(self.names) >= MOST:
+            raise CommandError(f"{MOST} hosts are paused already: resume one, or exclude what is not to be fetched")
+        self.names[name] = None
+        return True
+
+    def remove(self, name: str) -> bool:
+        """False if it was not paused."""
+        if name not in self.names:
+            return False
+        del self.names[name]
+        return True
+
+    def told(self) -> Iterator[str]:
+        """A line for each."""
+        return (f"host {name} pause" for name in self.names)
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        data = bytes(msgpack.packb([*self.names]))
+        if data != self._saved and (self.names or self._saved is not None):
+            self._db.set(PAUSED_HOSTS, data)
+            self._saved = data

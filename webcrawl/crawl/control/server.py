@@ -1,0 +1,191 @@
+"""The socket in JOBDIR on which a crawl takes commands; on the crawl's own event loop, in bounded room.
+
+Whatever comes in costs little: a few connections are kept, each with one line of bounded length at a time, and one that
+is silent is closed. Only the crawl's own user, and root, are answered: the file's mode says so to the kernel, and the
+server asks who is there all the same, for a mode can be changed by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import socket
+import stat
+import struct
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.control.wire import LONGEST, NAME, address, answer, read_request, refusal
+
+logger = logging.getLogger(__name__)
+
+MOST = 16  # connections; one more ends the one that has been silent for longest
+SILENCE = 10.0  # seconds after which a connection that sends no whole line, or takes no answer, is closed
+RETRY = 1.0  # seconds until the next try after a connection could not be accepted: descriptors may be free then
+BACKLOG = 64
+CREDENTIALS = struct.Struct("=iII")  # process, user, group
+MODE = 0o600
+
+Obey = Callable[[str, Sequence[str]], Awaitable[Any]]
+
+
+class ControlServer:
+    """`obey` carries a command out, or raises CommandError; nothing else that it raises ends the crawl."""
+
+    def __init__(self, jobdir: Path, obey: Obey) -> None:
+        self._obey = obey
+        self._open: dict[asyncio.Task[None], float] = {}  # connections that wait for a line: since when
+        self._busy: set[asyncio.Task[None]] = set()
+        self._folder = os.open(jobdir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        self._accepting: asyncio.Task[None] | None = None
+        try:
+            self._bind()
+        except BaseException:
+            self._listener.close()
+            os.close(self._folder)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<ControlServer waiting={len(self._open)} busy={len(self._busy)}>"
+
+    def _bind(self) -> None:
+        """Replaces what a run left that was killed: JOBDIR's lock says that it is gone. OSError if it cannot be."""
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISSOCK(self._look().st_mode):
+                raise FileExistsError(errno.EEXIST, "there is something that is no socket", NAME)
+            os.unlink(NAME, dir_fd=self._folder)
+        os.fchmod(self._listener.fileno(), MODE)  # Linux gives the file the socket's mode: it never has a wider one
+        self._listener.bind(address(self._folder))
+        here = self._look()
+        self._here = here.st_dev, here.st_ino
+        if stat.S_IMODE(here.st_mode) & ~MODE:
+            self._remove()
+            raise PermissionError(errno.EPERM, "the file system lets others in", NAME)
+        self._listener.listen(BACKLOG)
+
+    def _look(self) -> os.stat_result:
+        return os.stat(NAME, dir_fd=self._folder, follow_symlinks=False)
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            here = self._look()
+            if (here.st_dev, here.st_ino) == self._here:
+                os.unlink(NAME, dir_fd=self._folder)
+
+    def start(self) -> None:
+        """On the running event loop."""
+        self._accepting = asyncio.get_running_loop().create_task(self._accept())
+        self._accepting.add_done_callback(lambda _: self._listener.close())
+
+    def close(self) -> None:
+        """Takes the file away, wherever the folder is now, and leaves who is still there without an answer."""
+        self._remove()
+        for task in (self._accepting, *self._open, *self._busy):
+            if task is not None:
+                task.cancel()
+        if self._accepting is None:
+            self._listener.close()
+        os.close(self._folder)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._listener)
+            except OSError as error:  # our lack of descriptors or memory; who waits is accepted later
+                logger.debug("control: no connection: %s", error)
+                await asyncio.sleep(RETRY)
+                continue
+            self._take(loop, connection)
+            await asyncio.sleep(0)  # many at once are no reason for the crawl to wait
+
+    def _take(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+        if len(self._open) + len(self._busy) >= MOST:
+            if not self._open:
+                connection.close()
+                return
+            oldest = min(self._open, key=self._open.__getitem__)
+            del self._open[oldest]
+            oldest.cancel()
+        task = loop.create_task(self._serve(loop, connection))
+        self._wait(task)
+        task.add_done_callback(partial(self._forget, connection))
+
+    def _wait(self, task: asyncio.Task[None]) -> None:
+        self._busy.discard(task)
+        self._open[task] = time.monotonic()
+
+    def _forget(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+        connection.close()
+        self._busy.discard(task)
+        self._open.pop(task, None)
+
+    async def _serve(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+        """Answers line by line until the other side goes, is silent, or sends what is no line."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - this is a coroutine of one
+        with contextlib.suppress(OSError):  # TimeoutError is one
+            connection.setblocking(False)
+            if not _may(connection):
+                await _send(loop, connection, refusal("only who runs a crawl may command it"))
+                return
+            rest = b""
+            while True:
+                async with asyncio.timeout(SILENCE):
+                    line, rest = await _line(loop, connection, rest)
+                if line is None:
+                    if rest:
+                        await _send(loop, connection, refusal(f"no line, or one of more than {LONGEST} bytes"))
+                    return
+                self._open.pop(task, None)
+                self._busy.add(task)
+                said = await self._answered(line)
+                self._wait(task)
+                await _send(loop, connection, said)
+                await asyncio.sleep(0)  # what is there already is sent and received without a turn of the loop
+
+    async def _answered(self, line: bytes) -> bytes:
+        try:
+            command, words = read_request(line)
+            return answer(await self._obey(command, words))
+        except CommandError as error:
+            return refusal(str(error))
+        except Exception as error:  # noqa: BLE001 - a mistake in a command, which is no reason to end the crawl
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            logger.error("control: %r in %s line %s, asked %.200r", error, last.filename, last.lineno, line)  # noqa: TRY400
+            return refusal(f"the crawl made a mistake, see its log: {error!r}")
+
+
+async def _send(loop: asyncio.AbstractEventLoop, connection: socket.socket, line: bytes) -> None:
+    """TimeoutError if nobody takes it."""
+    async with asyncio.timeout(SILENCE):
+        await loop.sock_sendall(connection, line)
+
+
+async def _line(loop: asyncio.AbstractEventLoop, connection: socket.socket, rest: bytes) -> tuple[bytes | None, bytes]:
+    """The next line and what came behind it; None if there is none, with what there is instead."""
+    while b"\n" not in rest:
+        if len(rest) > LONGEST:
+            return None, rest
+        piece = await loop.sock_recv(connection, LONGEST)
+        if not piece:
+            return None, rest
+        rest += piece
+    line, _, rest = rest.partition(b"\n")
+    return (line, rest) if len(line) < LONGEST else (None, line)
+
+
+def _may(connection: socket.socket) -> bool:
+    """True if the process on the other side is root's, or of the crawl's own user."""
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    _, user, _ = CREDENTIALS.unpack(data)
+    return user in (0, os.geteuid())

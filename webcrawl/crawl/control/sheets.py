@@ -1,0 +1,200 @@
+"""Settings that hold for one domain or host only (Heritrix calls them sheets), in force until they are taken back.
+
+A sheet is for a name and all names below it. Of several the most specific one says what a setting is. A sheet for a
+single host alone, without what is below it, has a name that begins with `=`. The commands are `set --for` and
+`get --for`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgpack
+
+from webcrawl.crawl.checks import SettingError, read_for_host
+from webcrawl.crawl.control.command import Answer, Command, CommandError
+from webcrawl.crawl.control.host_commands import Steered
+from webcrawl.crawl.control.host_names import DEFAULT, LONGEST, host_named
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.host_names import names_above
+
+logger = logging.getLogger(__name__)
+
+META = "sheets"
+OF_HOST = (
+    *("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
+    *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "HOST_MAX_PAGES"),
+    "HOST_CONNECTIONS",
+)
+BUDGET, DEPTH, SCOPE = "DOMAIN_BUDGET_PAGES", "URL_MAX_DEPTH", "URL_SCOPE"
+SETTINGS = (*OF_HOST, BUDGET, DEPTH, SCOPE)  # whoever can take one per host listens to it
+MOST = 4096  # sheets
+ALONE = "="
+ROOM = 1 << 14  # hosts of which it is remembered which sheets are theirs
+
+T = TypeVar("T")
+Sheet = dict[str, Any]
+
+FOR = "--for"
+
+
+class PerHost(dict[str, T | None], Generic[T]):
+    """What sheets make of each host: one look-up for those that were asked for lately. None: nothing of its own."""
+
+    def __init__(self, find: Callable[[str], T | None]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, host: str) -> T | None:
+        if len(self) >= ROOM:
+            self.clear()
+        found = self[host] = self._find(host)
+        return found
+
+
+Heard = Callable[[PerHost[Any] | None], None]
+Make = Callable[[Mapping[str, Any]], Any]
+
+
+class Sheets:
+    """A part of the checkpoint. Who listens to settings gets None as long as no sheet has any of them."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db = db
+        self._listeners: list[tuple[frozenset[str], Make, Heard]] = []
+        self.sheets: dict[str, Sheet] = {}
+        self._saved = db.get(META)
+        if self._saved is not None:
+            self._restore(msgpack.unpackb(self._saved))
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<Sheets {len(self.sheets)}>"
+
+    def _restore(self, saved: Mapping[str, Sheet]) -> None:
+        for name, sheet in saved.items():
+            for setting, value in sheet.items():
+                try:
+                    self.sheets.setdefault(name, {})[setting] = read_for_host(setting, value)
+                except (ValueError, KeyError):  # of another version
+                    logger.warning("%s = %s for %s is not in force any more", setting, value, name)
+
+    def told(self) -> Iterator[str]:
+        """A line for each."""
+        for name, sheet in self.sheets.items():
+            if name.startswith(ALONE):
+                yield f"host {name.removeprefix(ALONE)} delay {min(sheet.values())}"
+            else:
+                yield from (f"set --for {name} {setting} {value}" for setting, value in sheet.items())
+
+    # -- commands
+
+    def set(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Gives these settings these values for a name; None takes one back. CommandError if nobody could heed one."""
+        for setting, value in settings.items():
+            if value is not None and not any(setting in names for names, _, _ in self._listeners):
+                raise CommandError(f"{setting} has no effect in this crawl")
+        sheet = {**self.sheets.get(name, {}), **settings}
+        sheet = {setting: value for setting, value in sheet.items() if value is not None}
+        if sheet and name not in self.sheets and len(self.sheets) >= MOST:
+            raise CommandError(f"there are {MOST} sheets already: take one back first")
+        if sheet:
+            self.sheets[name] = sheet
+        else:
+            self.sheets.pop(name, None)
+        self.tell(settings)
+
+    def of(self, host: str) -> Mapping[str, Any]:
+        """All that holds for this host alone."""
+        found: Sheet = {}
+        for name in reversed(tuple(names_for(host))):
+            found |= self.sheets.get(name, {})
+        return found
+
+    def said_by(self, host: str, setting: str) -> str | None:
+        """The sheet that says what a setting is for this host."""
+        return next((name for name in names_for(host) if setting in self.sheets.get(name, ())), None)
+
+    # -- those who heed it
+
+    def listen(self, names: Collection[str], make: Make, heard: Heard) -> None:
+        """Calls `heard` now and with every change. `make` turns the settings of a host's sheets into what is needed."""
+        self._listeners.append((frozenset(names), make, heard))
+        self.tell(names)
+
+    def tell(self, changed: Collection[str] = SETTINGS) -> None:
+        """What follows from these settings is made anew."""
+        there = frozenset(setting for sheet in self.sheets.values() for setting in sheet)
+        for names, make, heard in self._listeners:
+            if names.intersection(changed):
+                heard(PerHost(_finder(self, names, make)) if names & there else None)
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        data = bytes(msgpack.packb(self.sheets))
+        if data != self._saved and (self.sheets or self._saved is not None):
+            self._db.set(META, data)
+            self._saved = data
+
+
+def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, Any]], T]) -> Callable[[str], T | None]:
+    def find(host: str) -> T | None:
+        own = {name: value for name, value in sheets.of(host).items() if name in names}
+        return make(own) if own else None
+
+    return find
+
+
+def names_for(host: str) -> Iterator[str]:
+    """The names of sheets that hold for a host, the most specific one first."""
+    yield ALONE + host
+    yield from names_above(host)
+
+
+def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """These settings, with the longer wait where a minimum of one sheet is more than a maximum of another."""
+    least, most = values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
+    return {**values, "POLITENESS_MAX_DELAY": max(least, most)}
+
+
+def set_for(crawl: Steered, domain: str, name: str, value: str) -> Answer:
+    return crawl.hosts.set_for(_domain(domain), name, None if value == DEFAULT else read_for_host(name, value))
+
+
+def check_set_for(domain: str, name: str, value: str) -> None:
+    _domain(domain)
+    if name not in SETTINGS:
+        raise CommandError(f"{name[:40]} cannot be set for a domain; these can: {', '.join(SETTINGS)}")
+    if value != DEFAULT:
+        try:
+            read_for_host(name, value)
+        except SettingError as error:
+            raise CommandError(str(error)) from error
+
+
+def get_for(crawl: Steered, domain: str) -> Answer:
+    return crawl.hosts.get_for(_domain(domain))
+
+
+def check_get_for(domain: str) -> None:
+    _domain(domain)
+
+
+def _domain(word: str) -> str:
+    """A name without port or path: sheets are for hosts and what is below them."""
+    if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
+        raise CommandError(f"{word[:LONGEST]}: a domain or host, without scheme and port")
+    return host_named(word)
+
+
+_SAYS = f"change a setting for a domain or host alone; the value {DEFAULT} takes it back"
+ROWS = (
+    Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _SAYS, 3, 3, True, check_set_for),
+    Command(f"get {FOR}", get_for, "DOMAIN", "what holds there, and who says so", 1, 1, check=check_get_for),
+)

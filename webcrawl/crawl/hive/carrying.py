@@ -1,0 +1,204 @@
+"""Two loops of a drone: letters out, and letters in.
+
+Beside them what both loops see: the crawl of the drone, and whether its server is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol
+
+from webcrawl.crawl.hive.drone_report import State
+from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, LaterMap, NewEpoch
+from webcrawl.crawl.hive.keys import BEGINNING
+from webcrawl.crawl.hive.member import Post
+
+logger = logging.getLogger(__name__)
+
+REMIND = 600.0  # seconds between two lines about a server that stays away
+
+SOON = 0.05  # seconds between two looks for letters to send
+WAIT = 1.0  # seconds that a look for letters of others may take
+LETTERS = 64  # at once
+SLICE = 8  # letters taken in before others have their turn: some 2,000 links
+FULL = 1.0  # seconds until a full server is tried again
+AGAIN = 0.2  # seconds until a letter is read again that waits for a slot map, or a server that was away
+
+
+class Crawling(Protocol):
+    """What the loops want of the crawl."""
+
+    def wake(self) -> None:
+        """There may be something to fetch."""
+
+    async def checkpoint(self) -> None:
+        """Takes a checkpoint now."""
+
+    def idle(self) -> bool:
+        """True if nothing is left to do, unless others send something."""
+
+    def rests(self) -> bool:
+        """True if nothing is left to do but to try hosts that are set aside, for long enough."""
+
+    def let_rest(self, *, all_rest: bool) -> None:
+        """True if this is so with all drones: then none of these hosts is tried any more."""
+
+    def activity(self) -> int:
+        """A number that grows with whatever is done."""
+
+    def figures(self) -> Mapping[str, int | float]:
+        """The crawl's counters."""
+
+    def state(self) -> State:
+        """What it does."""
+
+    def trouble(self) -> str:
+        """What is wrong, in a few words; empty if nothing is."""
+
+    def out(self) -> bool:
+        """True if our own network is out."""
+
+    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
+        """Carries out a command that all drones got; `late`: it was given before this drone was there.
+
+        Returns why it could not be done, or nothing.
+        """
+
+    def over(self) -> None:
+        """No drone has anything left to do."""
+
+    def fail(self, error: Exception) -> None:
+        """Ends the crawl: this cannot be mended."""
+
+
+class Contact:
+    """`there` is set while the server answers."""
+
+    def __init__(self, post: Post, server: Server) -> None:
+        self._post, self._server = post, server
+        self.there = asyncio.Event()
+        self._acknowledged = ""
+        self._away_since, self._told_at = 0.0, 0.0
+
+    def __repr__(self) -> str:
+        return f"<Contact there={self.there.is_set()}>"
+
+    def begin(self, epoch: str) -> None:
+        """The streams begin anew."""
+        self._post.outbox.new_epoch(epoch)
+        self._post.inbox.new_epoch(epoch)
+        self._server.follow(epoch)
+        self._acknowledged = ""
+
+    def lost(self, error: Away) -> None:
+        """The server does not answer."""
+        now = time.monotonic()
+        if self.there.is_set() or not self._told_at:
+            self._away_since = self._told_at = now
+            logger.warning("the hive's server is away (%s): going on with our own hosts", error)
+        elif now - self._told_at >= REMIND:
+            self._told_at = now
+            logger.warning("the hive's server is away for %.0f s now (%s)", now - self._away_since, error)
+        self.there.clear()
+
+    def found(self) -> None:
+        """It answers."""
+        self.there.set()
+        if self._told_at:
+            logger.info("the hive's server is back after %.0f s", time.monotonic() - self._away_since)
+            self._told_at = 0.0
+
+    async def acknowledge(self) -> None:
+        """Tells the others how far our last checkpoint has what they sent."""
+        place = self._post.inbox.committed_place
+        if place not in (self._acknowledged, BEGINNING):
+            await self._server.acknowledge(place)
+            self._acknowledged = place
+
+
+class Carrying:
+    """`get_map` brings the latest slot map."""
+
+    def __init__(
+        self,
+        post: Post,
+        server: Server,
+        contact: Contact,
+        crawling: Crawling,
+        get_map: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._post, self._server, self._contact = post, server, contact
+        self._crawling, self._get_map = crawling, get_map
+        self.handled = 0  # letters, since the start
+        self.taken = 0  # bytes of letters, since the last checkpoint
+        self._full = False  # the last time that letters were to be sent
+
+    def __repr__(self) -> str:
+        return f"<Carrying handled={self.handled} taken={self.taken}>"
+
+    async def out(self) -> None:
+        """Sends letters as they are closed."""
+        while True:
+            await self._contact.there.wait()
+            pause = SOON
+            try:
+                self._post.outbox.close(time.monotonic(), all=self._crawling.idle())
+                await self.send_all()
+                self._full = False
+            except NewEpoch as error:
+                self._contact.begin(error.epoch)
+            except Full as error:
+                pause = FULL
+                if not self._full:
+                    logger.warning("the hive's server is full (%s): letters to other drones wait on our disk", error)
+                self._full = True
+            except Away as error:
+                self._contact.lost(error)
+            await asyncio.sleep(pause)
+
+    async def send_all(self) -> None:
+        """Sends what may be sent now."""
+        outbox = self._post.outbox
+        for drone in list(outbox.drones()):
+            while letters := outbox.due(drone, LETTERS):
+                places = await self._server.send(drone, [letter.data for letter in letters])
+                for letter, place in zip(letters, places, strict=True):
+                    outbox.sent(drone, letter, place)
+
+    async def into(self) -> None:
+        """Takes in what others send."""
+        while True:
+            await self._contact.there.wait()
+            try:
+                await self._read()
+                continue
+            except LaterMap:  # without it the letter would go back to where the slots were
+                await self._get_map()
+            except NewEpoch as error:
+                self._contact.begin(error.epoch)
+                continue
+            except Away as error:
+                self._contact.lost(error)
+            await asyncio.sleep(AGAIN)
+
+    async def _read(self) -> None:
+        inbox = self._post.inbox
+        epoch = inbox.epoch
+        for number, (place, data) in enumerate(await self._server.read(inbox.place, LETTERS, WAIT)):
+            if number and number % SLICE == 0:
+                self._crawling.wake()
+                await asyncio.sleep(0)
+            if inbox.epoch != epoch:  # the streams have begun anew meanwhile
+                return
+            try:
+                inbox.received(place, data)
+            except ForeignMessage as error:
+                logger.warning("a letter in our stream is not of this hive, and passed over: %s", error)
+                inbox.skip(place)
+            self.handled += 1
+            self.taken += len(data)
+        self._crawling.wake()

@@ -1,0 +1,42 @@
+"""A command to all drones, as it stands in the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+# Those among the drones themselves; what else a crawl can be ordered is in crawl/control/commands.py.
+RESIZE = "resize"  # its arguments: the drones that shall share the web; those of them whose state is gone for good
+OVER = "over"  # the crawl of all has ended
+RELEASE = "release"  # these drones have given away all that they had, and may go
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Later ones have higher numbers."""
+
+    number: int
+    name: str
+    args: tuple[Any, ...]
+
+    def pack(self) -> bytes:
+        return b"%d %s" % (self.number, msgpack.packb((self.name, self.args)))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Command:
+        """The inverse of `pack`."""
+        number, _, rest = data.partition(b" ")
+        name, args = msgpack.unpackb(rest)
+        return cls(int(number), name, tuple(args))
+
+
+def wanted_by(commands: Iterable[Command]) -> frozenset[int]:
+    """The drones that shall share the web by the last command that says so; none if there is no such command."""
+    wanted: frozenset[int] = frozenset()
+    for command in commands:
+        if command.name == RESIZE:
+            wanted = frozenset(command.args[0])
+    return wanted

@@ -1,0 +1,203 @@
+"""One drone of a hive, without a network: whose a URL is, what goes to others, and what came from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from webcrawl.base.model import Link, Packed, Status, authority_of, unpack
+from webcrawl.crawl.hive.errors import HiveError, LaterMap
+from webcrawl.crawl.hive.message import Kind, Message
+from webcrawl.crawl.hive.outbox import Outbox
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.slot_moves import Moving
+from webcrawl.crawl.hive.sound_items import Sound
+from webcrawl.crawl.hive.splitter import Splitter
+
+OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
+
+
+class Home(Protocol):
+    """The crawl of this drone, as what comes from others meets it."""
+
+    def now(self) -> float:
+        """The crawl's time."""
+
+    def links(self, records: Sequence[bytes]) -> None:
+        """Links that others found."""
+
+    def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
+        """A request that a spider made on another drone."""
+
+    def vote(self, source: str, url: str) -> None:
+        """A page of this domain links to this URL."""
+
+    def queued(self, records: Sequence[bytes]) -> None:
+        """Links that are known to be new."""
+
+    def robots(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
+        """What came of a robots.txt that another drone fetched for us."""
+
+    def forget(self) -> None:
+        """What was submitted lately may have to be submitted again: there are other owners."""
+
+    def seeds_again(self) -> None:
+        """Reads all seeds once more: some have become ours."""
+
+
+class Drone:
+    """The crawl's `Elsewhere`, and the reader of its letters."""
+
+    home: Home
+    moving: Moving
+    splitter: Splitter
+
+    def __init__(
+        self, me: int, outbox: Outbox, keep: Callable[[SlotMap], None] = lambda _: None, sound: Sound | None = None
+    ) -> None:
+        """`keep` puts a later map into the state; `sound` knows what may come in a letter, and go."""
+        self.me, self._outbox, self._keep = me, outbox, keep
+        self._sound = sound or Sound()
+        self.received = 0
+        self.rerouted: dict[int, Iterator[None]] = {}  # for drones that are gone: slices of the work
+
+    def __repr__(self) -> str:
+        return f"<Drone {self.me} {self.moving!r}>"
+
+    @property
+    def slots(self) -> SlotMap:
+        """The map that it works by."""
+        if self.moving.map is None:
+            raise HiveError("the drone has learned no slot map")
+        return self.moving.map
+
+    def learn(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:
+        """Takes a later map. Of drones that are lost nothing comes; what was for them goes to others."""
+        while self.reroute():  # before anybody else gets the number
+            pass
+        gone = [drone for drone in lost if drone not in slots.drones]
+        self.moving.learn(slots, lost=gone)
+        self._outbox.generation = slots.generation
+        self._keep(slots)
+        self.splitter.forget()
+        self.home.forget()
+        for drone in gone:
+            self.part_from(drone)
+        if gone:
+            self.home.seeds_again()
+
+    def part_from(self, drone: int) -> None:
+        """A drone is gone: letters for it go to others, and numbers begin anew for whoever gets its number."""
+        if drone not in self.slots.drones and drone not in self.rerouted:
+            self.rerouted[drone] = self._outbox.rerouting(drone, self._route)
+
+    def reroute(self) -> bool:
+        """A slice of that, 0.3 ms; returns whether there is more."""
+        for drone, slices in self.rerouted.items():
+            try:
+                next(slices)
+            except StopIteration:
+                del self.rerouted[drone]
+            return True
+        return False
+
+    def settle(self, slots: SlotMap) -> None:
+        """At the start, with the first map, or the one of the last checkpoint."""
+        if self.moving.map is None:
+            self.moving.learn(slots)
+        self._outbox.generation = self.slots.generation
+        self._keep(self.slots)
+
+    def stats(self) -> dict[str, int]:
+        """Counters of this run, and the slots."""
+        splitter = self.splitter
+        counters = {"foreign": splitter.foreign, "sent": splitter.sent, "received": self.received}
+        return {**counters, "refused": self._sound.refused, **self.moving.stats()}
+
+    # -- to others
+
+    def is_ours(self, url: str) -> bool:
+        return self.splitter.is_ours(url)
+
+    def keep_ours(
+        self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
+    ) -> tuple[Sequence[int], Sequence[bytes]]:
+        return self.splitter.keep_ours(keys, urls, records)
+
+    def keep_seeds(
+        self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
+    ) -> tuple[Sequence[int], Sequence[bytes]]:
+        return self.splitter.keep_seeds(keys, urls, records)
+
+    def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
+        self.moving.send(Kind.REQUESTS, self.splitter.slot(link.url), [[link.pack(), list(variants), free]])
+
+    def voted(self, source: str, url: str) -> bool:
+        owner = self._owner(url)
+        if owner != self.me:
+            self._outbox.put(owner, Kind.VOTES, [[source, url]])
+        return owner != self.me
+
+    def ask_robots(self, record: Packed) -> None:
+        self.moving.send(Kind.LINKS, self.splitter.slot(_start(record)), [self._sound.leaving(record) or record])
+
+    def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, chain: str) -> bool:
+        owner = self._owner(f"{link.history}/")
+        if owner != self.me:
+            self._outbox.put(owner, Kind.ROBOTS, [[link.pack(), int(status), body, location or "", chain]])
+        return owner != self.me
+
+    def robots_gone(self, link: Link) -> bool:
+        """Tells the drone that waits for a robots.txt that it does not come; False if that is this drone."""
+        return self.robots_answered(link, Status.TIMEOUT, b"", None, "")
+
+    def _owner(self, url: str) -> int:
+        return self.moving.owner(self.splitter.slot(url))
+
+    def _route(self, kind: Kind, item: Any) -> int:
+        """Whose an item is that was for a drone which is lost."""
+        if kind in OF_SLOTS:
+            return self.moving.route(kind, item)
+        return self._owner(str(item[1]) if kind is Kind.VOTES else f"{unpack(item[0]).history}/")
+
+    # -- from others
+
+    def take(self, message: Message) -> None:
+        """Books a letter. What is not ours goes on to its owner.
+
+        LaterMap: nothing was booked. By our map the pieces of a slot that is now ours would go back to their sender,
+        and those that come later would be here before them.
+        """
+        if message.generation > self.slots.generation:
+            raise LaterMap
+        self.received += len(message.items)
+        kind = message.kind
+        items = self._sound.items(kind, message.items, len(self.slots.owners))
+        if kind in OF_SLOTS:
+            self.moving.receive(kind, items, self.home.now())
+        elif kind is Kind.VOTES:
+            for source, url in items:
+                if not self.voted(source, url):
+                    self.home.vote(source, url)
+        elif kind is Kind.ROBOTS:
+            for record, status, body, location, chain in items:
+                link = unpack(record)
+                if not self.robots_answered(link, status, body, location, chain):
+                    self.home.robots(link, status, body, location, chain)
+        else:
+            raise HiveError(f"drone {message.sender} sent a letter of the kind {kind}: has it another version?")
+
+    def accept(self, kind: Kind, items: Sequence[Any]) -> None:
+        """Takes in what is ours."""
+        if kind is Kind.LINKS:
+            self.home.links(items)
+        elif kind is Kind.QUEUED:
+            self.home.queued(items)
+        else:
+            for record, variants, free in items:
+                self.home.request(unpack(record), variants, free=free)
+
+
+def _start(record: Packed) -> str:
+    """As much of a packed link's URL as says whose it is."""
+    return f"//{authority_of(record)}/"

@@ -1,0 +1,123 @@
+"""The report of a drone with each heartbeat, for the queen and for those who watch (queen.py, hive_figures.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+import msgpack
+
+from webcrawl.crawl.hive.errors import ForeignMessage
+
+Figure = int | float
+LARGEST = 1 << 18  # bytes of a packed report; one of a long crawl has about 4,000
+LONGEST = 500  # characters of a text: what is in trouble may quote anything
+REFUSALS = 16  # that are told: those of a few beats, for whoever waits for one looks more often
+
+
+class State(StrEnum):
+    """What a drone does."""
+
+    RUNNING = "running"
+    PAUSED = "paused"  # hands out nothing, on command
+    STOPPING = "stopping"  # ends its run; its state says what is left
+    DRAINING = "draining"  # is no member any more, and gives away what it has
+    RETIRED = "retired"  # has given away all, and others have it in their checkpoints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A drone as it sees itself at the moment when this is packed.
+
+    The queen relies on two promises. `beat` counts the heartbeats of this run that the server has answered, not those
+    that were made: one that got no answer may arrive at any time. And `activity` differs between two reports of a run
+    if anything was done in between.
+    """
+
+    drone: int
+    identity: str  # of its state: another folder under the same number is another drone
+    run: int  # how often this state was opened; `beat` and `activity` begin anew with each
+    beat: int
+    generation: int  # of the map that it works by
+    state: State = State.RUNNING
+    applied: int = 0  # number of the last command that it has carried out
+    refusals: tuple[tuple[int, str], ...] = ()  # numbers of the last ones that it could not carry out, and why
+    idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
+    rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
+    saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
+    moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
+    activity: int = 0  # grows with each letter sent and handled, each page handed out and booked
+    unacknowledged: int = 0  # letters, and collections that are none yet, which no checkpoint of a receiver has
+    stays: str = ""  # why none of its slots can leave, if that is so
+    towards: tuple[int, ...] = ()  # drones for which it has these
+    kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
+    place: str = ""  # in its stream: up to here its last checkpoint has all
+    seconds: float = 0.0  # of this run
+    jobdir: str = ""
+    host: str = ""  # name of its machine
+    pid: int = 0
+    trouble: str = ""  # what is wrong, in a few words
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # Crawl.stats()
+
+    @property
+    def settled(self) -> bool:
+        """True if its slots are those that the map gives it."""
+        return not self.moving
+
+    @property
+    def quiet(self) -> bool:
+        """True if nothing is left to do for it, as its last checkpoint knows too."""
+        return self.idle and self.saved and self.settled and not self.unacknowledged and self.state in AT_WORK
+
+    def refusal(self, number: int) -> str:
+        """Why this command was not carried out; nothing if it was."""
+        if len(self.refusals) >= REFUSALS and number < self.refusals[0][0]:
+            return "more were refused since than it tells of: whether this one was is not known"
+        return dict(self.refusals).get(number, "")
+
+    def stats(self) -> dict[str, Any]:
+        """Its figures as `merging.merged` takes them."""
+        return {
+            **self.figures,
+            **{name: getattr(self, name) for name in ("drone", "seconds", "jobdir", "host", "trouble")},
+            "state": str(self.state),
+        }
+
+    def pack(self) -> bytes:
+        values = asdict(self)
+        values["state"] = str(self.state)
+        values["trouble"], values["stays"] = self.trouble[:LONGEST], self.stays[:LONGEST]
+        values["refusals"] = [(number, why[:LONGEST]) for number, why in self.refusals[-REFUSALS:]]
+        return bytes(msgpack.packb(values))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Report:
+        """The inverse of `pack`; what a later version has added is left out."""
+        try:
+            if len(data) > LARGEST:
+                raise ValueError(f"{len(data)} bytes")  # noqa: TRY301 - refused like what is damaged
+            values = msgpack.unpackb(data)
+            known = {name: values[name] for name in NAMES if name in values}
+            for name, kinds in KINDS.items():
+                if name in known and type(known[name]) not in kinds:
+                    raise ValueError(f"{name} is {known[name]!r:.50}")  # noqa: TRY301
+            known["state"] = State(known.get("state", State.RUNNING))
+            for name in ("moving", "towards", "kept"):
+                known[name] = tuple(map(int, known.get(name, ())))
+            known["refusals"] = tuple((int(number), str(why)) for number, why in known.get("refusals", ()))
+            known["figures"] = {
+                str(name): value for name, value in known.get("figures", {}).items() if type(value) in (int, float)
+            }
+            return cls(**known)
+        except (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException) as error:
+            raise ForeignMessage(f"a drone's report cannot be read: {error}") from error
+
+
+AT_WORK = frozenset((State.RUNNING, State.DRAINING, State.RETIRED))
+NAMES = tuple(one.name for one in fields(Report))
+PLAIN: dict[str, tuple[type, ...]] = {
+    "int": (int,), "str": (str,), "bool": (bool,), "float": (int, float), "tuple[int, ...]": (list,)
+}  # fmt: skip
+KINDS = {one.name: PLAIN[str(one.type)] for one in fields(Report) if str(one.type) in PLAIN}

@@ -1,0 +1,215 @@
+"""A drone's requests to the Redis or Valkey server: signs of life, and letters; each in one round trip."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from webcrawl.crawl.hive import scripts
+from webcrawl.crawl.hive.board import Board
+from webcrawl.crawl.hive.command import Command
+from webcrawl.crawl.hive.connection import MakeClient, OtherServer
+from webcrawl.crawl.hive.drone_registry import place_of, state_of
+from webcrawl.crawl.hive.errors import Away, Full, HiveError
+from webcrawl.crawl.hive.keys import BEGINNING
+from webcrawl.crawl.hive.slot_map import SlotMap
+
+FIELD = b"d"  # of an entry in a stream
+LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
+KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
+LEAVING = 2.0  # seconds for saying goodbye
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a drone is told once a second."""
+
+    epoch: str
+    map: bytes | None  # packed; None: the one that the drone knows
+    acks: Mapping[int, str]  # up to which place each drone's checkpoint has its stream
+    members: Mapping[int, str]  # drones and the ids of their states
+    gone: frozenset[str]  # the states that `forget` took out
+    alive: frozenset[int]
+    queen: int
+    commands: Sequence[Command]
+    reports: Mapping[int, bytes]  # only for the queen
+    bytes: int  # of all streams
+    all_rest: bool  # no drone has anything left but hosts set aside
+
+
+class Server(Board):
+    """A drone's side of the server. Every method may raise Away, HiveError or NewEpoch (errors.py, session.py)."""
+
+    def __init__(
+        self,
+        make_client: MakeClient,
+        name: str,
+        *,
+        memory: int = 64 << 20,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`memory`: bytes that the streams of all drones may have."""
+        super().__init__(make_client, name, clock, pause)
+        self._reader = self._watch.watches(make_client())  # of its own: its one command waits
+        self._memory = memory
+        self._bytes = self._sent = 0  # of all streams by the last beat; what this drone added since
+        self._sample: int | None = None  # what this drone, as queen, has measured
+        self._members: frozenset[int] = frozenset()
+        self._queen = False
+
+    def __repr__(self) -> str:
+        return f"<Server epoch {self._epoch}, {self._bytes} bytes>"
+
+    async def close(self) -> None:
+        """Gives up the leases, if the server is there, and the connections."""
+        with suppress(Exception):
+            async with asyncio.timeout(LEAVING):
+                await self._leave()
+        for client in (self._client, self._reader):
+            with suppress(OSError):
+                await client.aclose()
+
+    async def _leave(self) -> None:
+        if self._member is not None:
+            drone, keys = self._member.drone, self._keys
+            names = (keys.drones, f"{keys.leases}{drone}", keys.queen)
+            await self._client.eval(scripts.LEAVE, 3, *names, drone, self._member.identity)
+
+    @property
+    def filling(self) -> bool:
+        """True if the streams have more than half of what they may."""
+        return self._bytes > self._memory // 2
+
+    # -- once a second
+
+    async def beat(self, report: bytes, *, lease: float, generation: int = 0, after: int = 0) -> Beat:
+        """A sign of life. `generation`: of the map that the drone knows; `after`: the last command that it knows."""
+        found = await self._do(lambda: self._beat(report, lease, generation, after))
+        epoch, packed, acks, reports, drones, alive, queen, commands, size, is_open, gone, rest = found
+        members = {int(drone): state_of(identity) for drone, identity in _pairs(drones)}
+        self._members = frozenset(members)
+        self._member = replace(self._me, others=members, gone=_states(gone))
+        self._queen = int(queen) == self._me.drone
+        if packed:
+            self.knows(SlotMap.unpack(packed))
+        self._bytes, self._sent = int(size or 0), 0
+        if not is_open:
+            await self._do(lambda: self._open(self._me.drone))
+        return Beat(
+            epoch=epoch.decode().rpartition(":")[2],
+            map=packed,
+            acks={int(drone): place.decode() for drone, place in _pairs(acks)},
+            members=members,
+            gone=_states(gone),
+            alive=frozenset(map(int, alive)),
+            queen=int(queen),
+            commands=[Command.unpack(data) for data in commands],
+            reports={int(drone): data for drone, data in _pairs(reports)},
+            bytes=self._bytes,
+            all_rest=bool(rest),
+        )
+
+    async def _beat(self, report: bytes, lease: float, generation: int, after: int) -> Any:
+        me, keys, epoch = self._me, self._keys, self._epoch
+        names = [
+            *(keys.epoch, keys.drones, keys.map, f"{keys.leases}{me.drone}", keys.queen, keys.reports),
+            *(keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch), keys.gone, keys.rest),
+            *(keys.hive, keys.streams(epoch)),
+        ]
+        sample = "" if self._sample is None else self._sample
+        values = [
+            *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
+            *(generation, after, sample, keys.leases, KEEP),
+        ]
+        pipe = self._client.pipeline(transaction=False)
+        pipe.eval(scripts.BEAT, len(names), *names, *values)
+        for drone in self._members if self._queen else ():  # streams may lie on other shards than the registry
+            pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
+            pipe.pexpire(keys.stream(drone, epoch), KEEP)
+        found, *sizes = await pipe.execute()
+        self._sample = sum(size or 0 for size in sizes[::2]) if self._queen else None
+        if len(found) == 1:
+            self._lost(found[0])
+        return found
+
+    def _lost(self, identity: bytes | None) -> None:
+        """The registry does not have us as we are: it was emptied, or somebody else came under our number."""
+        if identity is not None and identity != self._me.identity:
+            host, pid = place_of(identity)
+            known = state_of(identity) == self._me.state
+            if not host and not known:
+                raise HiveError(f"drone {self._me.drone} of this hive has its state in another folder")
+            if not host:  # by hearsay, of a drone that was there first after all was removed
+                raise OtherServer
+            if known:
+                raise HiveError(f"drone {self._me.drone} was started once more, on {host} (process {pid})")
+            raise HiveError(f"drone {self._me.drone} was given to another folder, on {host} (process {pid})")
+        raise OtherServer
+
+    async def _agree(self) -> None:
+        await super()._agree()
+        self._sample, self._bytes, self._sent = None, 0, 0
+
+    # -- letters
+
+    async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
+        """Puts letters into a drone's stream, all or none of them, and returns their places."""
+        size = sum(map(len, letters))
+        if self._bytes + self._sent + size > self._memory:
+            raise Full(f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB (HIVE_STREAM_MEMORY)")
+        places = await self._do(lambda: self._add(drone, letters))
+        if None in places:
+            await self._do(lambda: self._open(drone))
+            places = await self._do(lambda: self._add(drone, letters))
+            if None in places:
+                raise Away(f"the stream of drone {drone} comes and goes")
+        self._sent += size
+        return [place.decode() for place in places]
+
+    async def _add(self, drone: int, letters: Sequence[bytes]) -> list[Any]:
+        stream = self._keys.stream(drone, self._epoch)
+        pipe = self._client.pipeline(transaction=True)  # all or none: a letter must not overtake another
+        for letter in letters:
+            pipe.xadd(stream, {FIELD: letter}, nomkstream=True)
+        return list(await pipe.execute())
+
+    async def _open(self, drone: int) -> None:
+        keys, epoch = self._keys, self._epoch
+        names = (keys.epoch, keys.streams(epoch), keys.stream(drone, epoch))
+        if not await self._client.eval(scripts.OPEN, 3, *names, self._agreed):
+            raise OtherServer
+
+    async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
+        """Up to `most` letters behind a place, in order; waits up to `wait` seconds for the first one.
+
+        What has no letter in it, because others put it there, is an empty one.
+        """
+        stream = self._keys.stream(self._me.drone, self._epoch)
+        block = int(min(wait, LONGEST_WAIT) * 1000) or None
+        found: Any = await self._do(lambda: self._reader.xread({stream: after or BEGINNING}, count=most, block=block))
+        return [(place.decode(), entry.get(FIELD, b"")) for _, entries in found or () for place, entry in entries]
+
+    async def acknowledge(self, place: str) -> None:
+        """The drone's checkpoint has all letters up to `place`: the server may forget them."""
+        await self._do(lambda: self._acknowledge(place))
+
+    async def _acknowledge(self, place: str) -> None:
+        keys, epoch, drone = self._keys, self._epoch, self._me.drone
+        time_, _, number = place.partition("-")
+        names = (keys.epoch, keys.acks(epoch), keys.stream(drone, epoch))
+        behind = f"{time_}-{int(number) + 1}"
+        if not await self._client.eval(scripts.ACKNOWLEDGE, 3, *names, self._agreed, drone, place, behind):
+            raise OtherServer
+
+
+def _pairs(flat: Sequence[Any]) -> Any:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def _states(gone: Sequence[bytes]) -> frozenset[str]:
+    return frozenset(state.decode() for state in gone)

@@ -1,0 +1,42 @@
+"""The faults of a hive, each in one line for its operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class HiveError(Exception):
+    """The drone cannot work in this hive, or not with these settings."""
+
+
+def refused(error: OSError, file: Path) -> HiveError:
+    """What the system refused, of the file that it names, or else of this one."""
+    return HiveError(f"{error.filename or file}: {error.strerror or error}")
+
+
+class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
+    """What came by a stream is not of this hive, or is damaged."""
+
+
+class LaterMap(Exception):  # noqa: N818
+    """A letter was written by a later slot map than ours, which has to be learned first. Nothing was done with it."""
+
+
+class Away(Exception):  # noqa: N818 - reads as what it is
+    """The server does not answer, or not now: the drone goes on with its own hosts and tries again later."""
+
+    state = "away"
+
+
+class Full(Away):
+    """The server takes no more for now. Nothing of the letters was sent: they wait on the sender's disk."""
+
+    state = "full"
+
+
+class NewEpoch(Exception):  # noqa: N818
+    """The streams begin anew: what is not acknowledged is to be sent again, and places of the old ones mean nothing."""
+
+    def __init__(self, epoch: str) -> None:
+        super().__init__(f"the server's streams begin anew (epoch {epoch})")
+        self.epoch = epoch

@@ -1,0 +1,174 @@
+"""The folder of a hive on one machine: what hive.json says, and where its drones lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from webcrawl.crawl.hive.errors import HiveError, refused
+from webcrawl.crawl.hive.slot_map import MOST_DRONES
+from webcrawl.store.errors import StateLocked, StoreError
+from webcrawl.store.jobdir import stats_file
+from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of
+from webcrawl.store.lock import Lock, is_held
+from webcrawl.store.regular import appending, regular
+
+FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left
+
+
+@dataclass(frozen=True, slots=True)
+class Founding:
+    """What stays the same for the whole life of a hive, except the drones that the next start begins with.
+
+    `lost`: drones that were given up; servers that know nothing yet are told. `wanted`: those that shall share the web
+    once a change of their number has ended; none if there is no such change. Until then `drones` has those that leave.
+    """
+
+    name: str
+    spider: str
+    partition: str
+    founders: int  # how many drones it had at first: HIVE_DRONES of all of them
+    drones: tuple[int, ...]
+    lost: tuple[int, ...] = ()
+    wanted: tuple[int, ...] = ()
+
+
+class HiveFolder:
+    """`JOBDIR` of a hive: each drone has an ordinary JOBDIR below it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.server = path / "server"
+        self.stats = path / stats_file.NAME
+
+    def __repr__(self) -> str:
+        return f"<HiveFolder {self.path}>"
+
+    def drone(self, number: int) -> Path:
+        return folder_of(self.path, number)
+
+    def log(self, number: int) -> Path:
+        """What the drone printed."""
+        return self.path / "logs" / f"drone-{number}.log"
+
+    def check_logs(self, drones: Iterable[int]) -> None:
+        """HiveError: what a drone prints cannot go where it belongs, so that none could ever start."""
+        try:
+            for log in map(self.log, drones):
+                log.parent.mkdir(exist_ok=True)
+                appending(log).close()
+        except OSError as error:
+            raise refused(error, self.path) from error
+
+    def read(self) -> Founding | None:
+        """None: there is no hive yet. HiveError: there is something else, or what this program does not know."""
+        file = self.path / HIVE
+        try:
+            if not file.exists():
+                if (self.path / "state").exists():
+                    raise HiveError(f"{self.path}: holds the crawl of one process: a hive needs a JOBDIR of its own")
+                return None
+            with regular(file) as opened:
+                return _founding(file, json.load(opened))
+        except OSError as error:
+            raise refused(error, file) from error
+        except ValueError as error:
+            raise HiveError(f"{file}: damaged: {error}") from error
+
+    def all_drones(self) -> tuple[int, ...]:
+        """Those that a start begins with, and those that were there once."""
+        try:
+            found = hive_of(self.path)
+        except (StoreError, OSError) as error:
+            raise HiveError(str(error)) from error
+        return found.drones if found else ()
+
+    def states(self) -> tuple[int, ...]:
+        """The drones that have a state here, whatever hive.json says."""
+        found = (folder.parent.name.removeprefix("drone-") for folder in self.path.glob("drone-*/state"))
+        return tuple(sorted(int(number) for number in found if number.isdecimal() and number.isascii()))
+
+    def known(self) -> Founding:
+        """What is read; HiveError if there is no hive."""
+        founding = self.read()
+        if founding is None:
+            raise HiveError(f"{self.path}: no hive: {HIVE} is missing")
+        return founding
+
+    def write(self, founding: Founding) -> None:
+        """Replaces hive.json as a whole. HiveError: it cannot be written."""
+        file = self.path / HIVE
+        new = file.with_suffix(".json.new")
+        try:
+            new.write_text(f"{json.dumps({'version': VERSION, **asdict(founding)}, indent=1)}\n", encoding="utf-8")
+            new.replace(file)
+        except OSError as error:
+            raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
+
+    def lock(self) -> Lock:
+        """Makes the folder if need be; held until it is closed. HiveError: another process has it."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            return Lock(self.path)
+        except StateLocked as error:
+            raise HiveError(f"{self.path}: another process runs this hive") from error
+        except OSError as error:
+            raise refused(error, self.path) from error
+
+    @property
+    def supervised(self) -> bool:
+        """True if a process runs this hive on this machine: it starts what is to run, and follows a change."""
+        try:
+            return is_held(self.path)
+        except OSError as error:
+            raise refused(error, self.path) from error
+
+    @property
+    def finished(self) -> bool:
+        """True if all drones have crawled to the end, as of their last checkpoints."""
+        drones = self.known().drones
+        return bool(drones) and all(self.figures(number).get("reason") == FINISHED for number in drones)
+
+    def running(self, number: int) -> bool:
+        """True if a process has the JOBDIR of this drone."""
+        state = self.drone(number) / "state"
+        if not state.exists():
+            return False
+        try:
+            Lock(state).close()
+        except StateLocked:
+            return True
+        except OSError as error:
+            raise refused(error, state) from error
+        return False
+
+    def figures(self, number: int) -> dict[str, Any]:
+        """The drone's stats.json, as of its last checkpoint; empty if there is none that can be read."""
+        return stats_file.read(self.drone(number))
+
+
+def _founding(file: Path, found: Any) -> Founding:
+    if not isinstance(found, Mapping):
+        raise HiveError(f"{file}: damaged: not a mapping")
+    if found.get("version") != VERSION:
+        raise HiveError(f"{file}: version {found.get('version')!r}: this program knows {VERSION}")
+    name, spider, partition = (found.get(name) for name in ("name", "spider", "partition"))
+    drones, lost, wanted = found.get("drones"), found.get("lost", []), found.get("wanted", [])
+    if not (isinstance(drones, list) and isinstance(lost, list) and isinstance(wanted, list)):
+        drones, lost, wanted = [None], [], []
+    numbers = [found.get("founders"), *drones, *lost, *wanted]
+    if not all(map(_is_number, numbers)) or not all(map(_is_text, (name, spider, partition))):
+        raise HiveError(f"{file}: damaged: it must have name, spider, partition, founders and drones")
+    changing = tuple(sorted(drones)), tuple(lost), tuple(wanted)
+    return Founding(str(name), str(spider), str(partition), numbers[0], *changing)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MOST_DRONES
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)

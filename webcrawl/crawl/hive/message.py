@@ -1,0 +1,141 @@
+"""The messages between drones, and how it lies on the wire and in spools.
+
+A message is a head, and its items as the zstd frame of a msgpack array. The head has magic, version, kind, sender,
+generation, channel, number, how many items there are, 16 bytes that stand for the hive, and the crc32 of all that and
+of the frame (docs/hive.md). Whatever the bytes are, reading them gives a message of plain values, or ForeignMessage;
+nothing of them is ever executed. What the items are is checked one by one, in sound_items.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any
+
+import msgpack
+import zstandard
+
+from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
+from webcrawl.crawl.hive.slot_map import MOST_DRONES
+from webcrawl.store.rowcrc import crc32_of_many
+
+MAGIC, VERSION = b"WCHV", 1
+HEAD = struct.Struct("<4sBBHIIQI16s")  # magic, version, kind, sender, generation, channel, number, count, hive
+CRC = struct.Struct("<I")
+START = HEAD.size + CRC.size
+LARGEST = 16 << 20  # bytes that a frame may unpack to
+SURROGATES = "surrogatepass"  # what other people's pages have in them can be sent as it is
+
+_compress = zstandard.ZstdCompressor(level=1).compress
+_decompress = zstandard.ZstdDecompressor().decompress
+
+
+class Kind(IntEnum):
+    """What the items of a message are; the numbers are on the wire and in spools."""
+
+    LINKS = 1  # packed links (model.Link.pack): through the owner's seen store
+    VOTES = 2  # [registered domain of a page, URL that it links to]
+    REQUESTS = 3  # [record, variant, free]: requests of a spider; free: without the seen test
+    QUEUED = 4  # packed links that are known to be new: to the owner's frontier
+    ROBOTS = 5  # [record, status, body, location, chain]: the answer to a robots.txt that was asked for another drone
+    SLOT = 6  # pieces of a slot that changes hands (slot_moves.py)
+
+
+EXACT = frozenset((Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
+"""What must be received exactly once. Of all else a second copy does no harm: the seen store decides."""
+
+LINKS = frozenset((Kind.LINKS, Kind.QUEUED))
+"""What has packed links as its items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A batch of items for one drone."""
+
+    kind: Kind
+    sender: int
+    generation: int  # of the sender's slot map
+    number: int  # of an exact message: they ascend from 1 for each sender and receiver; 0 for others
+    items: list[Any]
+    channel: int = 0  # of an exact message: another one where the numbers begin anew, after a drone was lost
+
+
+class TooLong(HiveError):  # noqa: N818 - reads as what it is
+    """The items are more than a letter may hold."""
+
+
+@lru_cache(maxsize=16)
+def hive_id(hive: bytes) -> bytes:
+    """What stands for the hive on the wire: its key stays secret."""
+    return hashlib.blake2b(hive, digest_size=16, person=b"webcrawl hive").digest()
+
+
+def pack(message: Message, hive: bytes, most: int = LARGEST) -> bytes:
+    """The bytes of a message. TooLong: its items take more than `most` bytes before they are compressed."""
+    items = msgpack.packb(message.items, unicode_errors=SURROGATES)
+    if len(items) > most:
+        raise TooLong(f"{len(message.items)} items for another drone take {len(items)} bytes, a letter has {most}")
+    head = HEAD.pack(
+        MAGIC,
+        VERSION,
+        message.kind,
+        message.sender,
+        message.generation,
+        message.channel,
+        message.number,
+        len(message.items),
+        hive_id(hive),
+    )
+    frame = _compress(items)
+    return b"".join((head, CRC.pack(crc32_of_many(frame, crc32_of_many(head))), frame))
+
+
+def unpack(data: bytes, hive: bytes) -> Message:
+    """The message that `pack` made these bytes of, for the same hive."""
+    return read(data, hive_id(hive))[1]
+
+
+def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Message]:
+    """What stands for the hive of a message, and the message. `expected`: no other hive's is read."""
+    if len(data) < START or not data.startswith(MAGIC):
+        raise ForeignMessage("a message of this hive was expected, but its first bytes are not those of one")
+    _, version, kind, sender, generation, channel, number, count, hive = HEAD.unpack_from(data)
+    if version != VERSION:
+        raise ForeignMessage(f"a message was written by version {version} of the hive, this program reads {VERSION}")
+    frame = data[START:]
+    if CRC.unpack_from(data, HEAD.size)[0] != crc32_of_many(frame, crc32_of_many(data[: HEAD.size])):
+        raise ForeignMessage("a message is damaged: its checksum is wrong")
+    if expected not in (None, hive):
+        raise ForeignMessage("a message is of another hive, which has the same name on this server")
+    try:
+        what = Kind(kind)
+    except ValueError as error:
+        raise ForeignMessage(f"a message is of kind {kind}, which this program does not know") from error
+    if sender >= MOST_DRONES or (what in EXACT) != bool(number) or (what in EXACT) != bool(channel):
+        raise ForeignMessage(f"a message says that drone {sender} sent it with number {number}: no hive has that")
+    message = Message(what, sender, generation, number, _items(frame), channel)
+    _check_items(message.items, count)
+    return hive, message
+
+
+def _items(frame: bytes) -> Any:
+    try:
+        size = zstandard.frame_content_size(frame)
+        if not 0 <= size <= LARGEST:
+            raise ForeignMessage(f"the items of a message would take {size} bytes")
+        data = _decompress(frame, allow_extra_data=False)
+        return msgpack.unpackb(data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES)
+    except (zstandard.ZstdError, msgpack.UnpackException, ValueError, TypeError) as error:
+        raise ForeignMessage(f"the items of a message cannot be read: {error}") from error
+
+
+def _refuse(code: int, _data: bytes) -> Any:
+    raise ValueError(f"an extension of type {code}")
+
+
+def _check_items(items: Any, count: int) -> None:
+    if not isinstance(items, list) or len(items) != count:
+        raise ForeignMessage("a message does not have as many items as it says")

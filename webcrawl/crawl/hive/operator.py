@@ -1,0 +1,106 @@
+"""An operator's view of the server, without being a drone: to see all of them, and to give commands.
+
+It joins nothing and begins nothing: where there is no hive, it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from webcrawl.crawl.hive.board import Board
+from webcrawl.crawl.hive.command import RESIZE, Command, wanted_by
+from webcrawl.crawl.hive.drone_registry import Record, place_of
+from webcrawl.crawl.hive.drone_report import Report, State
+from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.slot_map import SlotMap
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the server knows at one moment."""
+
+    map: SlotMap | None = None
+    places: Mapping[int, tuple[str, int]] = field(default_factory=dict)  # of each drone: its host and process
+    reports: Mapping[int, Report] = field(default_factory=dict)
+    leases: Mapping[int, float] = field(default_factory=dict)  # seconds left, of drones that are alive
+    key: bytes = b""  # of the hive; empty if it is not known here
+    founders: int = 0  # how many drones the hive was founded with; 0: it is not known here
+    queen: int | None = None
+    bytes: int = 0  # of all streams
+    wanted: frozenset[int] = frozenset()  # the drones that somebody has asked for last; none if nobody has
+
+    @property
+    def drones(self) -> list[int]:
+        """All that anything is known of."""
+        members = self.map.drones if self.map else ()
+        return sorted({*members, *self.places, *self.reports})
+
+
+class Operator(Board):
+    """`open` it, then ask. Every method may raise Away or HiveError."""
+
+    async def look(self) -> Look:
+        return await self._do(self._look)
+
+    async def _look(self) -> Look:
+        keys = self._keys
+        pipe = self._client.pipeline(transaction=True)
+        pipe.hget(keys.map, "slots")
+        pipe.hgetall(keys.drones)
+        pipe.hgetall(keys.reports)
+        pipe.get(keys.hive)
+        pipe.get(keys.queen)
+        pipe.get(keys.bytes)
+        pipe.zrange(keys.commands, 0, -1)
+        slots, drones, reports, record, queen, size, commands = await pipe.execute()
+        leases = self._client.pipeline(transaction=False)
+        for drone in drones:
+            leases.pttl(f"{keys.leases}{drone.decode()}")
+        left = await leases.execute() if drones else []
+        founding = Record.unpack(record) if record else None
+        return Look(
+            map=SlotMap.unpack(slots) if slots else None,
+            places={int(drone): place_of(identity) for drone, identity in drones.items()},
+            reports=_reports(reports),
+            leases={int(drone): ms / 1000 for drone, ms in zip(drones, left, strict=True) if ms > 0},
+            key=founding.key if founding else b"",
+            founders=founding.drones if founding else 0,
+            queen=int(queen) if queen else None,
+            bytes=int(size or 0),
+            wanted=wanted_by(map(Command.unpack, commands)),
+        )
+
+    async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:
+        """Says who shall share the web from now on; returns the command's number. The queen sees to the rest."""
+        return await self.command(RESIZE, sorted(members), sorted(lost))
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
+    """Those that can be read: a drone of another version is shown without its figures."""
+    found: dict[int, Report] = {}
+    for drone, data in packed.items():
+        try:
+            found[int(drone)] = Report.unpack(data)
+        except ForeignMessage:
+            continue
+    return found
+
+
+def unsettled(look: Look, members: Collection[int], lost: Collection[int] = ()) -> str:
+    """What a change of members still waits for; nothing once all slots are where they belong."""
+    slots = look.map
+    if slots is None or {*slots.drones} != {*members}:
+        return "the new map"
+    for drone in sorted(({*members} | look.leases.keys()) - {*lost}):
+        report = look.reports.get(drone)
+        if report is None or drone not in look.leases:
+            return f"drone {drone}, which is not there"
+        if report.generation != slots.generation or {*report.moving} - {*lost}:
+            return f"drone {drone}, which has slots to exchange"
+        if drone not in members and report.state != State.RETIRED:
+            return f"drone {drone}, which gives away what it has"
+    return ""

@@ -1,0 +1,124 @@
+"""Divides the web: each host belongs to one slot, by its registered domain, itself, or its top-level domain.
+
+Never by URL, which would put a host in two hands. Fingerprints begin with the slot, so that those of a slot are one
+range of the sorted files, and can be moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from siphashc import siphash
+
+from webcrawl.base.hosts import host_of
+from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.slot_map import MOST_DRONES, SLOTS
+from webcrawl.urls.url_fingerprint import Fingerprints
+
+BY_DOMAIN, BY_HOST, BY_TLD = "domain", "host", "tld"
+WAYS = (BY_DOMAIN, BY_HOST, BY_TLD)
+KEY = b"webcrawl's parts"  # the same in all drones
+CACHED = 1 << 16  # hosts
+
+HASH = 54  # bits below those of the slot
+AUTHORITY = 9  # a slash from here on ends the host of a URL; one that ends a shorter URL's earlier is passed over
+CACHED_ORIGINS = 1 << 16  # beginnings of URLs, one per scheme and host
+
+
+class Partition:
+    """The slot of a host. `groups` says which drones a region prefers (SlotMap.fair)."""
+
+    def __init__(
+        self, way: str, domain_of: Callable[[str], str], regions: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
+        """`regions`: suffixes of names, such as `de` or `co.uk`, and their drones; inside them `way` divides."""
+        keys: dict[str, Callable[[str], str]] = {
+            BY_DOMAIN: domain_of,
+            BY_HOST: str,
+            BY_TLD: lambda host: _last_label(domain_of(host)),
+        }
+        self._key = keys[way]
+        self.way = way
+        self._domain_of = domain_of
+        regions = regions or {}
+        self._numbers = {suffix: number for number, suffix in enumerate(regions, 1)}
+        self.groups: tuple[tuple[int, ...], ...] = ((), *(tuple(drones) for drones in regions.values()))
+        self.essence = f"{way} {' '.join(f'{suffix}={list(drones)}' for suffix, drones in regions.items())}".strip()
+        self.slot: Callable[[str], int] = lru_cache(CACHED)(self._draw)
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.essence}>"
+
+    def _draw(self, host: str) -> int:
+        return self._group(host) * SLOTS + siphash(KEY, self._key(host)) % SLOTS
+
+    def _group(self, host: str) -> int:
+        """By the registered domain, so that all hosts of one are in the same group; the longest suffix decides."""
+        rest = self._domain_of(host) if self._numbers else ""
+        while rest:
+            if rest in self._numbers:
+                return self._numbers[rest]
+            rest = rest.partition(".")[2]
+        return 0
+
+
+def _last_label(name: str) -> str:
+    label = name.rpartition(".")[2]
+    return name if label.isdecimal() or name[0] == "[" else label
+
+
+def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
+    """A file with a line for each region: a suffix, and its drones: `de 0,1`. `#` begins a comment."""
+    regions: dict[str, tuple[int, ...]] = {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise HiveError(f"{path}: cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise HiveError(f"{path}: is not UTF-8 text") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        drones = words[1].split(",") if len(words) == 2 else []
+        if not drones or not all(one.isdecimal() and int(one) < MOST_DRONES for one in drones):
+            raise HiveError(f"{path}, line {number}: expected a suffix and numbers of drones, such as: de 0,1")
+        regions[words[0].strip(".").lower()] = tuple(map(int, drones))
+    return regions
+
+
+def partition_of(way: str, domain_of: Callable[[str], str]) -> Partition:
+    """What HIVE_PARTITION says: one of WAYS, or a file of regions inside which the registered domain decides."""
+    if way in WAYS:
+        return Partition(way, domain_of)
+    return Partition(BY_DOMAIN, domain_of, read_regions(Path(way)))
+
+
+class SlotFingerprints(Fingerprints):
+    """Ten bits of the slot, 54 of the hash. Slots of the same number in several groups share a range."""
+
+    def __init__(self, key: bytes, slot_of: Callable[[str], int]) -> None:
+        """`slot_of` names the slot of a host."""
+        super().__init__(key)
+
+        def above(start: str) -> int:
+            return slot_of(host_of(f"{start}/")) % SLOTS << HASH
+
+        self._above = lru_cache(CACHED_ORIGINS)(above)
+
+    def __call__(self, urls: Iterable[str], asked: Iterable[str] = ()) -> list[int]:
+        """The slot is that of the URL as it is asked for: whoever asks has to know the fingerprint."""
+        key, above = self._key, self._above
+        low = 64 - HASH
+        return [
+            above(url[: url.find("/", AUTHORITY)]) | siphash(key, compared) >> low
+            for compared, url in zip(urls, asked, strict=True)
+        ]
+
+
+def range_of(slot: int) -> tuple[int, int]:
+    """The first and the last fingerprint that a URL of this slot may have."""
+    low = slot % SLOTS << HASH
+    return low, low | (1 << HASH) - 1

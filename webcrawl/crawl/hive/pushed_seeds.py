@@ -1,0 +1,92 @@
+"""Seeds that users push into a list, set or sorted set of the server: taken by one drone each, and never lost.
+
+What is taken goes into a list of the drone's own, in the same step, and leaves it only when a checkpoint has it. After
+a kill all that stands there is handed on again; the seen store knows what it has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from webcrawl.crawl.hive.connection import Client, translated
+from webcrawl.crawl.hive.errors import HiveError
+
+BATCH = 500
+MOST_HELD = 200_000  # entries that no checkpoint has yet; more are not taken
+TAKE = """-- Moves the next entries to the end of the drone's own list, whatever they stand in.
+local kind, found = redis.call('TYPE', KEYS[1]).ok, {}
+if kind == 'list' then found = redis.call('LPOP', KEYS[1], ARGV[1])
+elseif kind == 'set' then found = redis.call('SPOP', KEYS[1], ARGV[1])
+elseif kind == 'zset' then
+  local flat = redis.call('ZPOPMAX', KEYS[1], ARGV[1])
+  for i = 1, #flat, 2 do found[#found + 1] = flat[i] end
+elseif kind ~= 'none' then return kind end
+if #found > 0 then redis.call('RPUSH', KEYS[2], unpack(found)) end
+return {found, redis.call('LLEN', KEYS[2])}
+"""
+
+
+class Taking:
+    """Call `turn` again and again, and `committed` after each checkpoint."""
+
+    def __init__(self, client: Client, source: str, own: str, hand_on: Callable[[bytes], None]) -> None:
+        """`source`: the user's key; `own`: the drone's; `hand_on` takes an entry into the crawl, and never waits."""
+        self._client, self._source, self._own, self._hand_on = client, source, own, hand_on
+        self._held: deque[bytes] = deque()  # handed on and still in the drone's list
+        self._safe = 0  # as many of them a checkpoint has
+        self.stopped = False
+
+    def __repr__(self) -> str:
+        return f"<Taking {self._source} held={len(self._held)}>"
+
+    async def turn(self) -> int:
+        """Takes the next entries and hands them on; returns how many these were. May raise Away or HiveError."""
+        with translated():
+            await self._remove()
+            if len(self._held) >= MOST_HELD:
+                return 0
+            answer = await self._client.eval(TAKE, 2, self._source, self._own, BATCH)
+            if isinstance(answer, bytes):
+                kind = answer.decode()
+                raise HiveError(f"{self._source}: is a {kind} in the server; seeds stand in a list, set or sorted set")
+            found, length = answer
+            if length != len(self._held) + len(found):  # of a former run, of a lost drone, or the answer was lost
+                found = await self._unknown()
+        return self._hand(found)
+
+    async def _unknown(self) -> list[bytes]:
+        entries: Any = await self._client.lrange(self._own, 0, -1)
+        return list((Counter(entries) - Counter(self._held)).elements())
+
+    def _hand(self, found: list[bytes]) -> int:
+        for number, entry in enumerate(found):
+            if self.stopped:
+                return number
+            self._hand_on(entry)
+            self._held.append(entry)
+        return len(found)
+
+    def committed(self) -> None:
+        """A checkpoint has all that was handed on."""
+        self._safe = len(self._held)
+
+    async def _remove(self) -> None:
+        """By value, for nobody knows whether a command whose answer was lost was carried out."""
+        done = self._safe
+        if not done:
+            return
+        pipe: Any = self._client.pipeline(transaction=False)
+        for entry in islice(self._held, done):
+            pipe.lrem(self._own, 1, entry)
+        await pipe.execute()
+        for _ in range(done):
+            self._held.popleft()
+        self._safe -= done
+
+    async def finish(self) -> None:
+        """Removes what the last checkpoint has."""
+        with translated():
+            await self._remove()

@@ -1,0 +1,203 @@
+"""Decisions of the queen, from the drones' reports: that the crawl is over, the next map, who is away.
+
+The queen is whichever drone holds a lease in the server. She does nothing here but look and decide, and what she
+remembers between two looks matters only for a few seconds: another one begins anew, and nothing is lost.
+
+**Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the moment in question.
+Each drone is quiet in its report (drone_report.py), and says the same, with the same count of its activity, in a report
+for which two more heartbeats were answered. The first of these may have been the one that she saw. The second came
+later, so its answer did too, and the report was made after that. Each drone has therefore done nothing from before the
+moment until after it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as
+unacknowledged until the receiver's checkpoint has it. Nobody could begin anew, and a drone that is killed then comes
+back to a checkpoint that has nothing to do either. No clock but the queen's is asked, and that one only for the time to
+wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from webcrawl.crawl.hive.drone_report import Report, State
+from webcrawl.crawl.hive.slot_map import Groups, SlotMap
+
+GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
+BEATS = 2  # after this many further ones a report was surely made after the look that saw the first
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the operator wants: who shall have the slots, and whose state is gone for good."""
+
+    members: frozenset[int]
+    lost: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What the queen is to do now."""
+
+    over: bool = False  # the crawl has ended: all drones may be told to stop
+    rest: bool = False  # no drone has anything left but hosts set aside: none has to try these any more
+    map: SlotMap | None = None  # to be published, if nobody has published another one since
+    lost: frozenset[int] = frozenset()  # of these no slots come: they go to their new owners with nothing in them
+    forgotten: frozenset[int] = frozenset()  # lost, and nobody sends to them any more: others may get their numbers
+    released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
+    away: Mapping[int, float] = field(default_factory=dict)  # drones that are not heard of, and since when
+    applied: int = 0  # the last command that all have carried out
+    waits: str = ""  # why the wanted members are not those of the map yet
+    notices: tuple[str, ...] = ()  # for the log, once each
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What lies in the server at one moment."""
+
+    reports: Mapping[int, Report]
+    alive: Collection[int]
+    map: SlotMap
+    lost: frozenset[int]
+
+    def taking_part(self) -> list[int]:
+        """All that have, or may have, something to do."""
+        unretired = (drone for drone, report in self.reports.items() if report.state != State.RETIRED)
+        return sorted({*self.map.drones, *unretired} - self.lost)
+
+    def heard(self) -> list[Report]:
+        """The reports of all that take part; fewer if one is away."""
+        return [self.reports[drone] for drone in self.taking_part() if drone in self.alive and drone in self.reports]
+
+
+class Queen:
+    """`patience`: seconds for which nothing may have been left to do before the crawl is over."""
+
+    def __init__(self, groups: Groups = ((),), patience: float = 0.0) -> None:
+        self._groups, self._patience = groups, patience
+        self._quiet: dict[int, Report] = {}  # as they were when all became quiet
+        self._since = 0.0
+        self._away: dict[int, float] = {}
+        self._told: set[int] = set()  # those of them of which it was said
+
+    def __repr__(self) -> str:
+        return f"<Queen quiet={sorted(self._quiet)} away={sorted(self._away)}>"
+
+    def look(
+        self,
+        now: float,
+        reports: Mapping[int, Report],
+        alive: Collection[int],
+        slots: SlotMap,
+        wanted: Wanted | None = None,
+        last_command: int = 0,
+    ) -> Decisions:
+        """All arguments were read from the server in one piece; `now` is of a clock that only goes forward.
+
+        `alive` holds a lease. `wanted` is None if nobody has asked for a change. `last_command` is the number of the
+        last one that was given.
+        """
+        wanted = wanted or Wanted(frozenset(slots.drones))
+        view = _View(reports, alive, slots, wanted.lost)
+        heard = view.heard()
+        all_heard = len(heard) == len(view.taking_part())
+        waits, following = _following(view, wanted, self._groups)
+        return Decisions(
+            over=self._over(now, view, heard if all_heard else [], last_command),
+            rest=all_heard and all(report.rests for report in heard),
+            map=following,
+            lost=wanted.lost if following else frozenset(),
+            forgotten=wanted.lost.difference(slots.drones) if all_heard and _same_map(view) else frozenset(),
+            released=_released(view),
+            notices=tuple(self._notices(now, view)),
+            away=dict(self._away),
+            applied=min((report.applied for report in heard), default=0) if all_heard else 0,
+            waits=waits,
+        )
+
+    def _over(self, now: float, view: _View, heard: list[Report], last_command: int) -> bool:
+        """`heard` is empty if one is missing."""
+        quiet = {
+            report.drone: report
+            for report in heard
+            if report.quiet and report.generation == view.map.generation and report.applied >= last_command
+        }
+        if not heard or len(quiet) < len(heard) or view.lost & {*view.map.drones}:
+            self._quiet = {}
+            return False
+        if quiet.keys() != self._quiet.keys() or not all(_same(self._quiet[drone], quiet[drone]) for drone in quiet):
+            self._quiet, self._since = quiet, now
+        if now - self._since < self._patience:
+            return False
+        return all(quiet[drone].beat >= self._quiet[drone].beat + BEATS for drone in quiet)
+
+    def _notices(self, now: float, view: _View) -> Iterator[str]:
+        missing = [drone for drone in view.taking_part() if drone not in view.alive]
+        for drone in missing:
+            since = self._away.setdefault(drone, now)
+            if drone not in self._told and now - since >= GRACE:
+                self._told.add(drone)
+                stopped = drone in view.reports and view.reports[drone].state == State.STOPPING
+                why = "was stopped" if stopped else "is not heard of"
+                yield f"{_named(drone, view)} {why}; its hosts and the links to them wait for it"
+        for drone in [*self._away]:
+            if drone not in missing:
+                seconds = now - self._away.pop(drone)
+                if drone in view.alive and drone in self._told:
+                    yield f"{_named(drone, view)} is back after {seconds:.0f} s"
+                self._told.discard(drone)
+
+
+def _same(before: Report, after: Report) -> bool:
+    """Whether a drone has done nothing between these."""
+    return (before.identity, before.run, before.activity) == (after.identity, after.run, after.activity)
+
+
+def _named(drone: int, view: _View) -> str:
+    report = view.reports.get(drone)
+    return f"drone {drone} ({report.host}:{report.jobdir})" if report and report.jobdir else f"drone {drone}"
+
+
+def _same_map(view: _View) -> bool:
+    """Whether all that are heard work by the map of today."""
+    return all(report.generation == view.map.generation for report in view.heard())
+
+
+def _released(view: _View) -> frozenset[int]:
+    """Retired drones for which nobody has letters, nor may get any, by a new map or by being killed."""
+    retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
+    others = view.heard()
+    if not retired or len(others) < len(view.taking_part()):
+        return frozenset()
+    if not _same_map(view):
+        return frozenset()
+    return frozenset(retired).difference(view.map.drones, *(report.towards + report.kept for report in others))
+
+
+def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMap | None]:
+    """The next map if one is needed and may be published now; else why not.
+
+    One change at a time: a slot that is on its way goes to where it was sent before anything else is decided of it.
+    Only slots to and from a drone that is lost are not waited for.
+    """
+    goal = wanted.members - wanted.lost
+    if goal == {*view.map.drones} and not any(
+        wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
+    ):
+        return "", None
+    waits = _obstacle(view, goal)
+    return waits, None if waits else view.map.resized(goal, groups)
+
+
+def _obstacle(view: _View, goal: frozenset[int]) -> str:
+    if not goal:
+        return "no drone would be left"
+    for drone in sorted(view.lost.intersection(view.map.drones, view.alive)):
+        return f"drone {drone} was given up, but is alive"
+    for drone in sorted(goal.union(view.taking_part())):
+        report = view.reports.get(drone)
+        if drone not in view.alive or report is None:
+            return f"drone {drone} is not there"
+        if report.generation != view.map.generation:
+            return f"drone {drone} has not got the present map yet"
+        if not view.lost.issuperset(report.moving):
+            return f"drone {drone} has slots of the last change to exchange still"
+    return ""

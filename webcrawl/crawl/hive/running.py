@@ -1,0 +1,270 @@
+"""A drone among the others: loops for signs of life, for letters out, for letters in, and for slots on their way.
+
+While the server is away the crawl goes on with what it has, letters wait on disk, and the first loop tries to come
+back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
+from webcrawl.crawl.hive.command import OVER, RELEASE, RESIZE, Command
+from webcrawl.crawl.hive.coordinator import Reign
+from webcrawl.crawl.hive.drone_report import REFUSALS, Report, State
+from webcrawl.crawl.hive.drone_server import Beat, Server
+from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
+from webcrawl.crawl.hive.member import Post
+from webcrawl.crawl.hive.slot_map import SlotMap
+
+logger = logging.getLogger(__name__)
+
+BEAT = 1.0  # seconds between two signs of life
+QUICK = 0.25  # the same while there is nothing else to do: the crawl may be over
+ENOUGH = 4 << 20  # bytes of letters taken in after which the next checkpoint is taken early: the server holds them
+LITTLE = 64 << 10  # the same when the streams have half of what they may: letters of others wait on their disks
+PAUSE = 1.0  # seconds between two such checkpoints
+SLICES = 0.002  # seconds between two slices of slots on their way
+LOOK = 0.2  # seconds between two looks whether any are
+INSIST = 0.1  # seconds until a loop that has not ended is told again
+LAST = 2.0  # seconds at the end for the letters of the last checkpoint
+
+
+class Running:
+    """`about`: what every report says of this drone."""
+
+    def __init__(
+        self,
+        post: Post,
+        server: Server,
+        crawling: Crawling,
+        reign: Reign,
+        about: Mapping[str, Any],
+        *,
+        join: Callable[[], Coroutine[Any, Any, str]],
+        lease: float,
+    ) -> None:
+        """`join` enters the hive, and returns its epoch."""
+        self._post, self._server, self._crawling, self._reign = post, server, crawling, reign
+        self._about, self._join, self._lease = about, join, lease
+        self._looking = asyncio.Lock()
+        self._contact = Contact(post, server)
+        self.carrying = Carrying(post, server, self._contact, crawling, self._get_map)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._begun = time.monotonic()
+        self._beats = 0
+        self._saved_activity = -1
+        self._drained = False  # nothing is left of what a drone without slots has to give away
+        self._refusals: deque[tuple[int, str]] = deque(maxlen=REFUSALS)  # commands not carried out, and why
+        self._late = True  # until the first answer is there
+        self._saving: asyncio.Task[None] | None = None
+        self._saved_at = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Running {self._post.drone!r} {self._contact!r}>"
+
+    @property
+    def reaches_server(self) -> bool:
+        """True if the server answered when it was last asked."""
+        return self._contact.there.is_set()
+
+    def start(self) -> None:
+        loops = (self._beating, self.carrying.out, self.carrying.into, self._moving)
+        self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]
+
+    async def stop(self) -> None:
+        """After the last checkpoint: tells the others, as far as they can be reached, and leaves."""
+        await _ended(self._tasks)
+        with suppress(Away, HiveError, NewEpoch, TimeoutError):
+            async with asyncio.timeout(LAST):
+                if self._contact.there.is_set():
+                    await self.carrying.send_all()
+                    await self._contact.acknowledge()
+                    await self._beat(None if self._state() is State.RETIRED else State.STOPPING)
+        await self._server.close()
+
+    def committed(self) -> None:
+        """A checkpoint has all that came, and all that goes out."""
+        self._post.outbox.committed()
+        self._post.inbox.committed()
+        self._saved_activity, self._saved_at, self.carrying.taken = self._activity(), time.monotonic(), 0
+
+    def rest(self) -> Iterator[None]:
+        """Nothing is left to do after the last checkpoint but `stop`."""
+        return iter(())
+
+    def close(self) -> None:
+        """`stop` has closed all."""
+
+    async def _guarded(self, loop: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await loop()
+        except Exception as error:  # noqa: BLE001 - whatever it is, this drone is no part of the hive any more
+            self._crawling.fail(error)
+
+    # -- signs of life
+
+    async def _beating(self) -> None:
+        while True:
+            try:
+                if not self._contact.there.is_set():
+                    self._contact.begin(await self._join())
+                    self._contact.found()
+                await self._contact.acknowledge()
+                await self._look()
+            except NewEpoch as error:
+                self._contact.begin(error.epoch)
+                continue
+            except Away as error:
+                self._contact.lost(error)
+                self._crawling.let_rest(all_rest=False)
+            self._save_early()
+            await asyncio.sleep(QUICK if self._crawling.idle() else BEAT)
+
+    async def _look(self) -> None:
+        async with self._looking:  # one answer before the next report is made: see Report
+            await self._heard(await self._beat())
+
+    async def _get_map(self) -> None:
+        with suppress(Away, NewEpoch):  # of which the other loops learn too
+            await self._look()
+
+    async def _beat(self, state: State | None = None) -> Beat:
+        found = await self._server.beat(
+            self._report(state).pack(),
+            lease=self._lease,
+            generation=self._post.drone.slots.generation,
+            after=self._post.obeyed.number,
+        )
+        self._beats += 1  # not before it was answered: see Report
+        return found
+
+    def _report(self, state: State | None) -> Report:
+        post, activity = self._post, self._activity()
+        return Report(
+            **self._about,
+            beat=self._beats,
+            generation=post.drone.slots.generation,
+            state=state or self._state(),
+            applied=post.obeyed.number,
+            refusals=tuple(self._refusals),
+            idle=self._crawling.idle(),
+            rests=self._crawling.rests(),
+            moving=post.drone.moving.partners,
+            stays=post.drone.moving.stays,
+            towards=tuple(sorted({*post.outbox.drones()} - post.drone.rerouted.keys())),
+            kept=tuple(sorted(post.outbox.kept)),
+            saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
+            activity=activity,
+            unacknowledged=post.outbox.unacknowledged,
+            place=post.inbox.committed_place,
+            seconds=time.monotonic() - self._begun,
+            trouble=self._crawling.trouble(),
+            figures=self._crawling.figures(),
+        )
+
+    def _activity(self) -> int:
+        return self._crawling.activity() + self.carrying.handled + self._post.outbox.stats()["letters"]
+
+    async def _heard(self, beat: Beat) -> None:
+        for drone, place in beat.acks.items():
+            self._post.outbox.acknowledged(drone, place)
+        for command in beat.commands:
+            self._obey(command)
+        self._late = False
+        self._crawling.let_rest(all_rest=beat.all_rest)
+        if beat.map is not None:  # after the commands: they say which drones are lost
+            self._learn(SlotMap.unpack(beat.map))
+        if any(command.name == RELEASE and self._post.drone.me in command.args for command in beat.commands):
+            self._released()
+        self._forget(beat)
+        await self._reign.heard(beat)
+
+    def _forget(self, beat: Beat) -> None:
+        """Letters for a drone that has gone are for its heirs: it went when our checkpoint had none that it has."""
+        drone = self._post.drone
+        for gone in set(self._post.outbox.drones()) - set(drone.slots.drones) - beat.members.keys():
+            drone.part_from(gone)
+
+    def _obey(self, command: Command) -> None:
+        obeyed = self._post.obeyed
+        obeyed.number = max(obeyed.number, command.number)
+        if command.name == RESIZE:
+            obeyed.resize(*command.args)
+        elif command.name == OVER:
+            if self._crawling.idle():
+                self._crawling.over()
+        elif command.name == RELEASE:
+            for drone in {*command.args} - {self._post.drone.me}:
+                self._post.drone.part_from(drone)  # another one may come with its number
+        else:
+            why = self._crawling.obey(command.name, command.args, late=self._late)
+            if why:
+                self._refusals.append((command.number, why))
+
+    def _released(self) -> None:
+        """Nothing is left here, and nobody has anything for this drone; unless it has come again since."""
+        drone, wanted = self._post.drone, self._post.obeyed.wanted
+        if drone.me not in drone.slots.drones and (wanted is None or drone.me not in wanted.members):
+            self._crawling.over()
+
+    def _learn(self, slots: SlotMap) -> None:
+        if slots.generation > self._post.drone.slots.generation:
+            wanted = self._post.obeyed.wanted
+            self._post.drone.learn(slots, wanted.lost if wanted is not None else ())
+            self._crawling.wake()
+
+    def _save_early(self) -> None:
+        """Takes a checkpoint if others wait for it: at the end, for slots on their way, or when the server fills up."""
+        if self._saving is not None and not self._saving.done():
+            return
+        changed = self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
+        drone, outbox = self._post.drone, self._post.outbox
+        exact, leaves = outbox.awaits_checkpoint, outbox.kept.difference(outbox.drones(), drone.slots.drones)
+        moves = not drone.moving.settled or drone.me not in drone.slots.drones
+        parts = self._post.inbox.senders.difference(drone.slots.drones)  # who leaves when its letters are kept
+        waited_for = exact or leaves or parts or (changed and (moves or self._crawling.idle()))
+        enough = LITTLE if self._server.filling else ENOUGH
+        if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
+            self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
+
+    # -- slots
+
+    def _state(self) -> State:
+        drone, wanted = self._post.drone, self._post.obeyed.wanted
+        comes = self._late or (wanted is not None and drone.me in wanted.members)
+        if comes or drone.me in drone.slots.drones:
+            return self._crawling.state()
+        done = self._drained and self._crawling.idle() and not self._post.outbox.unacknowledged
+        return State.RETIRED if done else State.DRAINING
+
+    async def _moving(self) -> None:
+        """Exchanges slots between pages, a slice at a time; a drone that is no member any more gives away all."""
+        drone = self._post.drone
+        while True:
+            more = drone.reroute()
+            if not self._crawling.out():
+                if drone.me in drone.slots.drones:
+                    self._drained, moves = False, drone.moving.step(drone.home.now())
+                else:
+                    self._drained = drone.moving.drain(drone.home.now())
+                    moves = not self._drained
+                if moves:
+                    more = True
+                    self._crawling.wake()
+            await asyncio.sleep(SLICES if more else LOOK)
+
+
+async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancels them until they have ended: a client may take a cancellation for a timeout of its own, and go on."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=INSIST)

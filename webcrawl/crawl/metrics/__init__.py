@@ -1,0 +1,1 @@
+"""Metrics for Prometheus (docs/metrics.md): `collector`, `families`, `textfile`, `rising_counters`."""

@@ -1,0 +1,180 @@
+"""A CPU profile of this process by stage, as a table that adds up to 100 %, and as one sentence.
+
+The sampler looks at the stack each time the process has used a fixed amount of CPU time. Python runs signal handlers
+between two instructions: after a call into C, and at the start of a function. So the frame that the handler sees either
+called into C, or is a function that has done nothing yet; in that case the time measured belongs to its caller
+(docs/decisions/profiling-sampler.md).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from dis import opmap
+from types import FrameType, TracebackType
+from typing import Self
+
+from webcrawl.crawl.profiling.stages import OTHER, START, judge
+
+INTERVAL = 0.01  # seconds of CPU time; a sample costs 10 us
+RESUME = opmap["RESUME"]
+
+Judge = Callable[[FrameType | None], str]
+"""The name that a stack counts for, from its innermost frame; the empty string if it has none."""
+
+BUSY = 0.9  # of a core: with less, the crawl does not wait for the processor
+
+LEAST = 0.0005  # smaller shares are not shown
+ENOUGH = 100  # samples: the share of a stage of 20 % is known to within 4
+
+
+class Sampler:
+    """Samples while used as a context. `spent` has all CPU seconds, by the names that `judge` gave.
+
+    Only one can run per process, in its main thread. Other threads are sampled together with that one.
+    """
+
+    def __init__(self, judge: Judge, *, interval: float = INTERVAL) -> None:
+        self.spent: defaultdict[str, float] = defaultdict(float)
+        self.samples = 0
+        self._judge, self._interval = judge, interval
+        self._main = threading.get_ident()
+        self._clocks: dict[int, float] = {}  # CPU seconds so far of other threads, by thread number
+        self._before: dict[int, str] = {}  # and the stage in which each was last seen working
+        self._sampling = False
+        self._sampled = (0.0, 0.0)  # CPU seconds of the process and of the main thread at the last sample
+
+    def __repr__(self) -> str:
+        return f"<Sampler samples={self.samples}>"
+
+    def __enter__(self) -> Self:
+        self._sampled = (time.process_time(), time.thread_time())
+        self._clocks = {thread: _clock(thread) for thread in _frames() if thread != self._main}
+        signal.signal(signal.SIGPROF, self._sample)
+        signal.siginterrupt(signal.SIGPROF, False)
+        signal.setitimer(signal.ITIMER_PROF, self._interval, self._interval)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)  # by default, a pending signal would end the process
+        self._sample(signal.SIGPROF, sys._getframe())  # noqa: SLF001 - documented all the same
+
+    def _sample(self, _: int, frame: FrameType | None) -> None:
+        if self._sampling:  # a finalizer runs during a sample
+            return
+        self._sampling = True
+        try:
+            self._look(frame)
+        finally:
+            self._sampling = False
+
+    def _look(self, frame: FrameType | None) -> None:
+        process, main = time.process_time(), time.thread_time()
+        others = process - self._sampled[0] - (main - self._sampled[1])
+        self.spent[self._judge(_worked(frame))] += main - self._sampled[1]
+        self._sampled = (process, main)
+        self.samples += 1
+        for thread, stack in _frames().items():
+            if thread != self._main:
+                others -= self._sample_other(thread, stack)
+        self.spent[""] += others  # of threads that have ended
+
+    def _sample_other(self, thread: int, stack: FrameType) -> float:
+        """CPU time of another thread since the last sample, for its last known stage if the thread waits now."""
+        used = _clock(thread)
+        since = used - self._clocks.get(thread, 0.0)
+        since = used if since < 0 else since  # a new thread reuses the number of an ended one
+        self._clocks[thread] = used
+        stage = self._before[thread] = self._judge(stack) or self._before.get(thread, "")
+        self.spent[stage] += since
+        return since
+
+
+def _worked(frame: FrameType | None) -> FrameType | None:
+    """The frame that used the time."""
+    if frame is not None and frame.f_code.co_code[frame.f_lasti] == RESUME:
+        return frame.f_back
+    return frame
+
+
+def _frames() -> dict[int, FrameType]:
+    """The frames of all threads.
+
+    The interpreter holds a lock during the call, on which a second call would wait forever. So no Python code may run
+    within the first call, including finalizers of garbage.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()  # noqa: SLF001 - documented all the same
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _clock(thread: int) -> float:
+    """CPU seconds of a thread. It exists, because Python lists it and no other thread runs meanwhile."""
+    return time.clock_gettime(time.pthread_getcpuclockid(thread))
+
+
+@dataclass(slots=True)
+class Profile:
+    """CPU seconds of a process: at its start, before profiling began, and since then by stage."""
+
+    start: float
+    spent: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    kernel: float = 0.0  # part of all these spent in the kernel
+    seconds: float = 0.0  # wall-clock time since profiling began
+    samples: int = 0
+
+    @property
+    def cpu(self) -> float:
+        """Since profiling began."""
+        return sum(self.spent.values())
+
+    def shares(self) -> dict[str, float]:
+        """Shares of all CPU time, the largest first; their sum is 1."""
+        total = max(self.start + self.cpu, 1e-9)
+        spent = {**self.spent, START: self.spent.get(START, 0.0) + self.start}
+        return {stage: spent[stage] / total for stage in sorted(spent, key=spent.__getitem__, reverse=True)}
+
+    def table(self) -> str:
+        """One line per stage, and a total."""
+        rows = [f"{100 * share:6.1f} %  {stage}" for stage, share in self.shares().items() if share >= LEAST]
+        total = f"{100 * sum(self.shares().values()):6.1f} %  of {self.start + self.cpu:.1f} CPU seconds"
+        kernel = 100 * self.kernel / max(self.start + self.cpu, 1e-9)
+        return "\n".join([*rows, f"{total}, {kernel:.0f} % of it in the kernel; {self.samples} samples"])
+
+    def verdict(self, pages: int) -> str:
+        """What this machine can do, and its bottleneck."""
+        work = {stage: spent for stage, spent in self.spent.items() if stage != START}
+        if not pages or not work or self.samples < ENOUGH:
+            return "too short for a verdict: run it longer"
+        busy = self.cpu / max(self.seconds, 1e-9)
+        idle = f"the crawl used {100 * busy:.0f} % of a core; " if busy < BUSY else ""
+        limit = max(work, key=work.__getitem__)
+        return f"{idle}this machine can do {pages / self.cpu:.0f} pages per second per core; the bottleneck is: {limit}"
+
+
+@contextmanager
+def profiled() -> Iterator[Profile]:
+    """Profiles the block; CPU time before it counts as the start. Only in the main thread, one at a time."""
+    profile, begun = Profile(time.process_time()), time.monotonic()
+    sampler = Sampler(judge())
+    try:
+        with sampler:
+            yield profile
+    finally:
+        profile.seconds, profile.kernel = time.monotonic() - begun, os.times().system
+        profile.samples = sampler.samples
+        for stage, seconds in sampler.spent.items():
+            profile.spent[stage or OTHER] += seconds

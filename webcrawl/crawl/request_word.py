@@ -1,0 +1,205 @@
+"""The closed form of a request that comes from outside, in a letter or as a seed, checked field by field.
+
+A spider's own code may ask for anything. Whoever can write to the hive's server, or to the key of its seeds, chooses
+among URLs, forms and the spider's callbacks; never a class or module to load, and never where a connection goes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgpack
+
+from webcrawl.base.model import Link
+from webcrawl.crawl.redirect_chain import cookie_header
+
+Takes = Callable[[str, str, Mapping[str, Any]], bool]
+"""(callback or errback, name, keyword arguments): whether the spider has such a method, and it may be called so."""
+
+WORD = re.compile(r"(?:-?\d{1,19}\.)?[A-Za-z0-9_-]+={0,2}")
+CHAIN = re.compile(r"[0-9a-f.]*(?:~[A-Za-z0-9_=-]*)?")
+ORIGIN = re.compile(r"[a-z]+://[^/?#@\s]+")
+METHOD = re.compile(r"[A-Z]{1,32}")
+HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
+ENCODING = re.compile(r"[A-Za-z0-9_:-]{1,40}")
+OUR_META = frozenset(("depth", "webcrawl", "webcrawl_private"))  # the crawl itself says these
+CONNECTING = frozenset(  # they choose where a connection goes, or a file that is written
+    ("_auth_proxy", "_scheme_proxy", "bindaddress", "ftp_local_filename", "proxy")
+)
+BROWSER = "playwright_"  # its options may name a proxy, a file, a function by its module
+HARMLESS = frozenset((f"{BROWSER}include_page", f"{BROWSER}page_goto_kwargs"))
+DATA = (type(None), bool, int, float, str, bytes)
+
+
+class UnfitRequest(ValueError):  # noqa: N818 - reads as what it is
+    """A request from outside that is not of the closed form; says in a few words why."""
+
+
+def read_word(word: str) -> dict[str, Any]:
+    """What a request word holds, whoever wrote it. ValueError or TypeError: it is none."""
+    return dict(msgpack.unpackb(urlsafe_b64decode(word.rpartition(".")[2]), strict_map_key=False))
+
+
+def check_link(link: Link, takes: Takes) -> None:
+    """Raises UnfitRequest if what travels with a link beside its URL is not of the closed form."""
+    if link.chain:
+        _check_chain(link)
+    if link.path.endswith("P") and not ORIGIN.fullmatch(link.history):
+        raise UnfitRequest("a robots.txt without the origin that it is for")
+    if link.request:
+        check_word(link.request, takes)
+
+
+def check_word(word: str, takes: Takes) -> None:
+    """Raises UnfitRequest if a request word is not of the closed form."""
+    if not WORD.fullmatch(word):
+        raise UnfitRequest("no request word")
+    try:
+        given = read_word(word)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnfitRequest(f"an unreadable request word ({error})") from error
+    for name, value in given.items():
+        fits = FIELDS.get(name)
+        if fits is None or not fits(value):
+            raise UnfitRequest(f"no request of the closed form: {_shown(name)}")
+    check_meta(given.get("meta") or {})
+    arguments = {"callback": given.get("cb_kwargs") or {}, "errback": {}}
+    for kind, keywords in arguments.items():
+        named = given.get(kind)
+        if named is not None and not takes(kind, named, keywords):
+            raise UnfitRequest(f"the spider has no {kind} {_shown(named)} that takes what is given")
+
+
+def check_meta(meta: Mapping[str, Any]) -> None:
+    """Raises UnfitRequest if meta says what only the spider's own code may, or has an option of the wrong type."""
+    for key, value in meta.items():
+        if key in CONNECTING or (key.startswith(BROWSER) and key not in HARMLESS):
+            raise UnfitRequest(f"meta {_shown(key)}: only the spider's own code may set it")
+        if key in OUR_META:
+            raise UnfitRequest(f"meta {_shown(key)}: only the crawl itself sets it")
+        fits = OPTIONS.get(key)
+        if fits is not None and not fits(value):
+            raise UnfitRequest(f"meta {_shown(key)}: a value of the wrong type")
+
+
+def _check_chain(link: Link) -> None:
+    if not CHAIN.fullmatch(link.chain):
+        raise UnfitRequest("no chain of redirects")
+    try:
+        cookie_header(link.chain, link.url)
+    except Exception as error:  # its cookies may be anything
+        raise UnfitRequest("a chain of redirects with unreadable cookies") from error
+
+
+def _shown(name: object) -> str:
+    return f"{name!s:.80}".encode("ascii", "backslashreplace").decode()
+
+
+# -- one test per field
+
+
+def _is_name(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.isidentifier() and not value.startswith("__"))
+
+
+def _is_method(value: Any) -> bool:
+    return isinstance(value, str) and METHOD.fullmatch(value) is not None
+
+
+def _are_headers(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        HEADER.fullmatch(_bytes(name)) is not None and isinstance(lines, list) and all(map(_is_line, lines))
+        for name, lines in value.items()
+    )
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, (bytes, str)) and not {*b"\r\n\0"} & {*_bytes(value)}
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else value.encode(errors="replace") if isinstance(value, str) else b""
+
+
+def _are_cookies(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(one, dict) and _is_flat(one) for one in value)
+    return isinstance(value, dict) and _is_flat(value)
+
+
+def _is_flat(value: Mapping[Any, Any]) -> bool:
+    return all(isinstance(key, (str, bytes)) and isinstance(one, DATA) for key, one in value.items())
+
+
+def _is_encoding(value: Any) -> bool:
+    if not isinstance(value, str) or not ENCODING.fullmatch(value):
+        return False
+    try:
+        "".encode(value)
+    except (LookupError, ValueError):
+        return False
+    return codecs.lookup(value) is not None
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(key, str) for key in value)
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_number(value: Any) -> bool:
+    if value is None or isinstance(value, (int, float)):
+        return True
+    try:
+        return isinstance(value, str) and float(value) is not None
+    except ValueError:
+        return False
+
+
+def _are_whole(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_whole, value))
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, DATA)
+
+
+FIELDS: dict[Any, Callable[[Any], bool]] = {
+    "callback": _is_name,
+    "errback": _is_name,
+    "method": _is_method,
+    "headers": _are_headers,
+    "body": lambda value: isinstance(value, bytes),
+    "cookies": _are_cookies,
+    "meta": _is_named,
+    "cb_kwargs": _is_named,
+    "encoding": _is_encoding,
+    "priority": _is_whole,
+    "dont_filter": lambda value: isinstance(value, bool),
+    "flags": _are_words,
+}
+"""All that a request word may hold. `_class`, by which Scrapy loads a class of any module, is none of them."""
+
+OPTIONS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(
+        (
+            *("download_timeout", "download_maxsize", "download_warnsize", "max_retry_times", "retry_times"),
+            *("priority_adjust", "redirect_times", "redirect_ttl"),
+        ),
+        _is_number,
+    ),
+    **dict.fromkeys(("handle_httpstatus_list",), _are_whole),
+    **dict.fromkeys(("cookiejar", "rule"), _is_data),
+    **dict.fromkeys(("redirect_urls", "redirect_reasons"), lambda value: isinstance(value, list)),
+}
+"""Keys of meta that Scrapy or this crawl computes with; whatever else is there is the spider's own."""

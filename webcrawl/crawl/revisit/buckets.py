@@ -1,0 +1,304 @@
+"""Records in the order of their times, as many as the disk holds, in memory that does not depend on their number.
+
+A bucket is a FIFO of all records of an interval of time. Intervals have one of five widths, from 12 days to a second,
+and begin at a multiple of their width. Nothing is sorted until its time comes near: then a bucket of many records is
+divided into the next narrower ones, a few records with each push and pop, and the first small one is sorted in memory.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+
+import msgpack
+
+from webcrawl.frontier.fifo import Fifo, Pool
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.framing import frame, some
+
+TICK = 256  # per second
+TIME = 5  # bytes of a time in front of each record, big-endian: records of any kind are sorted by it
+BEFORE = 10 * 365 * 86_400  # seconds before 1970 when they begin: a due time may lie far in the past
+LAST = (1 << 8 * TIME) - 1  # in the year 2096
+WIDTHS = (8, 13, 18, 23, 28)  # powers of two: 1 s, 32 s, 17 minutes, 9 hours, 12 days in ticks
+WIDEST = len(WIDTHS) - 1
+RUN = 1024  # records sorted in memory at once; a bucket with more is divided
+MOST = 512  # buckets; beyond, order within the last ones is given up
+MOVES = 4  # records moved with each push and pop while a bucket is divided, so that none takes long
+SLICE = 4096  # records moved at once if they are needed now
+BUCKET, DIVIDED, SORTED = "revisit.bucket.", "revisit.divided", "revisit.sorted"
+HELD = "held."  # before these names: of records that are put aside (fresh_until.py)
+COUNT = 8  # bytes of the number of all records, so that a bucket that is missing is noticed (tools/verify/revisits.py)
+
+
+def ticks(seconds: float) -> int:
+    """A time as buckets count it, the nearest that they can."""
+    at = (seconds + BEFORE) * TICK
+    return int(at) if 0.0 <= at < LAST else LAST if at > 0.0 else 0
+
+
+def seconds_of(at: int) -> float:
+    """The inverse, in seconds since 1970."""
+    return at / TICK - BEFORE
+
+
+def stamp(at: int) -> bytes:
+    """What a record to be pushed for this time begins with."""
+    return at.to_bytes(TIME, "big")
+
+
+def stamped(record: bytes) -> int:
+    """The time of a record."""
+    return int.from_bytes(record[:TIME], "big")
+
+
+class Bucket:
+    """The records of an interval of time."""
+
+    __slots__ = ("end", "fifo", "start", "width")
+
+    def __init__(self, start: int, width: int, fifo: Fifo) -> None:
+        self.start = start
+        self.width = width  # index of WIDTHS
+        self.end = start + (1 << WIDTHS[width])
+        self.fifo = fifo
+
+    def __repr__(self) -> str:
+        return f"<Bucket {seconds_of(self.start)} to {seconds_of(self.end)}: {self.fifo.count}>"
+
+
+class Buckets:
+    """A queue of records by time. Its order is exact but within a bucket that is too large to be divided in time."""
+
+    def __init__(self, db: CrawlDB, pool: Pool, which: str = "") -> None:
+        """As of the last checkpoint. The caller saves it with the next, and gives it a pool of its own.
+
+        `which`: before the names of what is saved, as a crawl has more than one such queue.
+        """
+        self._db, self._pool = db, pool
+        self._bucket, self._divided_name, self._sorted_name = which + BUCKET, which + DIVIDED, which + SORTED
+        self._buckets: dict[int, Bucket] = {}  # by start
+        self._starts: list[int] = []  # in order; no two buckets overlap
+        self._divided: list[Bucket] = []  # of these, each record is moved to a narrower bucket
+        self._sorted: list[bytes] = []  # what comes next
+        self._next = 0  # its first record
+        self._until = 0  # whatever is earlier than this is sorted
+        self._stale: set[int] = set()  # starts of buckets that differ from what is saved
+        pool.on_spill = self._stale.add
+        self.count = 0
+        self._restore()
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        sort = len(self._sorted) - self._next
+        return (
+            f"<Buckets {self.count} records, {len(self._starts)} buckets, {len(self._divided)} divided, {sort} sorted>"
+        )
+
+    def push(self, record: bytes) -> None:
+        """Adds a record that begins with its stamp."""
+        self.count += 1
+        at = int.from_bytes(record[:TIME], "big")
+        if at >= self._until:
+            self._put(at, record)
+        else:
+            self._insert(record)
+        if self._divided:
+            self._move(self._divided[-1], MOVES)
+
+    def first(self) -> int | None:
+        """The time of the next record, or None."""
+        if self._next == len(self._sorted) and not self._load():
+            return None
+        return stamped(self._sorted[self._next])
+
+    def pop(self) -> bytes | None:
+        """Removes and returns the next record, or None."""
+        if self._next == len(self._sorted) and not self._load():
+            return None
+        record = self._sorted[self._next]
+        self._next += 1
+        self.count -= 1
+        if self._next > RUN:
+            del self._sorted[: self._next]
+            self._next = 0
+        if self._divided:
+            self._move(self._divided[-1], MOVES)
+        return record
+
+    def before(self, at: int) -> int:
+        """How many records are earlier than this: of the bucket in which it lies, as if they were spread evenly."""
+        self.first()  # sorts a few at least
+        found = bisect_left(self._sorted, stamp(at), self._next) - self._next
+        for bucket in (*self._buckets.values(), *self._divided):
+            part = min(max((at - bucket.start) / (bucket.end - bucket.start), 0.0), 1.0)
+            found += round(part * bucket.fifo.count)
+        return found
+
+    # -- where a record goes
+
+    def _insert(self, record: bytes) -> None:
+        """Adds a record to those that are sorted."""
+        insort(self._sorted, record, self._next)
+        if len(self._sorted) - self._next > 2 * RUN:
+            self._shorten()
+
+    def _put(self, at: int, record: bytes) -> None:
+        place = bisect_right(self._starts, at)
+        bucket = self._buckets[self._starts[place - 1]] if place else None
+        if bucket is None or at >= bucket.end:
+            bucket = self._make(at, place)
+        fifo = bucket.fifo
+        fifo.push(record)
+        self._stale.add(bucket.start)
+        if fifo.count > RUN and bucket.width:
+            self._divide_if_near(bucket)
+
+    def _make(self, at: int, place: int) -> Bucket:
+        """The widest bucket that there is room for, between the one before `place` and the one there."""
+        low = self._buckets[self._starts[place - 1]].end if place else 0
+        high = self._starts[place] if place < len(self._starts) else LAST + 1
+        if len(self._starts) >= MOST:
+            return self._buckets[self._starts[max(place - 1, 0)]]
+        width = min((one.width - 1 for one in self._divided if one.start <= at < one.end), default=WIDEST)
+        while True:
+            shift = WIDTHS[width]
+            start = at >> shift << shift
+            if low <= start and start + (1 << shift) <= high:  # as all do that are one second wide
+                return self._add(start, width, None)
+            width -= 1
+
+    def _add(self, start: int, width: int, saved: bytes | None) -> Bucket:
+        bucket = Bucket(start, width, self._pool.fifo(saved))
+        bucket.fifo.owner = start
+        insort(self._starts, start)
+        self._buckets[start] = bucket
+        return bucket
+
+    def _remove(self, bucket: Bucket) -> None:
+        del self._buckets[bucket.start]
+        self._starts.remove(bucket.start)
+        self._stale.add(bucket.start)
+
+    # -- what comes next
+
+    def _load(self) -> bool:
+        """Sorts the next records; whether there are any."""
+        self._sorted, self._next = [], 0
+        while not self._sorted and (self._starts or self._divided):
+            late = min(self._divided, key=_start, default=None)
+            if late is not None and (not self._starts or late.start <= self._starts[0]):
+                self._move(late, SLICE)
+                if not late.fifo.count:
+                    continue
+            if not self._sorted and self._starts:
+                self._load_bucket(self._buckets[self._starts[0]])
+        return bool(self._sorted)
+
+    def _load_bucket(self, bucket: Bucket) -> None:
+        """Sorts a bucket if it is small. A large one is divided; if it cannot be, a part is sorted."""
+        self._prepare_next(bucket.start)
+        fifo = bucket.fifo
+        if fifo.count > RUN and bucket.width and len(self._starts) < MOST:
+            self._divide(bucket)
+            return
+        found = [record for _ in range(min(fifo.count, RUN)) if (record := fifo.pop()) is not None]
+        found.sort()
+        self._sorted, self._until = found, bucket.end
+        self._stale.add(bucket.start)
+        if not fifo.count:
+            self._remove(bucket)
+            fifo.close()
+
+    def _shorten(self) -> None:
+        """Puts the later half of what is sorted back into buckets: too many have come since."""
+        cut = self._next + RUN
+        rest = self._sorted[cut:]
+        self._sorted, self._next = self._sorted[self._next : cut], 0
+        self._until = stamped(rest[0])
+        for record in rest:
+            self._put(stamped(record), record)
+
+    # -- dividing
+
+    def _divide_if_near(self, bucket: Bucket) -> None:
+        """A bucket of many records is divided when the one before it is the first, so that this is done in time."""
+        shift = WIDTHS[bucket.width]
+        near = (bucket.start >> shift) - (self._starts[0] >> shift) <= 1
+        if near and (not self._divided or bucket.width < self._divided[-1].width):
+            self._divide(bucket)
+
+    def _prepare_next(self, first: int) -> None:
+        for width in range(1, len(WIDTHS)):
+            shift = WIDTHS[width]
+            bucket = self._buckets.get((first >> shift) + 1 << shift)
+            if bucket is not None and bucket.width == width and bucket.fifo.count > RUN:
+                self._divide_if_near(bucket)
+
+    def _divide(self, bucket: Bucket) -> None:
+        if len(self._starts) < MOST:
+            self._remove(bucket)
+            bucket.fifo.owner = None
+            self._divided.append(bucket)
+
+    def _move(self, bucket: Bucket, most: int) -> None:
+        """Moves some records of a bucket that is being divided."""
+        pop, put = bucket.fifo.pop, self._put
+        for _ in range(most):
+            record = pop()
+            if record is None:
+                self._divided.remove(bucket)
+                bucket.fifo.close()
+                break
+            at = int.from_bytes(record[:TIME], "big")
+            if at >= self._until:
+                put(at, record)
+            else:
+                self._insert(record)
+
+    # -- saving
+
+    def prepare(self) -> Iterator[None]:
+        """Writes most of it ahead of a checkpoint."""
+        for start in sorted(self._stale):
+            self._save(start)
+            yield
+
+    def save(self) -> None:
+        """Writes the rest."""
+        for start in sorted(self._stale):
+            self._save(start)
+        divided = [(bucket.start, bucket.width, bucket.fifo.save()) for bucket in self._divided]
+        self._db.set(self._divided_name, msgpack.packb(divided))
+        records = b"".join(map(frame, self._sorted[self._next :]))
+        head = stamp(self._until) + self.count.to_bytes(COUNT, "big")
+        self._db.set(self._sorted_name, head + self._pool.blocks.pack(records))
+
+    def _save(self, start: int) -> None:
+        self._stale.discard(start)
+        name, bucket = f"{self._bucket}{start:010x}", self._buckets.get(start)
+        if bucket is None:
+            self._db.delete(name, f"{name}.")
+        else:
+            self._db.set(name, bytes((bucket.width,)) + bucket.fifo.save())
+
+    def _restore(self) -> None:
+        for name, value in self._db.named(self._bucket):
+            self._add(int(name.removeprefix(self._bucket), 16), value[0], value[1:])
+        self._divided = [
+            Bucket(start, width, self._pool.fifo(saved))
+            for start, width, saved in msgpack.unpackb(self._db.get(self._divided_name) or b"\x90")
+        ]
+        saved = self._db.get(self._sorted_name)
+        if saved is not None:
+            self._until = stamped(saved)
+            data = self._pool.blocks.unpack(saved[TIME + COUNT :], self._sorted_name)
+            self._sorted = some(data, 0, len(data))
+        of_fifos = sum(bucket.fifo.count for bucket in (*self._buckets.values(), *self._divided))
+        self.count = of_fifos + len(self._sorted)
+
+
+def _start(bucket: Bucket) -> int:
+    return bucket.start

@@ -1,0 +1,213 @@
+"""The last version of each sitemap or feed, and what a new one says otherwise.
+
+A row of the table `listed` has a listing's URLs as sorted 64-bit keys and their dates in 32 bits, both as columns of
+bytes, compressed: about 10 bytes per URL with dates at random, and 6 to 8 with those of real sites.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from webcrawl.store import rowcrc
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.rowcrc import crc32_of_many
+
+LOAD = "SELECT listing, count, read, keys, dates, crc FROM listed WHERE listing = ?"
+LOAD_BOTH = "SELECT count, keys, dates FROM listed WHERE listing = ?"
+STORE = "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)"
+DROP = "DELETE FROM listed WHERE listing = ?"
+MOST = 50_000  # URLs of one listing: sitemaps.org's limit
+AHEAD = 86_400.0  # seconds that a date may lie in the future: zones, and dates without a time of day
+LATEST = (1 << 32) - 1
+CACHED = 4 << 20  # bytes of keys and dates kept in memory for `date`
+HALF = 1 << 63  # SQLite's integers are signed
+
+Keys = NDArray[np.uint64]
+Dates = NDArray[np.uint32]
+Positions = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Positions among the entries that were given, in their order, and how many are listed no more."""
+
+    first: bool  # nothing was known of this listing
+    new: Positions
+    newer: Positions  # known before, with an older date
+    gone: int
+    kept: int  # URLs that are known of it now
+
+
+def stamp(modified: float | None, now: float) -> int:
+    """A date as it is kept; 0 for none, and for one that nobody can know yet."""
+    if modified is None or not 1 <= modified <= min(now + AHEAD, LATEST):
+        return 0
+    return int(modified)
+
+
+class Listed:
+    """The table `listed`. Time is seconds since 1970; a key stands for a URL as the listing writes it."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db = db
+        db.need("listed")
+        self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
+        self._cache: OrderedDict[int, tuple[Keys, Dates]] = OrderedDict()
+        self._cached = 0
+
+    def __repr__(self) -> str:
+        return f"<Listed cached={len(self._cache)}>"
+
+    def compare(
+        self,
+        listing: int,
+        keys: Sequence[int],
+        dates: Sequence[int],
+        now: float,
+        *,
+        whole: bool = True,
+        room: int = MOST,
+        most: int = MOST,
+    ) -> Compared:
+        """What these entries say that the listing did not say before, which is kept from now on.
+
+        `whole`: what is not among them is listed no more; else they are only a part of it. Of more than `room` URLs the
+        others are not kept. Of more than `most` newer ones the latest are given, and the others will be the next time.
+        """
+        was_keys, was_dates, read = self._load(listing)
+        now_keys, now_dates, places = _sorted(keys, dates)
+        at = np.searchsorted(was_keys, now_keys)
+        at[at == len(was_keys)] = 0
+        known = was_keys[at] == now_keys if len(was_keys) else np.zeros(len(now_keys), bool)
+        before = was_dates[at] if len(was_keys) else np.zeros(len(now_keys), np.uint32)
+        # What had no date has changed since if it has one now that is later than our last look.
+        newer = known & (now_dates > np.where(before > 0, before, np.uint32(min(max(read, 0), LATEST))))
+        if newer.sum() > most:
+            later = np.flatnonzero(newer)[np.argsort(now_dates[newer], kind="stable")[: int(newer.sum()) - most]]
+            newer[later], now_dates[later] = False, before[later]
+        first = read < 0
+        gone = len(was_keys) - int(known.sum())
+        if not whole and gone:
+            now_keys, now_dates = _joined(was_keys, was_dates, now_keys, now_dates)
+        kept = self._store(listing, now_keys[: min(room, MOST)], now_dates[: min(room, MOST)], now)
+        return Compared(first, np.sort(places[~known]), np.sort(places[newer]), gone if whole else 0, kept)
+
+    def count(self, listing: int) -> int:
+        """How many URLs are known of it."""
+        rows = self._db.query("SELECT count FROM listed WHERE listing = ?", (listing - HALF,))
+        return int(rows[0][0]) if rows else 0
+
+    def date(self, listing: int, key: int) -> int | None:
+        """The date that the listing gives of this URL, 0 if it gives none; None if it has no such URL."""
+        keys, dates = self._both(listing)
+        at = int(np.searchsorted(keys, np.uint64(key)))
+        return int(dates[at]) if at < len(keys) and int(keys[at]) == key else None
+
+    def drop(self, listing: int) -> None:
+        """Forgets what the listing said."""
+        self._uncache(listing)
+        self._db.execute(DROP, (listing - HALF,))
+
+    # -- rows
+
+    def _load(self, listing: int) -> tuple[Keys, Dates, int]:
+        """Keys, dates, and when they were read; -1 if never."""
+        rows = self._db.query(LOAD, (listing - HALF,))
+        if not rows:
+            return np.empty(0, np.uint64), np.empty(0, np.uint32), -1
+        row = rows[0]
+        if not rowcrc.agrees(checksum, row):
+            raise self._damaged(listing, "checksum")
+        _, count, read, keys, dates, _ = row
+        deltas = self._columns(listing, count, keys, 8).view(np.uint64)
+        return np.cumsum(deltas, dtype=np.uint64), self._columns(listing, count, dates, 4).view(np.uint32), read
+
+    def _store(self, listing: int, keys: Keys, dates: Dates, now: float) -> int:
+        deltas = np.diff(keys, prepend=np.uint64(0))
+        key_data, date_data = (self._compressor.compress(_planes(column)) for column in (deltas, dates))
+        row = (listing - HALF, len(keys), int(now), key_data, date_data)
+        self._db.execute(STORE, (*row, checksum(*row)))
+        self._uncache(listing)
+        return len(keys)
+
+    def _columns(self, listing: int, count: int, data: bytes, width: int) -> NDArray[np.uint8]:
+        try:
+            return columns(count, data, width)
+        except ValueError as error:
+            raise self._damaged(listing, str(error)) from error
+
+    def _damaged(self, listing: int, why: str) -> DamagedFile:
+        return DamagedFile(self._db.path, 0, f"table listed, {listing - HALF}: {why}")
+
+    # -- the cache
+
+    def _both(self, listing: int) -> tuple[Keys, Dates]:
+        found = self._cache.get(listing)
+        if found is not None:
+            self._cache.move_to_end(listing)
+            return found
+        rows = self._db.query(LOAD_BOTH, (listing - HALF,))
+        count, keys, dates = rows[0] if rows else (0, b"", b"")
+        found = np.empty(0, np.uint64), np.empty(0, np.uint32)
+        if count:
+            deltas = self._columns(listing, count, keys, 8).view(np.uint64)
+            found = np.cumsum(deltas, dtype=np.uint64), self._columns(listing, count, dates, 4).view(np.uint32)
+        self._cache[listing] = found
+        self._cached += _size(found)
+        while self._cached > CACHED and len(self._cache) > 1:
+            self._cached -= _size(self._cache.popitem(last=False)[1])
+        return found
+
+    def _uncache(self, listing: int) -> None:
+        found = self._cache.pop(listing, None)
+        if found is not None:
+            self._cached -= _size(found)
+
+
+def _size(both: tuple[Keys, Dates]) -> int:
+    return both[0].nbytes + both[1].nbytes
+
+
+def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:
+    """The bytes of so many numbers, in their order. Raises ValueError."""
+    try:
+        if count > MOST or zstandard.frame_content_size(data) != count * width:
+            raise ValueError("count")
+        planes = np.frombuffer(zstandard.ZstdDecompressor().decompress(data), np.uint8)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    return np.ascontiguousarray(planes.reshape(width, count).T).reshape(-1)
+
+
+def checksum(listing: int, count: int, read: int, keys: bytes, dates: bytes) -> int:
+    return crc32_of_many(dates, crc32_of_many(keys, crc32(b"%d %d %d" % (listing, count, read))))
+
+
+def _sorted(keys: Sequence[int], dates: Sequence[int]) -> tuple[Keys, Dates, Positions]:
+    """Each key once, with its latest date, and where it stands."""
+    all_keys, all_dates = np.asarray(keys, np.uint64), np.asarray(dates, np.uint32)
+    places = np.lexsort((all_dates, all_keys))
+    all_keys = all_keys[places]
+    last = np.ones(len(all_keys), bool)
+    last[:-1] = all_keys[1:] != all_keys[:-1]
+    places = places[last]
+    return all_keys[last], all_dates[places], places
+
+
+def _joined(was_keys: Keys, was_dates: Dates, keys: Keys, dates: Dates) -> tuple[Keys, Dates]:
+    """What is known of both; the dates of the latter count."""
+    both, at = np.unique(np.concatenate((keys, was_keys)), return_index=True)
+    return both, np.concatenate((dates, was_dates))[at]
+
+
+def _planes(column: Keys | Dates) -> bytes:
+    """All first bytes, then all second ones: the leading zeros of deltas, and the years of dates, are equal."""
+    return np.ascontiguousarray(column).view(np.uint8).reshape(-1, column.itemsize).T.tobytes()

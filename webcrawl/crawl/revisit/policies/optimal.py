@@ -1,0 +1,85 @@
+"""Fetches a page where that is worth most: the threshold on Azar's index, with rates that are estimated.
+
+The index says what fetching a page again is worth, and when it will be worth so much.
+"""
+
+from __future__ import annotations
+
+from math import exp, expm1, log, log1p, sqrt
+
+from webcrawl.crawl.revisit.policies.steered import Steered
+from webcrawl.crawl.revisit.policy import PolicyOptions
+from webcrawl.crawl.revisit.record import PageRecord
+
+NARROW = 1e-6  # a shape as near to 1 as this is 1
+ENOUGH = 1e-6  # the part of a page's largest value that is never reached: it would take too long
+LONGEST = 50.0  # ln(1 + t / b): longer than any crawl
+SMALL = 1e-4  # ln(1 + t / b) for which the first approximation is exact enough
+STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
+
+EAGER = 0.25  # changes: a visit to a page of which so many are known counts twice, for what it teaches
+LIGHTEST = 1e-12
+LEAST = 1e-3  # of the changes: signals that never failed may fail
+
+
+def value(shape: float, span: float, seconds: float) -> float:
+    """The expected worth of a visit so long after the last one, for a page of weight 1."""
+    power = shape - 1 if abs(shape - 1) > NARROW else NARROW
+    stay = log1p(seconds / span)
+    return span * (-expm1(-power * stay) / power) - seconds * exp(-shape * stay)
+
+
+def interval(shape: float, span: float, worth: float) -> float:
+    """The seconds after which a page of weight 1 is worth so much; if it never is, more than any crawl has.
+
+    The value depends on t / b alone, in units of b. In x = ln(1 + t / b) it is like a * x * x / 2 for small x, and
+    for large x like an exponential function, which rises without limit if a < 1, and to 1 / (a - 1) if a > 1.
+    """
+    power = shape - 1 if abs(shape - 1) > NARROW else NARROW
+    aim = worth / span
+    left = 1 - power * aim  # of the largest value, if there is one
+    if left < ENOUGH:
+        return span * expm1(LONGEST)
+    x = sqrt(2 * aim / shape)
+    if x < 1.2 and x * shape < 1.2:  # where the two approximations are about as good
+        x += x * x * (2 * shape - 1) / 6
+        if x < SMALL:
+            return span * x
+    else:
+        x = min(-log(left / shape) / power, LONGEST)
+    for _ in range(STEPS):
+        faded, fall = exp(-power * x), expm1(-x)
+        now = (1 - faded) / power + faded * fall
+        slope = -shape * faded * fall
+        if power * now > 0.5:  # near its limit, a straight line as the logarithm of what is left
+            now = 1 - power * now
+            x += log(now / left) * now / (power * slope)
+        else:  # and far from it as a logarithm of x
+            step = log(aim / now) * now / (slope * x)
+            x *= exp(step if -2.0 < step < 2.0 else 2.0 if step > 0.0 else -2.0)
+    return span * expm1(min(x, LONGEST))
+
+
+class Optimal(Steered):
+    """A page is due when the expected value of a visit reaches the threshold; see `value` and threshold.py."""
+
+    def __init__(self, options: PolicyOptions) -> None:
+        super().__init__(options, _interval)
+
+    def numbers(self, record: PageRecord, missed: float) -> tuple[float, float, float]:
+        shape, span = self.rate(record)
+        if missed < 1:  # the rate of changes that no signal announces
+            span /= max(missed, LEAST)
+        return shape, span, record.weight
+
+    def worth(self, weight: float, gap: float | None, now: float) -> bool:
+        """A fetch at a signal makes the page fresh until the next one: that is its value."""
+        self.threshold.look(now)
+        if gap is not None and weight * gap < self.threshold.level:
+            return False
+        self.threshold.pace.ahead += 1
+        return True
+
+
+def _interval(level: float, shape: float, span: float, weight: float) -> float:
+    return interval(shape, span, level / max(weight, LIGHTEST) * shape / (shape + EAGER))

@@ -1,0 +1,217 @@
+"""The record of a fetched page until it is fetched again: in at most 64 bytes beside its URL and validators.
+
+    1  flags                     8  digest of the body           4  importance
+    1  length of the ETag        8  simhash of the text          2  visits
+    4  last fetch, seconds       4  shape of the change rate     2  changes
+    1  and 256ths of a second    4  span of the change rate      1  gone
+                                                                 6  when it was archived, milliseconds
+
+Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after its length; what the
+owner said of its use, in 4 bytes if that was anything; until when the page holds, in 4 bytes if its owner said that;
+and, in a queue, discovery path, space and URL. Inside a link the same bytes are text, and URL and path are the link's.
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import Error, a2b_base64, b2a_base64
+from dataclasses import dataclass
+
+from webcrawl.base.dates import http_date, read_http_date
+from webcrawl.base.model import Link
+
+HEAD = struct.Struct("<BBIBQQfffHHBHI")
+DATE = struct.Struct("<I")
+LISTED, DATED, WORDED, HANDED, SPOKEN, HOLDS, LISTING = 1, 2, 4, 8, 16, 32, 64
+"""Flags; the second and third: how Last-Modified is kept."""
+SAID, UNTIL = struct.Struct("<HH"), struct.Struct("<I")
+LONGEST_ETAG, LONGEST_DATE = 128, 64  # bytes; longer ones are not worth their room
+SECONDS = 0xFFFF_FFFF  # until 2106
+COUNT = 0xFFFF
+LARGEST = 3.0e38  # of a float of 4 bytes
+TURN, AHEAD = "r=", "a="  # before a record in a link's history: how it came there; neither begins an origin
+
+
+@dataclass(slots=True)
+class PageRecord:
+    """One page, as its last fetch left it."""
+
+    url: str
+    path: str = ""  # discovery path, so that the Link can be made again; via and seed are not kept
+    fetched: float = 0.0  # last fetch, seconds since 1970; kept to 1/256 s
+    etag: bytes = b""  # as sent; b"" if longer than 128 bytes
+    modified: bytes = b""  # Last-Modified as sent; b"" if longer than 64 bytes
+    digest: int = 0  # 64 bits of the body's keyed digest
+    text: int = 0  # simhash of the visible text (neardup/), 0: none
+    shape: float = 0.0  # a of the Gamma(a, b) posterior of the change rate; 0.0: not yet observed, the prior holds
+    span: float = 0.0  # b, in seconds
+    weight: float = 1.0  # importance
+    visits: int = 0  # up to 65,535
+    changes: int = 0  # up to 65,535
+    gone: int = 0  # 404 or 410 in a row, up to 255
+    listed: bool = False  # a sitemap or feed of its site names it with a date: signals may come
+    stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
+    said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document (webcrawl.content.preferences)
+    handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
+    listing: bool = False  # a sitemap or feed with turns of its own: shape and span are of what its readings brought
+    holds: int = 0  # its owner says that it is fresh until then, whole seconds since 1970; 0: no word of that
+
+
+def pack(record: PageRecord) -> bytes:
+    """The record as buckets on disk keep it."""
+    return b"%b%b %b" % (_packed(record), record.path.encode(), record.url.encode())
+
+
+def unpack(data: bytes) -> PageRecord:
+    """The inverse; ValueError if these bytes are no record."""
+    record, at = _unpacked(data)
+    path, space, url = data[at:].partition(b" ")
+    if not space or not url:
+        raise ValueError("a page's record without its URL")
+    record.path, record.url = path.decode("ascii"), url.decode()
+    return record
+
+
+def to_history(record: PageRecord, *, ahead: bool = False) -> str:
+    """The record for `Link.history`: text without spaces, without URL and path. `ahead`: see `is_ahead`."""
+    return (AHEAD if ahead else TURN) + b2a_base64(_packed(record), newline=False).decode()
+
+
+def from_history(text: str) -> PageRecord | None:
+    """The inverse, without URL and path; None if this history is no record."""
+    if not text.startswith((TURN, AHEAD)):
+        return None
+    try:
+        data = a2b_base64(text[len(TURN) :], strict_mode=True)
+        record, at = _unpacked(data)
+    except (Error, ValueError):
+        return None
+    return record if at == len(data) else None
+
+
+def is_ahead(link: Link) -> bool:
+    """True if this link fetches a page ahead of its turn: its record is still in a bucket, and this one a stand-in."""
+    return link.history.startswith(AHEAD)
+
+
+def link_of(record: PageRecord, *, ahead: bool = False) -> Link:
+    """The link that fetches the page again."""
+    return Link(record.url, record.path, history=to_history(record, ahead=ahead))
+
+
+def record_of(link: Link) -> PageRecord | None:
+    """The record inside a link; None if the link has none."""
+    record = from_history(link.history)
+    if record is not None:
+        record.url, record.path = link.url, link.path
+    return record
+
+
+def _packed(record: PageRecord) -> bytes:
+    etag = record.etag if len(record.etag) <= LONGEST_ETAG else b""
+    modified, flags = record.modified, LISTED * record.listed | HANDED * record.handed | LISTING * record.listing
+    if modified:
+        date = read_http_date(modified)
+        if date is not None and 0 <= date <= SECONDS:
+            flags, modified = flags | DATED, DATE.pack(date)
+        elif len(modified) <= LONGEST_DATE:
+            flags, modified = flags | WORDED, bytes((len(modified),)) + modified
+        else:
+            modified = b""
+    if record.said != (0, 0):
+        flags, modified = flags | SPOKEN, modified + SAID.pack(*record.said)
+    if record.holds:
+        flags, modified = flags | HOLDS, modified + UNTIL.pack(min(record.holds, SECONDS))
+    try:
+        return _head(record, flags, len(etag)) + etag + modified
+    except (OverflowError, ValueError, struct.error):  # a number beyond its room, which costs a look at all of them
+        return _head(_bounded(record), flags, len(etag)) + etag + modified
+
+
+def _head(record: PageRecord, flags: int, etag: int) -> bytes:
+    seconds, stored = int(record.fetched), round(record.stored * 1000)
+    return HEAD.pack(
+        flags,
+        etag,
+        seconds,
+        int((record.fetched - seconds) * 256),
+        record.digest,
+        record.text,
+        record.shape,
+        record.span,
+        record.weight,
+        record.visits,
+        record.changes,
+        record.gone,
+        stored >> 32,
+        stored & 0xFFFF_FFFF,
+    )
+
+
+def _bounded(record: PageRecord) -> PageRecord:
+    """The record with each number as near as its room allows."""
+    return PageRecord(
+        "",
+        fetched=_within(record.fetched, float(SECONDS)),
+        digest=record.digest & (1 << 64) - 1,
+        text=record.text & (1 << 64) - 1,
+        shape=_within(record.shape, LARGEST),
+        span=_within(record.span, LARGEST),
+        weight=_within(record.weight, LARGEST),
+        visits=min(max(record.visits, 0), COUNT),
+        changes=min(max(record.changes, 0), COUNT),
+        gone=min(max(record.gone, 0), 255),
+        stored=_within(record.stored, float(SECONDS)),
+    )
+
+
+def _within(number: float, most: float) -> float:
+    return min(max(number, 0.0), most) if number == number else 0.0  # noqa: PLR0124 - NaN
+
+
+def _unpacked(data: bytes) -> tuple[PageRecord, int]:
+    """The record at the start of these bytes, without URL and path, and where it ends."""
+    try:
+        flags, size, seconds, part, digest, text, *floats, visits, changes, gone, high, low = HEAD.unpack_from(data)
+        at = HEAD.size + size
+        etag, modified = data[HEAD.size : at], b""
+        if flags & DATED:
+            modified = http_date(*DATE.unpack_from(data, at))
+            at += DATE.size
+        elif flags & WORDED:
+            start, at = at + 1, at + 1 + data[at]
+            modified = data[start:at]
+        said, holds = (0, 0), 0
+        if flags & SPOKEN:
+            said = SAID.unpack_from(data, at)
+            at += SAID.size
+        if flags & HOLDS:
+            (holds,) = UNTIL.unpack_from(data, at)
+            at += UNTIL.size
+    except (struct.error, IndexError) as error:
+        raise ValueError(f"not a page's record: {data[:80]!r}") from error
+    if at > len(data) or size > LONGEST_ETAG or flags >= 2 * LISTING:
+        raise ValueError(f"not a page's record: {data[:80]!r}")
+    shape, span, weight = floats
+    listed, fetched = bool(flags & LISTED), seconds + part / 256
+    return PageRecord(
+        "",
+        "",
+        fetched,
+        etag,
+        modified,
+        digest,
+        text,
+        shape,
+        span,
+        weight,
+        visits,
+        changes,
+        gone,
+        listed,
+        ((high << 32) + low) / 1000,
+        (said[0], said[1]),
+        bool(flags & HANDED),
+        bool(flags & LISTING),
+        holds,
+    ), at

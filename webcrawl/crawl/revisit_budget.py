@@ -1,0 +1,121 @@
+"""The budget of pages that are fetched again beside new ones: REVISIT_RATE per second, or REVISIT_SHARE of fetches.
+
+The operator is told of a budget that is larger than can be used.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from math import exp
+
+from webcrawl.base.quantities import count
+
+logger = logging.getLogger(__name__)
+
+SPAN = 30.0  # seconds over which new pages are counted; older ones fade
+IDLE = 10.0  # seconds for which a slot that nobody wanted says that there is room
+ENOUGH = 1000.0  # revisits per second where only due times are to bound them
+
+EVERY = 60.0  # seconds between two looks
+HOUR = 3600.0  # between two lines
+
+
+class Split:
+    """`rate` is the budget of revisits."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self.pages: Callable[[], int] = int  # how many pages are fetched again, in all
+        self.early = True  # whether pages may be fetched before they are due, so that the budget is used
+        self.part: Callable[[], float] = _all  # of what a hive fetches, how much this drone does
+        self._age, self._fixed, self._share = 86_400.0, 0.0, 0.5
+        self._began = self._at = now()
+        self._new = 0.0  # new pages, those long ago counting less
+        self._idle_at = -IDLE
+
+    def __repr__(self) -> str:
+        return f"<Split rate={self.rate()}>"
+
+    def change(self, *, age: float, rate: float, share: float) -> None:
+        """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
+        self._age, self._fixed, self._share = age, rate, share
+
+    @property
+    def is_fixed(self) -> bool:
+        """True if REVISIT_RATE says how many, and not a share of all fetches."""
+        return self._fixed > 0.0
+
+    @property
+    def age(self) -> float:
+        """REVISIT_AGE."""
+        return self._age
+
+    def known(self) -> int:
+        """How many pages are fetched again, in all."""
+        return self.pages()
+
+    def fetched_new(self, now: float) -> None:
+        """A page was handed out that was never fetched before."""
+        self._new = self._faded(now) + 1.0
+        self._at = now
+
+    def idle(self, now: float) -> None:
+        """Nothing can be fetched now."""
+        self._idle_at = now
+
+    def rate(self) -> float:
+        """Revisits per second.
+
+        Beside new pages they have their share of what is fetched. Where slots are idle, all pages are fetched again
+        once in REVISIT_AGE on average, or whenever they are due with a policy that is never early.
+        """
+        if self._fixed:
+            return self._fixed * self.part()
+        now = self._now()
+        seconds = SPAN * (1.0 - exp(-max(now - self._began, 1.0) / SPAN))
+        beside = self._faded(now) / seconds * self._share / (1.0 - self._share)
+        if now - self._idle_at > IDLE:
+            return beside
+        return max(beside, self.pages() / self._age if self.early else ENOUGH)
+
+    def asked(self) -> float:
+        """The same as it is meant: a policy that is never early has no use for more than one fetch in REVISIT_AGE."""
+        return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
+
+    def _faded(self, now: float) -> float:
+        return self._new * exp(min(self._at - now, 0.0) / SPAN)
+
+
+def _all() -> float:
+    return 1.0
+
+
+class Unused:
+    """Looks at REVISIT_RATE alone: a share of all fetches is never more than there is."""
+
+    def __init__(self, split: Split, pages: Callable[[], int], floor: float) -> None:
+        """`floor`: seconds between two fetches of a page at least."""
+        self._split, self._pages, self._floor = split, pages, floor
+        self._next: float | None = None
+
+    def look(self, now: float) -> None:
+        """Call it often."""
+        if self._next is None or now + 2 * HOUR < self._next:  # the first call, or the clock was set back
+            self._next = now + EVERY
+        if now < self._next:
+            return
+        self._next = now + EVERY
+        pages, split = self._pages(), self._split
+        most = pages / (self._floor if split.early else split.age)
+        if not (split.is_fixed and pages and split.rate() > most):
+            return
+        self._next = now + HOUR
+        why = f"within {self._floor:g} s" if split.early else f"before it is as old as REVISIT_AGE, {split.age:g} s"
+        logger.warning(
+            "REVISIT_RATE allows %g revisits per second, of which %g can be used: %s, and none is fetched again %s",
+            split.rate(),
+            round(most, 4),
+            count(pages, "page"),
+            why,
+        )

@@ -1,0 +1,77 @@
+"""Counters, statistics and what filters have learned, as parts of the checkpoint."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import msgpack
+
+from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.filters.filter_chain import Chain
+
+COUNTERS = "tallies"
+
+STATISTICS = "statistics"
+
+FILTERS = "filters"
+
+
+class SavedCounters:
+    """Restores these counters from the last checkpoint, and saves them with each."""
+
+    def __init__(self, db: CrawlDB, counters: Mapping[str, Counter[str]]) -> None:
+        self._db, self._counters = db, counters
+        data = db.get(COUNTERS)
+        saved = msgpack.unpackb(data) if data is not None else {}
+        for name, counter in counters.items():
+            counter.update(saved.get(name, {}))
+        db.join(self)
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        self._db.set(COUNTERS, msgpack.packb(self._counters))
+
+
+class SavedStatistics:
+    """Restores statistics from the last checkpoint, saves them with each, and lets them hear of every URL's end."""
+
+    def __init__(self, db: CrawlDB, log: CrawlLog, key: bytes) -> None:
+        self._db = db
+        self.statistics = Statistics(key)
+        data = db.get(STATISTICS)
+        if data is not None:
+            self.statistics.restore(msgpack.unpackb(data, strict_map_key=False))
+        else:
+            self.statistics.since = log.length
+        log.hearers.append(self.statistics.hear)
+        db.join(self)
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        self._db.set(STATISTICS, msgpack.packb(self.statistics.save()))
+
+
+class FilterStates:
+    """Saves and restores the states of a chain's filters, by name."""
+
+    def __init__(self, db: CrawlDB, chain: Chain) -> None:
+        self._db, self.chain = db, chain
+        data = db.get(FILTERS)
+        if data is not None:
+            chain.restore(msgpack.unpackb(data))
+        db.join(self)
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        states = self.chain.state()
+        if states:
+            self._db.set(FILTERS, msgpack.packb(states))

@@ -1,0 +1,87 @@
+"""Passes settings that change while the crawl runs, or that a sheet has for a domain or host, to their parts.
+
+What the start checked is checked here as well. Nothing on the way of a page has a look at the settings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from webcrawl.crawl.admission import CrawlAdmission
+from webcrawl.crawl.control.changeable import OF_FILTERS, OF_FRONTIER
+from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.control.in_force import InForce
+from webcrawl.crawl.control.sheets import BUDGET, DEPTH, OF_HOST, PerHost, Sheets, without_conflict
+from webcrawl.crawl.rules import allowance_of, own_of
+from webcrawl.crawl.saved_state import FilterStates
+from webcrawl.crawl.terms import SCOPE, OtherTerms, Terms, refuse
+from webcrawl.frontier.booking import Own
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.meta_row import TERMS as META
+from webcrawl.urls.filters.depth import DepthFilter
+from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.scope import PageScope
+from webcrawl.urls.link_pipeline import LinkPipeline
+
+
+class Filters:
+    """The chain of URL filters, in all places that use it; another one takes over what this one has learned."""
+
+    def __init__(
+        self,
+        build: Callable[[Mapping[str, Any]], Chain],
+        pipeline: LinkPipeline,
+        admission: CrawlAdmission,
+        states: FilterStates,
+    ) -> None:
+        self._build, self._pipeline, self._admission, self._states = build, pipeline, admission, states
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """RulesError: these are no filters, and those before stay."""
+        chain = self._build(values)
+        chain.restore(self._pipeline.chain.state())
+        self._pipeline.use(chain, values["URL_MAX_LENGTH"])
+        self._admission.chain = self._states.chain = chain
+
+
+def change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:
+    """Notes another scope in the crawl's terms: a later run has to know which seeds were noted under it.
+
+    CommandError: it cannot be had within this crawl.
+    """
+    before: Terms = json.loads(db.get(META) or b"{}")
+    now = before | {SCOPE: values[SCOPE]}
+    if before.get(SCOPE) == now[SCOPE]:
+        return
+    try:
+        refuse(db.folder.parent, before, now)
+    except OtherTerms as error:
+        raise CommandError(str(error)) from error
+    db.set(META, json.dumps(now).encode())
+
+
+def heed(sheets: Sheets, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline) -> None:
+    """Passes on what they say, now and whenever they change."""
+
+    def of_host(settings: Mapping[str, Any]) -> Own:
+        return own_of(without_conflict({**in_force.values, **settings}))
+
+    alike = {"HOST_CONNECTIONS"} if in_force.values["POLITENESS_PER_IP"] else set()  # an address has one request
+    sheets.listen([name for name in OF_HOST if name not in alike], of_host, frontier.set_host_overrides)
+    in_force.listen(OF_FRONTIER, lambda _: sheets.tell(OF_HOST), now=False)  # what no sheet says follows all others
+    budgets = frontier.budgets
+    if budgets is not None:
+        sheets.listen([BUDGET], lambda settings: allowance_of({**in_force.values, **settings}), budgets.set_overrides)
+    sheets.listen([DEPTH], lambda settings: settings[DEPTH], partial(_tell, pipeline, DepthFilter))
+    sheets.listen([SCOPE], lambda settings: settings[SCOPE], partial(_tell, pipeline, PageScope))
+    in_force.listen([SCOPE, *OF_FILTERS], lambda _: sheets.tell((DEPTH, SCOPE)), now=False)  # there are other filters
+
+
+def _tell(pipeline: LinkPipeline, kind: type[DepthFilter | PageScope], found: PerHost[Any] | None) -> None:
+    for one in pipeline.chain.filters:
+        if isinstance(one, kind):
+            one.per_host = found

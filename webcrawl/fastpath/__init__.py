@@ -1,5 +1,0 @@
-"""Shortens a request's way through Scrapy's engine; the only package that uses Scrapy's private names."""
-
-from webcrawl.fastpath.install import install
-
-__all__ = ["install"]

@@ -1,0 +1,95 @@
+"""The front-end: k FIFO queues, one per priority level, and a random chooser biased towards the first ones."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
+from random import Random
+
+from webcrawl.frontier.best_first import Sift
+from webcrawl.frontier.fifo import Fifo
+
+
+class FrontEnd:
+    """Mercator 3.1: within a level URLs keep their order; the chooser divides the turns among levels."""
+
+    def __init__(self, queues: Sequence[Fifo], bias: float, random: Random, old: Fifo | None = None) -> None:
+        """`old`: a level of its own for what is fetched again; it has the part `share` of all turns."""
+        self.queues = list(queues)
+        self.last = len(self.queues) - 1
+        self.old, self.share = old, 0.5
+        self.sift: Sift[bytes] | None = None  # chooses from the last level for the first
+        self._random = random.random
+        self.filled: list[Fifo] = []  # the queues that are not empty
+        self._bounds: list[float] = []
+        self.set_level_bias(bias)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.filled))
+
+    def __repr__(self) -> str:
+        return f"<FrontEnd {[len(queue) for queue in self.queues]}>"
+
+    def set_level_bias(self, bias: float) -> None:
+        """From now on each level is picked so many times as often as the next one."""
+        self._weights = [bias**-level for level in range(len(self.queues))]
+        self._survey()
+
+    def _survey(self) -> None:
+        """Updates the list of non-empty queues and their chances. Needed only when a queue fills or empties."""
+        filled = [(queue, weight) for queue, weight in zip(self.queues, self._weights, strict=True) if len(queue)]
+        if self.old is not None and self.old.count:
+            new = sum(weight for _, weight in filled) or 1.0
+            filled.append((self.old, new * self.share / (1.0 - self.share)))
+        self.filled = [queue for queue, _ in filled]
+        self._bounds = list(accumulate(weight for _, weight in filled))
+
+    def push(self, level: int, record: bytes) -> None:
+        queue = self.queues[level]
+        queue.push(record)
+        if queue.count == 1:
+            self._survey()
+
+    def choose(self) -> None:
+        """Moves the best of what is next in the last level to the first level, if that is empty."""
+        if self.sift is None or self.queues[0].count:
+            return
+        last = next((queue for queue in reversed(self.queues[1:]) if queue.count), None)
+        if last is not None and last.count > 1:
+            self.sift.choose(last, self.queues[0])
+            self._survey()
+
+    def set_revisit_share(self, share: float) -> None:
+        """From now on this part of all turns is for what is fetched again, as long as there is anything else."""
+        self.share = share
+        self._survey()
+
+    def old_goes_first(self) -> bool:
+        """True if what is fetched again has this turn; somebody else waits too."""
+        return self._random() < self.share
+
+    def push_old(self, record: bytes) -> None:
+        """Something that is fetched again."""
+        if self.old is None:
+            raise ValueError("nothing is fetched again in this frontier")
+        self.old.push(record)
+        if self.old.count == 1:
+            self._survey()
+
+    def pop_old(self) -> bytes | None:
+        """The first of these."""
+        record = self.old.pop() if self.old is not None else None
+        if record is not None and self.old is not None and not self.old.count:
+            self._survey()
+        return record
+
+    def pop(self) -> bytes | None:
+        """Pops from a level picked at random: each level is `bias` times as likely as the next."""
+        if not self.filled:
+            return None
+        queue = self.filled[bisect_left(self._bounds, self._random() * self._bounds[-1])]
+        record = queue.pop()
+        if not queue.count:
+            self._survey()
+        return record

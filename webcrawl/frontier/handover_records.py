@@ -1,0 +1,118 @@
+"""Hosts' records and registered domains on their way to another crawl, as plain values.
+
+A host has what is left of each wait in place of a time. A domain has its budget, who links to it, and the URLs that
+wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from webcrawl.base.model import Packed
+from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.domain_table import TOP
+from webcrawl.frontier.hosts import Host
+from webcrawl.store.jobdir.host_row import stored_row
+
+SLICE = 64  # rows looked at in one slice
+
+Later = list[Any]
+"""For each URL whether it waits for a time; how long, or else its place before others (hosts.FIRST, 0); and itself."""
+
+
+class DomainMoves:
+    """Gives domains away, and takes those of others."""
+
+    def __init__(self, budgets: Budgets) -> None:
+        self._budgets, self._table, self._reputation = budgets, budgets.table, budgets.reputation
+
+    def __repr__(self) -> str:
+        return f"<DomainMoves {self._budgets!r}>"
+
+    def exported(self, leaves: Callable[[str], bool], size: int, pieces: int) -> Iterator[tuple[list[list[Any]], int]]:
+        """The domains that leave, in pieces of so many bytes, so many at once: first their URLs, then the record.
+
+        With each slice comes the number of URLs in it; they are gone, and so is a domain with its record.
+        """
+        for part in (self._reputation, self._table):
+            for _ in part.prepare():
+                yield [], 0
+        after = ""
+        while names := self._table.names(after, SLICE):
+            after = names[-1]
+            slice_: list[list[Any]] = []
+            count = 0
+            for name in filter(leaves, names):
+                whole = False
+                while not whole:
+                    found = [urls for _ in range(pieces) if (urls := self._budgets.release(name, size))]
+                    whole = self._table.get(name).queue is None
+                    slice_ += [["held", name, urls] for urls in found]
+                    slice_ += [["domain", name, self._taken(name)]] if whole else []
+                    count += sum(map(len, found))
+                    if len(slice_) >= pieces:
+                        yield slice_, count
+                        slice_, count = [], 0
+            yield slice_, count
+
+    def _taken(self, name: str) -> list[Any]:
+        domain = self._table.get(name)
+        self._table.forget(domain)
+        return [domain.seed, domain.used, domain.debt, domain.old, self._reputation.take(name)]
+
+    def merge(self, name: str, value: list[Any]) -> None:
+        """A domain's record, after its URLs."""
+        seed, used, debt, old, sources = value
+        self._reputation.merge(name, sources)
+        self._budgets.merge(name, used, debt, old, seed=seed)
+
+    def released(self, most: int) -> Iterator[Packed]:
+        """At most so many of the URLs that wait, whatever the budgets: for a crawl that has no hosts any more."""
+        if not self._budgets.held:
+            return
+        for _ in self._table.prepare():
+            pass
+        for _, name in self._table.next(TOP, SLICE):
+            while most > 0 and (records := self._budgets.release(name, 1)):
+                yield from records
+                most -= len(records)
+
+
+def pack_host(host: Host, now: float) -> list[Any]:
+    """Everything but its URLs."""
+    row = host.row
+    return [
+        host.name,
+        max(host.ready_at - now, 0.0),
+        host.times,
+        host.crawl_delay,
+        host.failures,
+        None if row is None else [max(now - row.at, 0.0), *row[1:]],
+        host.pages,
+        host.retired,
+        host.ip,
+    ]
+
+
+def merge_host(host: Host, value: list[Any], now: float) -> None:
+    """Puts such a record into a host's, which may know something too: what makes it wait longer counts."""
+    _, wait, times, crawl_delay, failures, row, pages, retired, ip = value
+    host.ready_at = max(host.ready_at, now + wait)
+    host.times = times or host.times
+    host.crawl_delay = max(host.crawl_delay, crawl_delay)
+    if row is not None and failures >= host.failures:
+        ago, *others = row
+        host.failures, host.row = failures, stored_row((now - ago, *others))
+    host.pages += pages
+    host.retired = host.retired or retired
+    host.ip = ip or host.ip
+
+
+def pack_later(later: Iterable[tuple[float, Packed]], now: float) -> Later:
+    """URLs that wait for a time of their own, or go first."""
+    return [[at > 0.0, at - now if at > 0.0 else at, record] for at, record in later]
+
+
+def unpack_later(later: Later, now: float) -> list[tuple[float, Packed]]:
+    return [(now + wait if waits else wait, record) for waits, wait, record in later]

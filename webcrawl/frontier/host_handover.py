@@ -1,0 +1,314 @@
+"""Hosts, domains and their URLs on their way from one crawl's frontier to another's, in slices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from typing import Any, Protocol
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Packed, authority_of, unpack, url_of
+from webcrawl.frontier.arguments import Gate, Queues
+from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.handover_records import DomainMoves, Later, merge_host, pack_host, pack_later, unpack_later
+from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.lending import Lender, Lending
+from webcrawl.frontier.pardon import Pardon
+from webcrawl.frontier.rotation import Rotation
+from webcrawl.store.jobdir.host_row import State
+
+SLICE = 64  # rows looked at in one slice
+PIECE = 4 << 10  # bytes of URLs in a piece, unless the first one is longer
+PIECES = 32  # of one host or domain in a slice
+NAMES = 256  # names of waiting hosts looked at in one slice
+
+Piece = list[Any]
+"""[kind, name of a host or domain, value]: urls, later, host; held, domain. Of plain values that msgpack knows."""
+
+
+class Gated(Protocol):
+    """What of the frontier changes when hosts leave it or arrive."""
+
+    queued: int
+    counters: Counter[str]
+    gate: Gate | None
+    lending: Lending
+    pardon: Pardon
+
+    def refund(self, link: Link) -> None: ...
+
+
+class Moves:
+    """What is exported is gone from this frontier; what was imported waits until `arrive` is called for its host.
+
+    All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.
+    """
+
+    def __init__(self, frontier: Gated, queues: Queues, lender: Lender, rotation: Rotation) -> None:
+        self._frontier, self._queues, self._rotation = frontier, queues, rotation
+        self._hosts, self._back, self._aside = queues.hosts, lender.back, lender.aside
+        self._book: Booking = lender.book
+        self._addresses, self._budgets = lender.addresses, queues.budgets
+        self._domains = DomainMoves(queues.budgets)
+        self._gate: Gate | None = None
+
+    def __repr__(self) -> str:
+        return f"<Moves gate={self._gate!r}>"
+
+    # -- the gate
+
+    def guard(self, foreign: Callable[[str], bool], leave: Callable[[Packed], None]) -> None:
+        """From now on hosts that are `foreign` are not asked, and whatever URL of theirs turns up goes to `leave`.
+
+        Call `freeze` whenever more hosts have become foreign.
+        """
+        frontier = self._frontier
+
+        def turn_away(record: Packed, charged: bool) -> None:  # noqa: FBT001 - the rotation's callback
+            frontier.queued -= 1
+            frontier.counters["turned away"] += 1
+            if charged:
+                frontier.refund(unpack(record))
+            leave(record)
+
+        self._gate = frontier.gate = Gate(foreign, turn_away, leave)
+        self._rotation.gate = frontier.lending.gate = frontier.pardon.gate = self._gate
+
+    def freeze(self) -> None:
+        """Takes foreign hosts out of the back-end; those that are being asked leave it when that ends."""
+        gate = self._gate
+        if gate is None:
+            return
+        for host in [host for host in self._back.active.values() if gate.foreign(host.name)]:
+            if host.given is not None:
+                gate.asked.add(host.name)
+            else:
+                self.stop(host)
+        if self._addresses is not None:
+            self._addresses.dismiss(gate.foreign)
+
+    def stop(self, host: Host) -> None:
+        """Takes an active host that is not in flight out of the back-end, for good."""
+        self._rotation.leave(host, State.MOVING)
+        self._back.slots.gone(host)
+        if self._gate is not None:
+            self._gate.asked.discard(host.name)
+        self._hosts.touch(host)
+        self._hosts.put_away(host)
+
+    def busy(self) -> bool:
+        """True if a foreign host is being asked."""
+        gate = self._gate
+        return gate is not None and (bool(gate.asked) or any(map(gate.foreign, self._frontier.lending.lent)))
+
+    # -- out
+
+    def sweep(self) -> Iterator[None]:
+        """Removes what is foreign from the queues in which hosts and URLs wait for a place."""
+        parked, lines = self._queues.parked, self._queues.lines
+        for at in range(parked.count):
+            name = parked.pop()
+            if name is None:
+                break
+            if not self._withdraw(name.decode()):
+                parked.push(name)
+            if at % NAMES == NAMES - 1:
+                yield
+        for group in list(lines.queues):
+            queue = lines.queues.get(group)
+            for at in range(queue.count if queue is not None else 0):
+                record = lines.pop_from(group)
+                if record is None:
+                    break
+                if not self._turned_away(record):
+                    lines.push(group, record)
+                if at % NAMES == NAMES - 1:
+                    yield
+        yield
+
+    def _withdraw(self, name: str) -> bool:
+        """True if a host that waits for a place is foreign: then it no longer does."""
+        if self._gate is None or not self._gate.foreign(name):
+            return False
+        host = self._hosts.get(name)
+        host.state = State.MOVING
+        self._hosts.touch(host)
+        self._hosts.put_away(host)
+        return True
+
+    def _turned_away(self, record: bytes) -> bool:
+        if b" " not in record:
+            return self._withdraw(record.decode())
+        if self._gate is None or not self._gate.foreign(host_name(record)):
+            return False
+        self._gate.turn_away(record, True)
+        return True
+
+    def hosts(self, leaves: Callable[[str], bool], now: Callable[[], float]) -> Iterator[list[Piece]]:
+        """All hosts that leave, in pieces: first the URLs of each, then its record. None of them is busy."""
+        for _ in self._hosts.prepare():  # so that all of them are rows
+            yield []
+        after = ""
+        while names := self._hosts.names(after, SLICE):
+            after = names[-1]
+            slice_: list[Piece] = []
+            for name in filter(leaves, names):
+                whole = False
+                while not whole:
+                    slice_ += self._part_of(name, now())
+                    whole = slice_[-1][0] == "host"
+                    if len(slice_) >= PIECES:
+                        yield slice_
+                        slice_ = []
+            yield slice_
+
+    def _part_of(self, name: str, now: float) -> list[Piece]:
+        """The next pieces of a host; the last one is its record, and then it is gone."""
+        host = self._hosts.get(name)
+        if host.state is State.ASIDE:
+            self._aside.withdraw(host)
+        host.state = State.MOVING
+        before, pieces = host.waiting(), []
+        if host.later:
+            due = [heappop(host.later) for _ in range(min(len(host.later), PIECES))]
+            pieces.append(["later", name, pack_later(due, now)])
+        else:
+            for _ in range(PIECES):
+                records = _some(host)
+                if not records:
+                    break
+                pieces.append(["urls", name, records])
+        self._frontier.queued -= before - host.waiting()
+        if host.waiting():
+            self._hosts.touch(host)
+            self._hosts.put_away(host)
+        else:
+            pieces.append(["host", name, pack_host(host, now)])
+            self._hosts.forget(host)
+        return pieces
+
+    def domains(self, leaves: Callable[[str], bool]) -> Iterator[list[Piece]]:
+        """All registered domains that leave, in pieces: first the URLs over the budget of each, then its record."""
+        for pieces, released in self._domains.exported(leaves, PIECE, PIECES):
+            self._frontier.queued -= released
+            yield pieces
+
+    def drain(self, most: int) -> bool:
+        """Turns away what the front-end and the budgets hold, for a crawl that has no hosts any more.
+
+        Returns whether nothing is left. So many URLs at once.
+        """
+        gate, front = self._gate, self._queues.front
+        if gate is None:
+            return False
+        for _ in range(most):
+            record = front.pop()
+            if record is None:
+                break
+            gate.turn_away(record, False)
+        if not front.filled:
+            for record in self._domains.released(most):
+                gate.turn_away(record, False)
+        return not self._frontier.queued
+
+    # -- in
+
+    def urls(self, name: str, records: list[Packed]) -> None:
+        """URLs of a host, in their order, behind those that it has."""
+        host, active = self._open(name)
+        for record in records:
+            self._hosts.queue_for(host, record).push(record)
+        self._joined(host, len(records), active=active)
+
+    def later(self, name: str, later: Later, now: float) -> None:
+        """URLs of a host that wait for a time of their own."""
+        host, active = self._open(name)
+        for entry in unpack_later(later, now):
+            heappush(host.later, entry)
+        self._joined(host, len(later), active=active)
+
+    def host(self, value: list[Any], now: float) -> None:
+        """A host's record, after its URLs.
+
+        It waits its turn again, because this crawl may have asked it already: it may have read the record before, and
+        been killed before its next checkpoint.
+        """
+        host, active = self._open(value[0])
+        before = host.due() if host.waiting() else 0.0
+        merge_host(host, value, now)
+        host.ready_at = max(host.ready_at, now + self._book.wait(host))
+        if active and host.ticket and host.due() > before:
+            self._back.schedule(host, host.due())
+        self._joined(host, 0, active=active)
+
+    def _open(self, name: str) -> tuple[Host, bool]:
+        host = self._back.active.get(name)
+        return (self._hosts.get(name), False) if host is None else (host, True)
+
+    def _joined(self, host: Host, urls: int, *, active: bool) -> None:
+        self._frontier.queued += urls
+        self._hosts.touch(host)
+        if active:
+            if urls and host.ticket:
+                self._back.schedule(host, host.due())
+            return
+        if host.state is State.IDLE:
+            host.state = State.MOVING
+        elif host.state is State.ASIDE:
+            self._aside.urls += urls
+        self._hosts.put_away(host)
+
+    def arrive(self, name: str, now: float) -> None:
+        """A host that was imported is ours: it waits for its turn like all others."""
+        host, active = self._open(name)
+        if active:
+            return
+        if host.state is State.MOVING and not (self._gate is not None and self._gate.foreign(name)):
+            self._hosts.touch(host)
+            if not host.waiting():
+                host.state = State.IDLE
+            elif not host.retired and self._aside.wants(host, host.due(), now):
+                self._aside.put(host, now)
+            else:
+                host.state = State.PARKED
+                self._queues.parked.push(name.encode())
+        self._hosts.put_away(host)
+
+    def held(self, name: str, records: list[Packed]) -> None:
+        """URLs over a domain's budget."""
+        self._budgets.hold(name, records)
+        self._frontier.queued += len(records)
+
+    def domain(self, name: str, value: list[Any]) -> None:
+        """A domain's record, after its URLs."""
+        self._domains.merge(name, value)
+
+    def strays(self) -> list[str]:
+        """All hosts that were imported and have not arrived, or are about to leave; for the rare case of a loss."""
+        for _ in self._hosts.prepare():
+            pass
+        return self._hosts.moving()
+
+
+def host_name(record: Packed) -> str:
+    """The host that a packed link is queued under."""
+    name = authority_of(record)
+    return name if ":" not in name else host_of(url_of(record))
+
+
+def _some(host: Host) -> list[Packed]:
+    """The host's next URLs, by priority."""
+    records: list[Packed] = []
+    size = 0
+    while size < PIECE:
+        ranked = host.ranked
+        if ranked is not None and ranked.queues and (ranked.before() or not host.queue.count):
+            record = ranked.pop()
+        else:
+            record = host.queue.pop()
+        if record is None:
+            break
+        records.append(record)
+        size += len(record)
+    return records

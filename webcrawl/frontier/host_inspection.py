@@ -1,0 +1,171 @@
+"""The frontier's knowledge of single hosts, for whoever watches the crawl. Nothing changes by being looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Status, unpack, url_of
+from webcrawl.frontier.arguments import Queues
+from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.lending import Lender
+from webcrawl.store.jobdir.host_row import PLACES, Health, State, given_up
+
+MOST = 1000  # URLs that are shown of one host
+FEW, ROWS = 4, 256  # hosts that are named as reached, and rows that are read to find them: 5 ms
+ROBOTS = "Crawl-delay of robots.txt"
+
+
+class Look:
+    """`host` and `first` open one record, `in_memory` gives all that are objects."""
+
+    def __init__(self, queues: Queues, parts: Lender) -> None:
+        self._hosts, self._budgets = queues.hosts, queues.budgets
+        self._back, self._book, self._aside = parts.back, parts.book, parts.aside
+
+    def __repr__(self) -> str:
+        return f"<Look {self._hosts!r}>"
+
+    def host(self, name: str, now: float) -> dict[str, Any]:
+        """The record of a host; `known` is False if there is none. Times are the crawl's own."""
+        place = "in use" if name in self._back.active else self._hosts.place(name)
+        with self._opened(name) as host:
+            found: dict[str, Any] = {"host": name, "known": bool(place), "record": place or "none"}
+            found |= {
+                "state": self._state(host),
+                "queued": host.waiting(),
+                "retries": len(host.later),
+                "in_flight": unpack(host.given).url if host.given is not None else None,
+                "next_turn": self._next_turn(host, now),
+                "delay": self._delay(host),
+                "health": self._book.health.health(host).value,
+                "failures": host.failures,
+                "pages": host.pages,
+                "downloads": [round(seconds, 3) for seconds in host.times],
+                "address": host.ip,
+            }
+            if (connections := self._book.connections(host)) > 1:
+                found["connections"] = {"at_once": connections, "in_flight": len(host.flights())}
+            if host.retired:
+                found["ends_with"] = f"{host.retired} {Status(host.retired).name.lower().replace('_', ' ')}"
+            if host.row is not None and host.failures:
+                row = host.row
+                last = {"at": row.at, "status": row.status, "away": round(row.away), "asked": row.asked}
+                found["last_failure"] = last
+            return found
+
+    def record(self, name: str) -> tuple[int, bool, str]:
+        """How often a host has failed in a row, whether it was ever asked, and its address if that is known."""
+        with self._opened(name) as host:
+            return host.failures, bool(host.times), host.ip
+
+    def reached(self) -> list[str]:
+        """The names of a few hosts that have been reached, as of the last checkpoint."""
+        return [name for name in self._hosts.names("", ROWS) if self.record(name)[1]][:FEW]
+
+    def pause(self, name: str) -> tuple[float, str]:
+        """Seconds for which the host was to be left alone before the request that is made now, and by which rule."""
+        host = self._back.active.get(name)
+        if host is not None:  # nearly always, and each line of requests.log asks
+            return self._pause(host)
+        with self._opened(name) as opened:
+            return self._pause(opened)
+
+    def _pause(self, host: Host) -> tuple[float, str]:
+        seconds = self._book.wait(host)
+        if host.row is not None:
+            asked = self._book.asked(host)
+            failed = self._book.health.wait(host.failures, gone=host.row.gone) if host.failures else 0.0
+            if asked and asked >= max(failed, seconds):
+                return asked, "retry-after"
+            if failed > seconds:
+                return failed, "failure"
+        if not (host.times or host.failures):
+            return seconds, "new"
+        return seconds, "crawl-delay" if self._is_robots(host, seconds) else "politeness"
+
+    def _is_robots(self, host: Host, seconds: float) -> bool:
+        """True if these seconds between two requests are what its robots.txt asks for."""
+        if not host.crawl_delay:
+            return False
+        return 0 < min(host.crawl_delay, self._book.of(host.name)[1].crawl_delay_max) >= seconds
+
+    def in_flight(self, url: str) -> bool:
+        """True if this URL was handed out and is not done."""
+        host = self._back.active.get(host_of(url))
+        return host is not None and url in map(url_of, host.flights())
+
+    def _state(self, host: Host) -> str:
+        if host.given is not None:
+            return "in flight"
+        if host.name in self._aside.held:
+            return "paused"
+        if given_up(host):
+            return Health.GIVEN_UP.value
+        if host.retired:
+            return Health.SPENT.value
+        return PLACES[host.state]
+
+    def _next_turn(self, host: Host, now: float) -> float | None:
+        """When it may be asked next, if it has something to ask for and that is known."""
+        if host.given is not None or not host.waiting() or host.retired or host.name in self._aside.held:
+            return None
+        return max(host.aside if host.state is State.ASIDE else host.due(), now)
+
+    def _delay(self, host: Host) -> dict[str, Any]:
+        """The seconds between two requests, and whose wish they are."""
+        seconds = self._book.wait(host)
+        return {
+            "seconds": round(seconds, 3),
+            "source": ROBOTS if self._is_robots(host, seconds) else type(self._book.of(host.name)[0]).__name__,
+            "crawl_delay": host.crawl_delay,
+        }
+
+    def wait(self, host: Host) -> float:
+        """Seconds between two requests to it."""
+        return self._book.wait(host)
+
+    def first(self, name: str, most: int, now: float) -> list[tuple[float, Link]]:
+        """The next URLs of a host, in their order: when each is due, if it waits for a time of its own, else 0."""
+        most = min(most, MOST)
+        with self._opened(name) as host:
+            later = sorted(host.later)
+            found = [(0.0, record) for at, record in later if at <= now]
+            queues = [(0, host.queue), *(host.ranked.queues if host.ranked is not None else ())]
+            for _, queue in sorted(queues, key=lambda one: -one[0]):
+                if len(found) < most:
+                    found += [(0.0, record) for record in queue.first(most - len(found))]
+            found += [(at, record) for at, record in later if at > now]
+            return [(at, unpack(record)) for at, record in found[:most]]
+
+    def in_memory(self) -> list[Host]:
+        """All hosts that are objects."""
+        return [*self._back.active.values(), *self._hosts.idle()]
+
+    def domain(self, name: str) -> dict[str, Any]:
+        """What a registered domain has had of its budget, in pages, and how many URLs wait beyond it."""
+        if not self._budgets.counts:
+            return {"domain": name, "budget": None}
+        domain = self._budgets.look_up(name)
+        return {
+            "domain": name,
+            "budget": domain.most,
+            "used": domain.used,
+            "linked_from": domain.rank,
+            "seed": domain.seed,
+            "over_budget": domain.queue.count if domain.queue is not None else 0,
+        }
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[Host]:
+        host = self._back.active.get(name)
+        if host is not None:
+            yield host
+            return
+        host = self._hosts.get(name)
+        try:
+            yield host
+        finally:
+            self._hosts.put_away(host)

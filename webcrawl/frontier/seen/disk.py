@@ -1,0 +1,229 @@
+"""Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen store.
+
+Cache misses go to T (buffer.py) and U (waiting_records.py). When T is large enough, a thread merges it with F
+(known_keys.py, sweep.py), and the new records of U come out in the order of submission (verdicts.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from itertools import chain
+from pathlib import Path
+from threading import Event
+from types import TracebackType
+
+import numpy as np
+
+from webcrawl.frontier.seen.buffer import Buffer, Frozen
+from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.files import Names
+from webcrawl.frontier.seen.known_keys import Known
+from webcrawl.frontier.seen.layout import Layout, layout
+from webcrawl.frontier.seen.protocol import SortedKeys, unseen_lately
+from webcrawl.frontier.seen.state import load
+from webcrawl.frontier.seen.sweep import Sweep, Swept
+from webcrawl.frontier.seen.verdicts import PIECE, Verdicts
+from webcrawl.frontier.seen.waiting_records import Waiting
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+# Known records that one `take` passes over, or twice as many: four rows, which may be cold on a busy disk.
+PASSED = PIECE
+
+
+class Fuse:
+    """A context for everything that changes a store. After a failure memory may be inconsistent.
+
+    So every later use raises StoreError, and the last checkpoint stays in force. OSError is raised as StoreError.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.failure: BaseException | None = None
+
+    def __enter__(self) -> None:
+        if self.failure is not None:
+            raise StoreError(f"{self._folder}: unusable since: {self.failure}") from self.failure
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is not None:
+            self.failure = error
+        if isinstance(error, OSError):
+            raise StoreError(f"{self._folder}: {error}") from error
+
+
+class DiskSeen:
+    """The eliminator. Not thread-safe; the threads that it starts never touch the database."""
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        *,
+        memory: int,
+        cache: UrlCache,
+        on_ready: Callable[[], None] | None = None,
+        sizes: Layout | None = None,
+    ) -> None:
+        self._db, self._cache, self._on_ready = db, cache, on_ready
+        self._sizes = sizes or layout(memory)
+        self._state = load(db, "disk")
+        self._u = Waiting(db, self._state.begin, self._state.end, self._sizes.row)
+        self._verdicts = Verdicts(db, self._state.begin, self._state.judged)
+        self._f = Known(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
+        self._frozen: Frozen | None = None
+        self._merging: Future[Swept] | None = None
+        self._stop = Event()
+        self._enough = 0
+        self._fuse = Fuse(db.folder)
+        with contextlib.ExitStack() as opened:
+            opened.callback(self._f.close)
+            self._worker = Worker()
+            opened.callback(self._worker.close)
+            self._t = Buffer(Names(db.folder, db.disk, "scratch"), db.disk)
+            opened.callback(self._t.close)
+            self._grow()
+            with self._fuse:
+                for keys in self._u.keys_from(self._state.judged):
+                    self._t.append(keys)
+            opened.pop_all()
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<DiskSeen pending={self.pending} busy={self.busy} {self._t!r} {self._f!r}>"
+
+    # -- the caller's side
+
+    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+        self._advance()
+        batch, missed = unseen_lately(self._cache, self._state, keys, records)
+        with self._fuse:
+            self._t.append(np.frombuffer(batch, np.uint64))
+            self._u.append(batch, missed)
+            if self._merging is None and self._t.count >= self._enough:
+                self._start()
+
+    def take(self, limit: int) -> list[bytes]:
+        self._advance()
+        taken: list[bytes] = []
+        with self._fuse:
+            begin, end = self._u.begin, self._verdicts.end
+            while len(taken) < limit and self._u.begin < min(end, begin + len(taken) + PASSED):
+                taken += self._u.take(*self._verdicts.next(self._u.begin, limit - len(taken)))
+        if not taken and self._u.begin < self._verdicts.end:
+            self._tell_ready()
+        return taken
+
+    def merge(self) -> None:
+        self._advance()
+        if self._merging is not None or not self._t.count:
+            return
+        with self._fuse:
+            if self._t.count <= self._sizes.at_once and self._f.holds(self._t.count):
+                self._adopt(self._sweep().run())
+            else:
+                self._start()
+
+    @property
+    def pending(self) -> int:
+        return self._u.end - self._verdicts.end + self._verdicts.left
+
+    @property
+    def busy(self) -> bool:
+        return self._merging is not None and not self._merging.done()
+
+    def stats(self) -> dict[str, int | float]:
+        waiting = self._u.end - self._verdicts.end
+        return self._state.stats(waiting=waiting, keys=len(self._f), runs=self._f.files)
+
+    # -- moving to another crawl (protocol.py)
+
+    def mark(self) -> int:
+        return self._u.end
+
+    def decided(self, mark: int) -> bool:
+        self._advance()
+        return self._verdicts.end >= mark
+
+    def sorted_keys(self) -> SortedKeys:
+        return self._f
+
+    # -- merging
+
+    def _grow(self) -> None:
+        """Lets T grow with F, so that the cost of reading F per key of T stays constant (docs/seen.md)."""
+        sizes = self._sizes
+        least = min(sizes.least, sizes.chunk)
+        self._enough = max(least, min(int(sizes.share * len(self._f)), sizes.largest))
+        self._t.size = min(sizes.chunk, self._enough)
+
+    def _sweep(self) -> Sweep:
+        self._frozen = self._t.freeze()
+        return self._f.sweep(self._frozen, self._sizes.budget, self._stop)
+
+    def _start(self) -> None:
+        self._merging = self._worker.submit(self._sweep().run)
+        self._merging.add_done_callback(self._notify)
+
+    def _notify(self, _: Future[Swept]) -> None:
+        self._tell_ready()
+
+    def _tell_ready(self) -> None:
+        if self._on_ready is not None and not self._stop.is_set():
+            self._on_ready()
+
+    def _advance(self) -> None:
+        """Adopts the result of a finished thread, or raises its error."""
+        if self._merging is None and not self._t.spilled:
+            return
+        with self._fuse:
+            self._t.raise_failure()
+            if self._merging is not None and self._merging.done():
+                swept = self._merging.result()
+                self._merging = None
+                self._adopt(swept)
+                line = "seen: merged %d records in %.2f s: %d new, now %d keys in %d runs"
+                logger.info(line, swept.count, swept.seconds, swept.new, len(self._f), self._f.files)
+
+    def _adopt(self, swept: Swept) -> None:
+        self._frozen = None
+        self._f.adopt(swept)
+        self._grow()
+        self._verdicts.add(swept.bits, swept.count, swept.new)
+        state = self._state
+        state.new, state.merges = state.new + swept.new, state.merges + 1
+        state.merge_seconds += swept.seconds
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return self._verdicts.save()
+
+    def save(self) -> None:
+        """Saves as if a merge under way had not begun."""
+        with self._fuse:
+            for _ in self._verdicts.save():
+                pass
+            self._u.save()
+            self._f.save()
+            self._state.save(self._db, self._u.begin, self._verdicts.end, self._u.end)
+
+    def check(self) -> Iterator[DamagedFile]:
+        return chain(self._f.check(), self._u.check())
+
+    def close(self) -> None:
+        self._stop.set()
+        self._worker.close()
+        self._t.close()
+        if self._frozen is not None:
+            self._frozen.close()
+        if self._merging is not None:
+            with contextlib.suppress(Exception):  # it was told to stop, or has failed: nothing of it is kept
+                self._merging.result().change.close()
+            self._merging = None
+        self._f.close()

@@ -1,0 +1,90 @@
+"""A plain set: exact and immediate, for crawls whose fingerprints fit in memory."""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.journal import Journal
+from webcrawl.frontier.seen.protocol import Snapshot, SortedKeys, unseen_lately
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+logger = logging.getLogger(__name__)
+
+BYTES = 100  # per key at most: 48 for the int object, 27 to 53 for its slots in a set at most 3/5 full
+
+
+class MemorySeen:
+    """Decides at once. Beyond `memory` it only logs a warning: it has no other place to put keys."""
+
+    busy = False
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        *,
+        memory: int,
+        cache: UrlCache,
+        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol has it
+    ) -> None:
+        self._cache, self._largest = cache, memory // BYTES
+        self._journal = Journal(db, "memory")
+        self._keys: set[int] = set()
+        for keys in self._journal.keys.replay():
+            self._keys.update(keys)
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<MemorySeen keys={len(self._keys)} pending={self.pending}>"
+
+    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+        batch, missed = unseen_lately(self._cache, self._journal.state, keys, records)
+        known, new, found = self._keys, array("Q"), []
+        for key, record in zip(batch, missed, strict=True):
+            if key not in known:
+                known.add(key)
+                new.append(key)
+                found.append(record)
+        if len(known) > self._largest >= len(known) - len(new):
+            logger.warning("seen: over %d keys in memory, beyond SEEN_MEMORY; the disk store obeys it", self._largest)
+        self._journal.append(new, found)
+
+    def take(self, limit: int) -> list[bytes]:
+        return self._journal.take(limit)
+
+    def merge(self) -> None:
+        """Nothing ever waits for a merge."""
+
+    def mark(self) -> int:
+        return 0
+
+    def decided(self, mark: int) -> bool:
+        return mark <= 0  # all is decided when it is submitted
+
+    def sorted_keys(self) -> SortedKeys:
+        return Snapshot(np.sort(np.fromiter(self._keys, np.uint64, len(self._keys))))
+
+    @property
+    def pending(self) -> int:
+        return len(self._journal)
+
+    def stats(self) -> dict[str, int | float]:
+        state = self._journal.state
+        return state.stats(waiting=0, keys=state.new)
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        self._journal.save()
+
+    def check(self) -> Iterator[DamagedFile]:
+        return self._journal.check()
+
+    def close(self) -> None:
+        self._keys.clear()

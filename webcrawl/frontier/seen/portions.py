@@ -1,0 +1,96 @@
+"""The links of large pages wait here and enter the crawl in portions, so that one page holds up nobody else's links.
+
+A portion is a row of crawl.db, and leaves it in the transaction in which its links are submitted. So a page that a
+checkpoint knows as finished has all its links there: submitted, or in the table (docs/decisions/crawl-operation.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+import zstandard
+
+from webcrawl.base.model import Link, unpack
+from webcrawl.store import rowcrc
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+PORTION = 1000  # links: 3 ms to submit them, 4 ms until they are in the frontier
+PACE = 0.05  # seconds between two portions: 20,000 links per second, in a seventh of the crawl's time
+INSERT = "INSERT INTO portion (turn, site, count, data, crc) VALUES (?, ?, ?, ?, ?)"
+FIRST = "SELECT id, turn, site, count, data, crc FROM portion ORDER BY turn, id LIMIT 1"
+
+
+@dataclass(slots=True)
+class Portion:
+    """Some links of a page as they were written, and the letter of each in the discovery path."""
+
+    page: Link
+    base: str
+    links: list[str]
+    hops: str
+
+    def pack(self) -> bytes:
+        fields = self.page.pack(), self.base, self.links, self.hops
+        return bytes(msgpack.packb(fields, unicode_errors="surrogatepass"))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Portion:
+        page, base, links, hops = msgpack.unpackb(data, unicode_errors="surrogatepass")
+        if len(links) != len(hops) or not all(isinstance(link, str) for link in links):
+            raise ValueError("not a portion of links")
+        return cls(unpack(page), base, links, hops)
+
+
+class Portions:
+    """Portions of all pages. Sites take turns: a site with very many delays only its own."""
+
+    def __init__(self, db: CrawlDB, site_of: Callable[[str], str]) -> None:
+        """`site_of` names the site of a page's URL."""
+        self._db, self._site_of = db, site_of
+        self._compressor = zstandard.ZstdCompressor(level=1)
+        self._decompressor = zstandard.ZstdDecompressor()
+        ((self.links, first),) = db.query("SELECT coalesce(sum(count), 0), min(turn) FROM portion")
+        self._turn = first or 0
+        self.ready_at = 0.0  # when the next portion may be taken
+
+    def __repr__(self) -> str:
+        return f"<Portions of {self.links} links>"
+
+    def put(self, page: Link, base: str, links: Sequence[str], hop: Callable[[int], str], start: int) -> None:
+        """Keeps a page's links from `start` on; `hop` gives the letter of each by its position.
+
+        A site's portions have consecutive turns, and the turns of all sites that wait overlap.
+        """
+        site = self._site_of(page.url)
+        ((last,),) = self._db.query("SELECT max(turn) FROM portion WHERE site = ?", (site,))
+        turn = max(self._turn, last or 0)
+        rows: list[tuple[Any, ...]] = []
+        for at in range(start, len(links), PORTION):
+            some = list(links[at : at + PORTION])
+            portion = Portion(page, base, some, "".join(map(hop, range(at, at + len(some)))))
+            turn += 1
+            row = (turn, site, len(some), self._compressor.compress(portion.pack()))
+            rows.append((*row, rowcrc.portion(*row)))
+        self._db.executemany(INSERT, rows)
+        self.links += len(links) - start
+
+    def take(self, now: float) -> Portion | None:
+        """Removes and returns the next portion, if there is one and it is time for it."""
+        if not self.links or now < self.ready_at:
+            return None
+        self.ready_at = now + PACE
+        ((number, *row),) = self._db.query(FIRST)
+        if not rowcrc.agrees(rowcrc.portion, row):
+            raise DamagedFile(self._db.path, 0, f"table portion, {number}: checksum")
+        try:
+            portion = Portion.unpack(self._decompressor.decompress(row[3]))
+        except (zstandard.ZstdError, ValueError, TypeError) as error:
+            raise DamagedFile(self._db.path, 0, f"table portion, {number}: {error}") from error
+        self._turn = row[0]
+        self._db.execute("DELETE FROM portion WHERE id = ?", (number,))
+        self.links -= len(portion.links)
+        return portion

@@ -1,0 +1,117 @@
+"""Answers that report an error of the server's: whether one is the fault of its URL or of its host.
+
+A single one among good answers is its URL's. It is the host's if the server says how long to wait, or if as many
+different URLs in a row get one as make a ROW (docs/frontier.md). There is no I/O here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from heapq import heapify
+from typing import TYPE_CHECKING
+
+from webcrawl.base.model import Link, Outcome, Status, unpack
+from webcrawl.frontier.health import answered, origin_of, sum_of
+from webcrawl.frontier.outcomes import rule
+from webcrawl.store.jobdir.host_row import FailedRow
+
+if TYPE_CHECKING:
+    from webcrawl.frontier.hosts import Host
+
+# 501 and 505 speak of the request: its method, its version of HTTP
+UNWELL = frozenset((429, *range(500, 600))) - {501, 505}
+ROW = 3  # different URLs in a row: the host is unwell
+KEPT = 16  # answers in a row that are remembered
+LONGER = 2.0  # times its usual wait that a host waits after one that is its URL's own
+# Until such a URL comes again: so many usual waits of its host, so that it holds up no crawl; but not less seconds
+TURNS, SOONEST = 8.0, 1.0
+
+
+def is_unwell(link: Link, outcome: Outcome) -> bool:
+    """True if such an answer came; for a robots.txt, without which its host cannot be asked, there is no question."""
+    return outcome.status in UNWELL and not link.path.endswith("P")
+
+
+def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
+    """True if such an answer, not yet booked, is the host's fault.
+
+    429 and 503 speak of the host by their meaning (RFC 6585, RFC 9110). So if the host has answered nothing else since
+    it gave one to the same URL, nobody can tell, and the host waits.
+    """
+    busy = rule(outcome).failed
+    if host.failures:
+        return busy or (host.row is not None and host.row.status == Status.HOST_RETIRED)
+    if busy and outcome.wait:
+        return True
+    row, key = _row(host), _mark(link, outcome)
+    if _is_known(link, row):
+        return False
+    if key in row:
+        return busy
+    return len({one for one in row if one > 0}) + 1 >= ROW
+
+
+def is_charged(host: Host, link: Link, outcome: Outcome) -> bool:
+    """True if such an answer, not yet booked, uses up one of the URL's attempts."""
+    if outcome.retries is not None or not is_hosts(host, link, outcome):
+        return True
+    return not rule(outcome).failed and _is_known(link, _row(host))
+
+
+def is_alone(host: Host, link: Link) -> bool:
+    """True if the host has answered pages, and nothing speaks for the host's being unwell but this URL, so far."""
+    return host.pages > 0 and sum_of(link) not in _row(host)
+
+
+def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
+    """Such an answer was its URL's own, as far as one can say now."""
+    row, key, origin = host.row, sum_of(link), origin_of(link.url)
+    if host.retired:
+        return
+    if host.failures:
+        answered(host)
+    answers = _row(host)
+    if answers and row is not None:
+        key, origin = key if row.only == key else 0, origin if row.origin == origin else 0
+    mark = -sum_of(link) if _is_known(link, answers) else _mark(link, outcome)
+    kept = (*answers, mark)[-KEPT:]
+    host.row = FailedRow(now, 0.0, Status.HOST_RETIRED, key, gone=False, origin=origin, unwell=kept)
+
+
+def recovered(host: Host) -> None:
+    """The host has given a good answer: it is healthy, and what was thought to be its URLs' own was so."""
+    if host.failures or (host.row is not None and host.row.unwell):
+        answered(host)
+
+
+def give_back(host: Host, row: FailedRow | None) -> None:
+    """The host has failed, with `row` before: the URLs that wait for another try because of that lose no attempt."""
+    if row is not None and row.unwell and host.later:
+        host.later = [(at, returned(unpack(record), row).pack()) for at, record in host.later]
+        heapify(host.later)
+
+
+def returned(link: Link, row: FailedRow | None) -> Link:
+    """The link with the attempts that answers in this row have used up."""
+    answers = row.unwell if row is not None else ()
+    count = min(_times(link, answers), link.attempt) if answers else 0
+    return replace(link, attempt=link.attempt - count, struck=link.struck + count) if count else link
+
+
+def _mark(link: Link, outcome: Outcome) -> int:
+    """How an answer is remembered: one whose request says itself how often it is tried gets no attempt back."""
+    return sum_of(link) + (outcome.retries is not None)
+
+
+def _row(host: Host) -> tuple[int, ...]:
+    return host.row.unwell if host.row is not None else ()
+
+
+def _times(link: Link, row: tuple[int, ...]) -> int:
+    key = sum_of(link)
+    return sum(abs(one) == key for one in row)
+
+
+def _is_known(link: Link, row: tuple[int, ...]) -> bool:
+    """True if the URL has used up an attempt before this row: while its host was well, so it says nothing of that."""
+    return link.attempt > _times(link, row)

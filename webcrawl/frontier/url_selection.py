@@ -1,0 +1,163 @@
+"""Selects what a host is asked for next: its first URL that may be, or what must be asked for before it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import heappop, heappush
+from typing import Protocol
+
+from webcrawl.base.model import Link, Status, unpack
+from webcrawl.frontier.arguments import Admission, Decision
+from webcrawl.frontier.best_first import Sift
+from webcrawl.frontier.front_end import FrontEnd
+from webcrawl.frontier.health import revive_for_other_origin
+from webcrawl.frontier.hosts import Host, HostTable
+from webcrawl.frontier.parallel_hosts import Several
+from webcrawl.frontier.slots import Slots
+
+DROPS = 256  # URLs of one host dropped per turn
+NEVER = float("inf")
+SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
+
+
+class Counted(Protocol):
+    """What of the frontier changes when a URL leaves a queue."""
+
+    queued: int
+    in_flight: int
+    counters: Counter[str]
+
+    def drop(self, link: Link, status: int) -> None: ...
+
+
+class Giving:
+    """Takes URLs out of a host's queues, and puts back those that have to wait."""
+
+    def __init__(
+        self,
+        frontier: Counted,
+        front: FrontEnd,
+        hosts: HostTable,
+        slots: Slots,
+        several: Several,
+        admission: Admission | None,
+    ) -> None:
+        self._frontier, self._front, self._hosts = frontier, front, hosts
+        self._slots, self._several, self._admission = slots, several, admission
+
+    def __repr__(self) -> str:
+        return f"<Giving of {self._frontier!r}>"
+
+    def first_allowed(self, host: Host, now: float) -> Link | None:
+        """Gives the host's first URL that may be asked for, or what must be asked for first."""
+        given: Link | None = None
+        passed: list[tuple[float | Link, bytes]] = []
+        for _ in range(DROPS):
+            record = self._next(host, now)
+            if record is None:
+                break
+            self._hosts.touch(host)
+            self._frontier.queued -= 1
+            link = unpack(record)
+            if host.retired and revive_for_other_origin(host, link.url):
+                self.put_back(host, record)
+                break
+            if host.given is not None and self._several.waits(host, link):
+                self.put_back(host, record)
+                break
+            decision = self._decide(host, link, now)
+            if not decision:
+                given = self._give(host, link, record)
+                break
+            if isinstance(decision, Link) and host.given is not None and self._several.waits(host, decision):
+                self.put_back(host, record)
+                break
+            if isinstance(decision, Link) and not (decision.attempt and host.failures):
+                self.put_back(host, record)
+                given = self._give(host, decision, decision.pack())
+                break
+            if isinstance(decision, int):
+                self._frontier.drop(link, decision)
+                continue
+            passed.append((decision, record))
+            if isinstance(decision, float) and decision <= now + SOON:
+                break
+        return self._pass_over(host, passed, now, given) if passed else given
+
+    def _next(self, host: Host, now: float) -> bytes | None:
+        if self._front.sift is not None:
+            self._choose(self._front.sift, host)
+        return _next_record(host, now, self._front)
+
+    def _choose(self, sift: Sift[bytes], host: Host) -> None:
+        """Lets the best of what is next go first; for a retired host the order does not matter."""
+        if host.queue.count > 1 and not host.retired and not (host.ranked is not None and host.ranked.before()):
+            sift.choose(host.queue, self._hosts.chosen(host))
+
+    def _decide(self, host: Host, link: Link, now: float) -> Decision:
+        decision = self._ends(host, link, now) if host.retired else None
+        return decision or (self._admission(link, now) if self._admission is not None else None)
+
+    def _ends(self, host: Host, link: Link, now: float) -> Decision:
+        """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
+        if host.retired != Status.HOST_BUDGET or not link.is_revisit:
+            return host.retired
+        ready = host.rested_at()
+        return ready if ready > now else None
+
+    def _pass_over(
+        self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
+    ) -> Link | None:
+        """Puts back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
+
+        A host may be down by http and up by https. If there is nothing else, the request that was made least often is
+        repeated, or the host waits.
+        """
+        repeated: Link | None = None
+        until = NEVER
+        for decision, record in passed:
+            if isinstance(decision, float):
+                until = min(until, decision)
+            elif repeated is None or decision.attempt < repeated.attempt:
+                repeated = decision
+            self.put_back(host, record, last=not isinstance(decision, float) or decision > now + SOON)
+        if given is None and repeated is not None:
+            return self._give(host, repeated, repeated.pack())
+        if given is None:
+            host.ready_at = max(host.ready_at, until)
+        return given
+
+    def _give(self, host: Host, link: Link, record: bytes) -> Link:
+        host.given = record
+        host.stay += 1
+        self._frontier.in_flight += 1
+        self._slots.asked[host.standing] += 1
+        self._frontier.counters["taken"] += 1
+        return link
+
+    def put_back(self, host: Host, record: bytes, *, last: bool = False) -> None:
+        """Makes the record the host's first again, or its last."""
+        if last:
+            self._hosts.queue_for(host, record).push(record)
+        else:
+            heappush(host.later, (0.0, record))
+        self._frontier.queued += 1
+
+
+def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:
+    """The host's next record: due retries, then by priority; for a retired host the order does not matter.
+
+    What is fetched again takes turns with all others.
+    """
+    ranked = host.ranked
+    if host.later and (host.later[0][0] <= now or host.retired):
+        others = host.queue.count or (ranked is not None and ranked.queues)
+        # If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
+        if not (host.failures and others) or host.later[0][0] <= 0.0:
+            return heappop(host.later)[1]
+    if ranked is not None and ranked.queues:
+        if ranked.has_revisits() and front.old_goes_first():
+            return ranked.pop(-1)
+        if ranked.before() or not host.queue.count:
+            return ranked.pop()
+    return host.queue.pop()

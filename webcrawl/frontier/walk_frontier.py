@@ -1,0 +1,92 @@
+"""The frontier of a random walk: it holds one URL per walker, and lets it out as politely as ours does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
+from webcrawl.frontier.arguments import Hooks, Queues, Rules
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.walkers import Walkers
+
+
+class WalkFrontier(Frontier):
+    """What is added are the places to start from. Which of them is fetched, and when, is up to the walkers.
+
+    The same URL may be queued several times, once for each walker that has come there.
+    """
+
+    def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0, walkers: Walkers) -> None:
+        self.walkers, self._awaited = walkers, hooks.awaited
+        super().__init__(queues, rules, hooks, resumed=resumed)
+        self.found = walkers.found
+
+    def __repr__(self) -> str:
+        return f"<WalkFrontier queued={self.queued} in_flight={self.in_flight} {self.walkers!r}>"
+
+    def __len__(self) -> int:
+        """The number of walkers that have somewhere to go, and of robots.txt in flight."""
+        return super().__len__() + self.walkers.idle
+
+    @property
+    def over_budget(self) -> int:
+        """When all visits are made, what is left may wait for ever: the same command with more steps goes on."""
+        return len(self) - self.in_flight if self.walkers.has_ended() else 0
+
+    def resting(self) -> bool:
+        """As ever, or nobody gets an answer: walkers who start anew always have something that waits."""
+        return self.walkers.stranded or super().resting()
+
+    def figures(self) -> dict[str, int | float]:
+        return super().figures() | self.walkers.figures()
+
+    # -- in
+
+    def add(self, records: Iterable[Packed]) -> None:
+        """These are seeds: walks may start from there."""
+        self.walkers.starts.add([unpack(record).url for record in records])
+
+    def _enqueue(self, link: Link | None) -> None:
+        if link is not None:
+            self._front.push(0, link.pack())
+            self.queued += 1
+            self.counters["added"] += 1
+
+    # -- out
+
+    def take(self, now: float, *, spare: bool = True) -> Link | None:
+        if self.walkers.has_ended(self.in_flight):
+            return None
+        if self._awaited is None or not self._awaited():  # else not all seeds are here
+            for link in self.walkers.start(now):
+                self._enqueue(link)
+        return super().take(now, spare=spare)
+
+    def probe(self, now: float, *, anyone: bool) -> Link | None:
+        return None if self.walkers.has_ended(self.in_flight) else super().probe(now, anyone=anyone)
+
+    def next_ready(self) -> float | None:
+        if self.walkers.has_ended(self.in_flight):
+            return None
+        ready, start = super().next_ready(), self.walkers.next_start
+        return start if ready is None else ready if start is None else min(ready, start)
+
+    # -- done
+
+    def done(self, link: Link, outcome: Outcome, now: float) -> bool:
+        final = super().done(link, outcome, now)
+        if final:
+            self._ended(link, outcome.status)
+        return final
+
+    def unasked(self, link: Link, now: float) -> None:
+        super().unasked(link, now)
+        self._ended(link, Status.OUT_OF_SCOPE)
+
+    def drop(self, link: Link, status: int) -> None:
+        super().drop(link, status)
+        self._ended(link, status, asked=False)
+
+    def _ended(self, link: Link, status: int, *, asked: bool = True) -> None:
+        if not link.path.endswith("P"):
+            self._enqueue(self.walkers.ended(link, status, asked=asked))

@@ -1,0 +1,1 @@
+"""Experiments beside a crawl: the synthetic web (`simweb`), studies of traces, graphs and walks, and their commands."""

@@ -1,0 +1,79 @@
+"""`scrapy orderings`: how soon a crawl has the important pages of a known graph, by the order in which it fetches."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from webcrawl.lab.studies import ORDERS
+from webcrawl.settings import FRONTIER_BIAS, FRONTIER_LEVELS
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.commands.console import say_all, whole
+from webcrawl.tools.tool_command import ToolCommand
+
+MOST_LEVELS = 1000
+MOST_HOSTS = 1 << 20
+
+
+class Command(ToolCommand):
+    """Exit status 0, 1 if a graph cannot be read, 2 for a wrong command line."""
+
+    says = "Compare the orders in which a crawl may fetch a known graph, by PageRank"
+    same_as = "lab orderings"
+
+    def syntax(self) -> str:
+        return "GRAPH... [options]"
+
+    def long_desc(self) -> str:
+        return (
+            "GRAPH: an edge list of two columns, a page and a link; a links.log; a table of links; or the JOBDIR of a"
+            " crawl that has one of these; also .gz or .zst. Prints which share of all PageRank each order has fetched"
+            " after which share of the pages."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--orders", metavar="NAME,NAME", help=f"of {', '.join(ORDERS)} (default: all)")
+        parser.add_argument(
+            "--seed",
+            metavar="PAGE",
+            action="append",
+            help="where the crawl begins, also several times (by default the first page)",
+        )
+        parser.add_argument("--hosts", metavar="N", help="also as a polite crawl does it: so many hosts take turns")
+        parser.add_argument(
+            "--levels",
+            metavar="N",
+            default=str(FRONTIER_LEVELS),
+            help=f"queues of the front-end, as FRONTIER_LEVELS (default {FRONTIER_LEVELS})",
+        )
+        parser.add_argument("--plot", metavar="FILE", help="also draw the curves, as SVG")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not args:
+            raise UsageError("a graph: scrapy orderings GRAPH...", print_help=False)
+        names = _names(opts.orders)
+        hosts = whole("--hosts", opts.hosts, 1, MOST_HOSTS) if opts.hosts is not None else 0
+        levels = whole("--levels", opts.levels, 1, MOST_LEVELS)
+        from webcrawl.lab.studies import ordering_study  # noqa: PLC0415 - numpy takes 0.1 s
+        from webcrawl.lab.studies.link_graph import pagerank, read_graph  # noqa: PLC0415 - as above
+
+        try:
+            graph = read_graph([Path(arg) for arg in args], opts.seed or ())
+            shape = ordering_study.Shape(levels, FRONTIER_BIAS, hosts)
+            rows = [*ordering_study.compare(graph, pagerank(graph.heads, graph.links, graph.pages), names, shape)]
+            if opts.plot:
+                Path(opts.plot).write_text(ordering_study.plot_orderings(rows), encoding="utf-8")
+            say_all(ordering_study.as_json(graph, rows) if opts.json else ordering_study.as_text(graph, rows, shape))
+        except (StoreError, OSError) as error:
+            self.fail(error)
+
+
+def _names(text: str | None) -> list[str]:
+    found = [one.strip().lower() for one in text.split(",")] if text is not None else [*ORDERS]
+    if not set(found) <= set(ORDERS):
+        raise UsageError(f"--orders {text}: must be of {', '.join(ORDERS)}", print_help=False)
+    return [*dict.fromkeys(found)]

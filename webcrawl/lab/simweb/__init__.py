@@ -1,0 +1,49 @@
+"""The synthetic web: a web on loopback whose every page and answer is known in advance (docs/simweb.md)."""
+
+from __future__ import annotations
+
+from webcrawl.lab.simweb.checks import (
+    by_address,
+    by_host,
+    gaps,
+    mercator,
+    overlaps,
+    robots_first,
+    too_early,
+    trap_hits,
+    zoo_hits,
+)
+from webcrawl.lab.simweb.mix import changing, even, hostile
+from webcrawl.lab.simweb.outages import Board, Outage
+from webcrawl.lab.simweb.request_log import Hit, Log, read
+from webcrawl.lab.simweb.truth import Truth, truth
+from webcrawl.lab.simweb.web_server import Server, running, wait_until_idle
+from webcrawl.lab.simweb.world import World
+from webcrawl.lab.simweb.zoo import ZOO
+
+__all__ = [
+    "ZOO",
+    "Board",
+    "Hit",
+    "Log",
+    "Outage",
+    "Server",
+    "Truth",
+    "World",
+    "by_address",
+    "by_host",
+    "changing",
+    "even",
+    "gaps",
+    "hostile",
+    "mercator",
+    "overlaps",
+    "read",
+    "robots_first",
+    "running",
+    "too_early",
+    "trap_hits",
+    "truth",
+    "wait_until_idle",
+    "zoo_hits",
+]

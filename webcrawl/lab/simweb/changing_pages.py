@@ -1,0 +1,179 @@
+"""The changing part of a world: which edition of a page is live at a moment, and what a request for it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from heapq import merge
+
+from webcrawl.lab.simweb import random_content, site_listings, tree_pages
+from webcrawl.lab.simweb.page_changes import (
+    ALWAYS,
+    NEVER,
+    Life,
+    Process,
+    bursts,
+    dice_of,
+    once,
+    poisson,
+    random_rate,
+    regular,
+    returning,
+    unit,
+)
+from webcrawl.lab.simweb.random_content import WORDS, draws
+from webcrawl.lab.simweb.web_answers import Answer, Ask, Web
+
+GONE = "gone"
+OLDEST = 1_000_000_000  # modification time of what never changes: September 2001
+DAY = 86_400.0
+_MOVED = "moved=1"
+_WHOLE_LIFE = -(2**41)  # the cell whose dice decide about all of a page's time
+
+
+class Living:
+    """`median` is the rate in changes per day that half of the pages exceed; a day takes 86,400 / `scale` seconds.
+
+    Moments are seconds since 1970. `began` is the start of time: from then on pages go and move. They have changed
+    before. An edition is the moment of its change, in microseconds since then.
+    """
+
+    oldest = OLDEST
+
+    def __init__(self, world: Web, median: float, scale: float, began: float) -> None:
+        if not 0 < median <= 10_000:
+            raise ValueError(f"{median:g} changes per page and day: allowed is more than 0, up to 10,000")
+        if not 0 < scale <= 10_000_000:
+            raise ValueError(f"time scale {scale:g}: allowed is more than 0, up to 10,000,000")
+        self.world, self.began, self.day = world, began, DAY / scale
+        self._median = median
+        self._of = lru_cache(2**17)(self._made)
+
+    # -- truth
+
+    def kind(self, host: int, page: int) -> str:
+        """Return how a page changes."""
+        return self.world.kind("change", self.world.first_page(host) + page) or "change_poisson"
+
+    def rate(self, host: int, page: int) -> float:
+        """Changes per second, in the mean over all time."""
+        if self.world.kind("odd", host) == "odd_etag_only":
+            return 0.0
+        return self._of(host, page)[0].rate / self.day
+
+    def edition(self, host: int, page: int, moment: float) -> str:
+        """The name of what its URL, or the one that it has moved to, serves at a moment; `GONE` for nothing."""
+        if self._status(host, page, moment) in (404, 410):
+            return GONE
+        return str(self._content(host, page, moment))
+
+    def turns(self, host: int, page: int, begin: float, end: float) -> Iterator[float]:
+        """The moments after `begin` until `end` at which the edition changes or may change, in order."""
+        process, life = self._of(host, page)
+        times = (begin - self.began) / self.day, (end - self.began) / self.day
+        return (self.began + turn * self.day for turn in merge(process.between(*times), life.turns(*times)))
+
+    def modified(self, host: int, page: int, moment: float) -> float:
+        """When the page changed last."""
+        last = self.began + self._of(host, page)[0].last((moment - self.began) / self.day) * self.day
+        return max(last, float(OLDEST))
+
+    def target(self, host: int, page: int, moment: float) -> str:
+        """The request target where the page is; "" if it is nowhere."""
+        status = self._status(host, page, moment)
+        return (
+            ""
+            if status in (404, 410)
+            else moved(random_content.path(page))
+            if status == 301
+            else random_content.path(page)
+        )
+
+    def page_at(self, host: int, target: str) -> int | None:
+        """The page with this URL, past or present."""
+        return self.world.page_at(host, original(target))
+
+    # -- answers
+
+    def answer(self, ask: Ask) -> Answer | None:
+        """The answer to a request for a page, a sitemap or a feed; None for everything else."""
+        if ask.host >= self.world.hosts:
+            return None
+        now = self.world.clock()
+        page = self.page_at(ask.host, ask.path)
+        return site_listings.listing_answer(self, ask, now) if page is None else self._page(ask, page, now)
+
+    def robots_lines(self, host: int) -> str:
+        named = site_listings.named_in_robots(self.world.kind("sitemap", host)) if host < self.world.hosts else ""
+        return f"Sitemap: {self.world.origin(host)}{named}\n" if named else ""
+
+    def feed(self, host: int) -> str:
+        """The path of the host's feed, "" without one."""
+        return site_listings.PATHS.get(self.world.kind("feed", host), "")
+
+    def _page(self, ask: Ask, page: int, now: float) -> Answer | None:
+        host, path, status = ask.host, random_content.path(page), self._status(ask.host, page, now)
+        odd = self.world.kind("odd", host)
+        if odd == "odd_304_always":
+            return Answer(304, type="")
+        if ask.path != path and status != 301:
+            return None  # it has not moved yet
+        if ask.path == path and status == 301:
+            target = self.world.origin(host) + moved(path)
+            return Answer(301, headers=(f"Location: {target}",), location=target)
+        if status in (404, 410):
+            return Answer(status, b"<title>Gone</title><p>This page is gone.", edition=GONE)
+        kind, modified = self.kind(host, page), self.modified(host, page, now)
+        aside = f"<aside>Buy {_words(self.world.seed, host, page, now)}!</aside>\n" if kind == "change_advert" else ""
+        content, feed = self._content(host, page, now), self.feed(host) if page == 0 else ""
+        answer = Answer(
+            body=tree_pages.render(self.world, host, page, tree_pages.State(content, aside, feed)), edition=str(content)
+        )
+        validator = "" if aside else self.world.kind("validator", host)
+        return site_listings.of_page(answer, ask, validator, odd, self._edition_of(modified), modified, now)
+
+    def _status(self, host: int, page: int, moment: float) -> int:
+        """Return what the page's own URL answers."""
+        return self._of(host, page)[1].status((moment - self.began) / self.day)
+
+    def _content(self, host: int, page: int, moment: float) -> int:
+        """The edition of the text."""
+        only_tag = self.world.kind("odd", host) == "odd_etag_only"
+        return self._edition_of(float(OLDEST) if only_tag else self.modified(host, page, moment))
+
+    def _edition_of(self, modified: float) -> int:
+        return int((modified - self.began) * 1e6)
+
+    def _made(self, host: int, page: int) -> tuple[Process, Life]:
+        kind, dice = self.kind(host, page), dice_of(self.world.seed, host, page)
+        rate_die, life_die, *_ = dice(_WHOLE_LIFE)
+        rate, chance = random_rate(self._median, rate_die), unit(life_die)
+        if kind in ("change_never", "change_advert"):
+            return NEVER, ALWAYS
+        if kind in ("change_daily", "change_weekly"):
+            return regular(1.0 if kind == "change_daily" else 7.0, dice), ALWAYS
+        if kind == "change_bursts":
+            return bursts(rate, dice), ALWAYS
+        lives = {
+            "change_gone_404": once(404, chance),
+            "change_gone_410": once(410, chance),
+            "change_moves": once(301, chance),
+            "change_returns": returning(chance),
+        }
+        return poisson(rate, dice), lives.get(kind, ALWAYS) if page else ALWAYS
+
+
+def moved(path: str) -> str:
+    """Where a page moves to: into the same folder, so that its relative links stay right."""
+    return f"{path}{'&' if '?' in path else '?'}{_MOVED}"
+
+
+def original(target: str) -> str:
+    """The first URL of what may have moved."""
+    return target[: -len(_MOVED) - 1] if target.endswith(_MOVED) and target[-len(_MOVED) - 1 :][:1] in "?&" else target
+
+
+def _words(seed: int, host: int, page: int, now: float) -> str:
+    """Three words, others at each moment: too few to make another text."""
+    die = draws(seed ^ int(now * 1e6), host, page)[0]
+    return " ".join(WORDS[die >> shift & 127] for shift in (0, 8, 16))

@@ -1,0 +1,187 @@
+"""The command line of `scrapy simweb` and `python -m webcrawl.lab.simweb`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from webcrawl.lab.simweb.mix import changing, even, has_changes, hostile
+from webcrawl.lab.simweb.request_log import Log
+from webcrawl.lab.simweb.web_server import Server, new_event_loop
+from webcrawl.lab.simweb.world import World
+from webcrawl.lab.simweb.zoo import ZOO
+
+MAX_LATENCY = 3600.0  # seconds
+HIGHEST_PORT = 65_535
+
+
+class UsageError(ValueError):
+    """The options are impossible; the message is one line for the user."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--hosts", type=int, default=100, metavar="N", help="number of hosts, siteN.test (default %(default)s)")
+    add(
+        "--pages",
+        type=int,
+        default=10_000,
+        metavar="M",
+        help="number of pages on all hosts together (default %(default)s)",
+    )
+    add(
+        "--port",
+        type=int,
+        default=8000,
+        metavar="P",
+        help="port of all hosts, 0 for any free one (default %(default)s)",
+    )
+    add(
+        "--dns-port",
+        type=int,
+        default=8053,
+        metavar="D",
+        help="port of the name server, 0 for any free one (default %(default)s)",
+    )
+    add(
+        "--tls-port",
+        type=int,
+        default=8443,
+        metavar="P",
+        help="port of https hosts, 0 for any free one (default %(default)s)",
+    )
+    add("--latency", type=float, default=0.0, metavar="S", help="seconds before each answer (default %(default)s)")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="seed of the random generator: each gives another web (default %(default)s)",
+    )
+    add("--log", type=Path, metavar="FILE", help="log every request to FILE, as JSON lines")
+    add("--seeds", type=Path, metavar="FILE", help="write the hosts' root URLs to FILE (default a temporary file)")
+    add("--hostile", action="store_true", help="add every kind of odd answer, host, name and robots.txt")
+    add(
+        "--kinds",
+        default="",
+        metavar="NAME,NAME",
+        help="add these kinds only, in equal shares (docs/simweb.md lists them)",
+    )
+    add("--size", default="20000-40000", metavar="LOW-HIGH", help="size of a page in bytes (default %(default)s)")
+    add("--links", type=int, default=40, metavar="N", help="links per page (default %(default)s)")
+    add(
+        "--addresses",
+        type=int,
+        default=32,
+        metavar="N",
+        help="number of addresses that the hosts share (default %(default)s)",
+    )
+    add("--zoo", action="store_true", help="add a host of each kind of endless trap, trapN.test")
+    add("--large", type=int, default=0, metavar="N", help="add a good site of N pages, large0.test")
+    add("--popular", action="store_true", help="let few hosts get most of the links from other hosts")
+    add(
+        "--changes",
+        type=float,
+        default=0.0,
+        metavar="RATE",
+        help="let pages change, half of them more than RATE times a day; without kinds of change, in all ways",
+    )
+    add(
+        "--time-scale",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="days of changes that pass per day (86400 for a day per second; default %(default)s)",
+    )
+    add(
+        "--outage",
+        action="append",
+        default=[],
+        metavar="PLAN",
+        help='break something for a time; "10-40 host_503 site3.test": seconds from the start (may be repeated)',
+    )
+    add("--until-eof", action="store_true", help="stop at the end of standard input, when the parent process has gone")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Serves until SIGINT, SIGTERM or, if asked to, the end of standard input. Raises UsageError before it starts."""
+    try:
+        world = _world(options)
+        log = Log(options.log, keep=False)
+        server = Server(world, dns_port=options.dns_port, latency=options.latency, log=log, outages=options.outage)
+        with _seeds(world, options.seeds) as seeds:
+            loop = new_event_loop()
+            loop.run_until_complete(_serve(server, seeds, until_eof=options.until_eof))
+            loop.close()
+    except (ValueError, OSError, OverflowError) as error:
+        raise UsageError(f"the synthetic web cannot start: {error}") from error
+
+
+async def _serve(server: Server, seeds: Path, *, until_eof: bool) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    if until_eof:
+        loop.add_reader(sys.stdin, _read_on, stop)
+    await server.start()
+    world = server.world
+    print(  # noqa: T201 -- the parent process waits for this line
+        f"simweb ready: {world.hosts} hosts, {world.pages} pages, http port {world.port}, dns {server.nameserver}; "
+        f"crawl it: scrapy crawl web -a seeds={seeds} -s DNS_NAMESERVERS={server.nameserver} "
+        "-s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
+        flush=True,
+    )
+    await stop.wait()
+    await server.close()
+
+
+def _read_on(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        stop.set()
+
+
+def _world(options: argparse.Namespace) -> World:
+    for name in ("port", "dns_port", "tls_port"):
+        if not 0 <= (port := getattr(options, name)) <= HIGHEST_PORT:
+            raise UsageError(f"--{name.replace('_', '-')} {port}: allowed is 0 to {HIGHEST_PORT}")
+    low, dash, high = options.size.partition("-")
+    if not (low.isdecimal() and (high or low).isdecimal()):
+        raise UsageError(f"--size {options.size}: expected LOW-HIGH in bytes")
+    if not 0 <= options.latency <= MAX_LATENCY:
+        raise UsageError(f"--latency {options.latency:g}: allowed is 0 to {MAX_LATENCY:g} seconds")
+    mix = even(kind.strip() for kind in options.kinds.split(",") if kind.strip())
+    if options.changes and not has_changes(mix):
+        mix |= changing()
+    return World(
+        options.hosts,
+        options.pages,
+        options.seed,
+        options.port,
+        tls_port=options.tls_port,
+        mix=(hostile() if options.hostile else {}) | mix,
+        size=(int(low), int(high if dash else low)),
+        links=options.links,
+        addresses=options.addresses,
+        zoo=tuple(ZOO) if options.zoo else (),
+        large=(options.large,) if options.large else (),
+        popular=options.popular,
+        changes=options.changes,
+        time_scale=options.time_scale,
+    )
+
+
+@contextmanager
+def _seeds(world: World, path: Path | None) -> Iterator[Path]:
+    """The seed file. A temporary one is removed again."""
+    with TemporaryDirectory(prefix="simweb-") as folder:
+        path = path or Path(folder) / "seeds.txt"
+        with path.open("w", encoding="ascii") as file:
+            file.writelines(f"{url}\n" for url in world.seeds())
+        yield path

@@ -1,0 +1,224 @@
+"""Outages: what is broken for a time. Which ones are under way is a question of the clock alone."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email.utils import formatdate
+from enum import Enum
+from fnmatch import fnmatchcase
+from math import ceil, inf
+
+from webcrawl.lab.simweb.dns_answers import OUTSIDE, A, Rcode, Record, Reply
+from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.lab.simweb.web_answers import Answer, Ending
+
+_KIND = re.compile(
+    r"(?:host|robots|pages)_(?:[2-9]\d\d|hang|reset)"
+    r"|dns_(?:silent|servfail|nxdomain|refused|outside)"
+    r"|nameserver_(?:silent|servfail|refused)"
+    r"|address_(?:refused|lost)"
+    r"|uplink_(?:refused|lost|hang)"
+)
+_PLAN = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)?")
+_WAIT = re.compile(r"retry_(after|date)=(\d+(?:\.\d+)?)")
+_RCODES = {"servfail": Rcode.SERVFAIL, "nxdomain": Rcode.NXDOMAIN, "refused": Rcode.REFUSED}
+_ENDINGS = {"hang": Ending.HANG, "reset": Ending.RESET, "lost": Ending.HANG}
+
+
+class State(Enum):
+    """The state of an address, as a client that connects meets it."""
+
+    OPEN = "open"
+    REFUSED = "refused"
+    LOST = "lost"  # no packet gets a reply
+
+
+@dataclass(slots=True, eq=False)
+class Outage:
+    """One thing that is broken from `started` to `ended`, both in seconds of the machine's monotonic clock."""
+
+    kind: str
+    targets: tuple[str, ...]  # patterns of host names, or of addresses
+    started: float
+    ended: float = inf
+    retry_after: float = 0.0
+    as_date: bool = False  # the Retry-After is a date
+
+    def __post_init__(self) -> None:
+        if not _KIND.fullmatch(self.kind):
+            raise ValueError(f"{self.kind}: not an outage of the synthetic web; docs/simweb.md lists them")
+        if self.retry_after and not self.kind.startswith(("host_", "robots_", "pages_")):
+            raise ValueError(f"{self.kind}: an outage without answers has no Retry-After")
+        if self.what == "uplink" and self.targets != ("*",):
+            raise ValueError(f"{self.kind}: the uplink is everybody's, and takes no targets")
+
+    @property
+    def what(self) -> str:
+        return self.kind.partition("_")[0]
+
+    @property
+    def how(self) -> str:
+        return self.kind.partition("_")[2]
+
+    def hits(self, *names: str) -> bool:
+        """Return whether one of these names or addresses is a target."""
+        return any(fnmatchcase(name, target) for target in self.targets for name in names)
+
+
+class Board:
+    """The outages of a server: begun and ended by a test, or planned; `all` keeps those that are over.
+
+    `changed` is called after each change. `known` tells whether a target, which is no pattern, exists for an outage of
+    this sort: one that hits nobody would prove nothing.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        known: Callable[[str, str], bool] = lambda _, __: True,
+    ) -> None:
+        self.all: list[Outage] = []
+        self.changed: Callable[[], None] = lambda: None
+        self._clock, self._start, self._known = clock, clock(), known
+
+    def begin(
+        self,
+        kind: str,
+        *targets: str,
+        after: float = 0.0,
+        seconds: float = inf,
+        retry_after: float = 0.0,
+        as_date: bool = False,
+    ) -> Outage:
+        """Begins an outage, by default now and until `end`; without targets everything is hit."""
+        start = self._clock() + after
+        return self._add(Outage(kind, targets or ("*",), start, start + seconds, retry_after, as_date))
+
+    def end(self, *outages: Outage) -> None:
+        """Ends these outages, or without any given all of them."""
+        now = self._clock()
+        for outage in outages or self.all:
+            outage.started, outage.ended = min(outage.started, now), min(outage.ended, now)
+        self.changed()
+
+    @contextmanager
+    def during(self, kind: str, *targets: str, retry_after: float = 0.0, as_date: bool = False) -> Iterator[Outage]:
+        """An outage for the duration of a block."""
+        outage = self.begin(kind, *targets, retry_after=retry_after, as_date=as_date)
+        try:
+            yield outage
+        finally:
+            self.end(outage)
+
+    def plan(self, text: str) -> Outage:
+        """Takes `FROM-TO KIND TARGET… retry_after=N`, with times in seconds since the server's start."""
+        times, _, rest = text.strip().partition(" ")
+        match, (kind, *words) = _PLAN.fullmatch(times), rest.split() or [""]
+        if match is None:
+            raise ValueError(f"{text}: expected FROM-TO KIND TARGET… retry_after=N, such as: 10-40 host_503 site3.test")
+        start, end = float(match[1]), float(match[2] or inf)
+        if start >= end:
+            raise ValueError(f"{text}: it ends before it begins")
+        targets, wait, as_date = [], 0.0, False
+        for word in words:
+            if given := _WAIT.fullmatch(word):
+                wait, as_date = float(given[2]), given[1] == "date"
+            else:
+                targets.append(word)
+        return self._add(Outage(kind, tuple(targets) or ("*",), self._start + start, self._start + end, wait, as_date))
+
+    def restart(self) -> None:
+        """Counts what is planned from now on: the server has started."""
+        gone = self._clock() - self._start
+        self._start += gone
+        for outage in self.all:
+            outage.started, outage.ended = outage.started + gone, outage.ended + gone
+
+    def now(self) -> list[Outage]:
+        """The outages under way; one that began later comes first."""
+        now = self._clock()
+        return [outage for outage in reversed(self.all) if outage.started <= now < outage.ended]
+
+    def next_change(self) -> float:
+        """Seconds until an outage begins or ends by itself; infinite if none will."""
+        now = self._clock()
+        moments = (moment for outage in self.all for moment in (outage.started, outage.ended))
+        return min((moment - now for moment in moments if moment > now), default=inf)
+
+    # -- what the server asks
+
+    def of_request(self, host: str, address: str, path: str) -> tuple[Answer, str] | None:
+        """The answer that an outage makes of a request, and its kind."""
+        if not self.all:
+            return None
+        for outage in self.now():
+            if _concerns(outage, host, address, path):
+                return _answer(outage), outage.kind
+        return None
+
+    def of_question(self, name: str, server: str) -> Reply | None:
+        """The reply that an outage makes of a question to one of the name servers."""
+        for outage in self.now() if self.all else ():
+            if outage.what == "uplink":
+                return Reply(silent=True)
+            if (outage.what == "dns" and outage.hits(name)) or (outage.what == "nameserver" and outage.hits(server)):
+                return _reply(outage.how, name)
+        return None
+
+    def of_address(self, address: str, names: Callable[[], Iterator[str]]) -> tuple[State, str]:
+        """Return what meets a client there, and by which kind of outage. `names` are of the hosts at this address."""
+        for outage in self.now():
+            if outage.how not in ("refused", "lost") or outage.what not in ("uplink", "address"):
+                continue
+            if outage.hits(address) or outage.hits(*names()):
+                return State(outage.how), outage.kind
+        return State.OPEN, ""
+
+    def of_server(self, address: str) -> State:
+        """Return what meets the questions to a name server."""
+        for outage in self.now():
+            if outage.kind == "nameserver_refused" and outage.hits(address):
+                return State.REFUSED
+        return State.OPEN
+
+    def _add(self, outage: Outage) -> Outage:
+        for target in outage.targets:
+            if not set("*?[") & set(target) and not self._known(outage.what, target):
+                raise ValueError(f"{outage.kind}: there is no {target} that it could hit")
+        self.all.append(outage)
+        self.changed()
+        return outage
+
+
+def _reply(how: str, name: str) -> Reply:
+    if how == "outside":
+        return Reply(records=(Record(name, A, OUTSIDE, ttl=0),))
+    return Reply(_RCODES[how]) if how in _RCODES else Reply(silent=True)
+
+
+def _concerns(outage: Outage, host: str, address: str, path: str) -> bool:
+    """Return whether a request that has come through gets this outage's answer. Where nothing listens, none comes."""
+    match outage.what:
+        case "host":
+            return outage.hits(host)
+        case "robots":
+            return is_robots(path) and outage.hits(host)
+        case "pages":
+            return not is_robots(path) and outage.hits(host)
+        case "address":
+            return outage.how == "lost" and outage.hits(host, address)
+    return outage.kind in ("uplink_lost", "uplink_hang")
+
+
+def _answer(outage: Outage) -> Answer:
+    if outage.how in _ENDINGS:
+        return Answer(script=(), ending=_ENDINGS[outage.how], broken=True)
+    body = b"<!DOCTYPE html><title>Outage</title><p>Please come back later."
+    answer = Answer(int(outage.how), body, retry_after=outage.retry_after)
+    if outage.as_date:  # rounded up, so that it is never earlier than the log says
+        answer.retry_date = formatdate(ceil(time.time() + ceil(outage.retry_after)), usegmt=True)
+    return answer

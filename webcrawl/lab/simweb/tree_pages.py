@@ -1,0 +1,152 @@
+"""Tree pages: where their links lead, and their HTML.
+
+Page j of a host links to its children 8j+1 to 8j+8, so that every page of a host can be reached from its root. The root
+of host i links to the roots of hosts 2i+1 and 2i+2, so that every host can be reached from host 0. The other links are
+random: four of five lead to pages of the same host, or if the world's hosts are `popular`, nineteen of twenty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from webcrawl.lab.simweb.kinds import KINDS
+from webcrawl.lab.simweb.random_content import LENGTH, SECTIONS, WORDS, depth, draws, filler, path, prose, relative
+from webcrawl.lab.simweb.web_answers import Anchor, Place, Web
+
+CHILDREN = 8
+LOCAL = 205  # of 256 random links: 80 %
+LOCAL_POPULAR = 243  # 95 %
+PICTURES = 16
+LEAST_TEXT = 600  # characters
+
+_TOP = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="description" content="{text} &amp; more"><meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="/static/style.css"><script src="/static/app.js" async></script>
+<script>var next = '<a href="/never/script/{page}">' + "/never/script/{page}";</script>{more}</head>
+<body><header id="top"><h1>{title}</h1><nav>{nav}</nav></header>
+<!-- <a href="/never/comment/{page}">the old page</a> --><main>
+"""
+_BOTTOM = """</main><p><img src="/static/picture-{picture}.png" alt="a picture"></p>
+<form action="/search" method="get"><input name="q"></form>
+<footer><a href="#top">Top</a> <a href="javascript:void(0)">Menu</a> <a href="mailto:web@site0.test">Write</a>
+&copy; simweb</footer></body></html>
+"""
+_FEED = '<link rel="alternate" href="{}">'
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A changing page at a moment: the edition of its text, its advert, and the feed that it names."""
+
+    edition: int
+    aside: str = ""
+    feed: str = ""
+
+
+def links(world: Web, host: int, page: int, chance: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+    """Host and page that each link leads to, and a number that decides how it is written."""
+    size, hosts = world.pages_of(host), world.hosts
+    left = iter(chance)
+    first = CHILDREN * page + 1
+    for child in range(first, min(first + CHILDREN, size)):
+        yield host, child, next(left)
+    if page == 0:
+        for other in range(2 * host + 1, min(2 * host + 3, hosts)):
+            yield other, 0, next(left)
+    local = LOCAL_POPULAR if world.popular else LOCAL
+    for number in left:
+        far = number >> 30
+        if number & 0xFF < local or hosts == 1:
+            yield host, far % size, number
+        else:
+            other = world.abroad(far)
+            yield other, (number >> 50 if world.popular else far // hosts) % world.pages_of(other), number
+
+
+def extras(world: Web, host: int, page: int) -> list[str]:
+    """The URLs of the special answers that this page links to, and of traps and large sites."""
+    if host >= world.hosts:
+        return []
+    kind = world.kind("page", world.first_page(host) + page)
+    urls = KINDS[kind].entries(Place(world, host, kind, page)) if kind else []
+    if page == 0:
+        urls = [*urls, *(f"{world.origin(other)}/" for other in world.entrances(host))]
+    return urls
+
+
+def anchors(world: Web, host: int, page: int) -> list[Anchor]:
+    """Every link of the page, of any kind."""
+    chance = draws(world.seed, host, page, 64)
+    origin = world.origin(host)
+    found = [
+        Anchor("a", world.origin(h) + path(p)) for h, p, _ in links(world, host, page, chance[4 : 4 + world.links])
+    ]
+    found += [Anchor("a", url) for url in extras(world, host, page)]
+    if page == 0 and world.living is not None and world.living.feed(host):
+        found.append(Anchor("link", origin + world.living.feed(host)))
+    found += [
+        Anchor("a", origin + path(page)),
+        Anchor("link", f"{origin}/static/style.css"),
+        Anchor("script", f"{origin}/static/app.js"),
+        Anchor("img", f"{origin}/static/picture-{page % PICTURES}.png"),
+        Anchor("form", f"{origin}/search"),
+    ]
+    return found
+
+
+def render(world: Web, host: int, page: int, state: State | None = None) -> bytes:
+    """The page's HTML. Its size is within the world's bounds, unless its links alone need more.
+
+    One that changes has some text in any case, so that another edition reads differently.
+    """
+    chance = draws(world.seed, host, page, 64)
+    told = chance if state is None else draws(world.seed, host << 32 | page, state.edition & 2**64 - 1, 64)
+    deep = depth(path(page))
+    written = [
+        f'<a href="{_href(world, host, deep, link)}">{WORDS[link[2] >> 16 & 127]} {WORDS[link[2] >> 23 & 127]}</a>'
+        for link in links(world, host, page, chance[4 : 4 + world.links])
+    ]
+    written += [f'<a href="{url.replace("&", "&amp;")}">Special</a>' for url in extras(world, host, page)]
+    low, high = world.size
+    wanted = low + chance[2] % (high - low + 1)
+    new = host >= world.hosts  # a large site has something to say on every page
+    text = prose(f"{world.seed} {host} {page}", wanted + 200) if new else filler(world.seed)
+    start = 0 if new else told[0] % LENGTH
+    top = _TOP.format(
+        title=f"{WORDS[chance[1] & 127]} {WORDS[chance[1] >> 7 & 127]} {page} of {world.name(host)}",
+        text=text[start : start + 100],
+        nav=" ".join(written[:CHILDREN]),
+        page=page,
+        more=_FEED.format(state.feed) if state is not None and state.feed else "",
+    )
+    bottom = (state.aside if state is not None else "") + _BOTTOM.format(picture=page % PICTURES)
+    paragraphs = written[CHILDREN:]
+    room = wanted - len(top) - len(bottom) - sum(map(len, paragraphs)) - 9 * len(paragraphs)
+    step, rest = divmod(max(room, 0 if state is None else LEAST_TEXT), len(paragraphs))
+    parts = [top, text[start : start + rest]]
+    for at, anchor in enumerate(paragraphs):
+        start = rest + at * step if new else told[at & 63] >> 40 & LENGTH - 1
+        parts.append(f"<p>{text[start : start + step]} {anchor}</p>\n")
+    parts.append(bottom)
+    return "".join(parts).encode()
+
+
+def _href(world: Web, host: int, deep: int, link: tuple[int, int, int]) -> str:
+    """A link as an author might write it: rooted, relative, absolute, without a scheme, or with a fragment."""
+    other, page, number = link
+    target, form = path(page), number >> 8 & 0xFF
+    if "&" in target:
+        target = target.replace("&", "&amp;")
+    if other != host:
+        origin = world.origin(other)
+        same_scheme = form < 32 and origin[:5] == world.origin(host)[:5]
+        return (origin[origin.index("//") :] if same_scheme else origin) + target
+    if form < 112:
+        return target
+    if form < 208:
+        return relative(deep, target)
+    if form < 240:
+        return world.origin(host) + target
+    return f"{target}#{SECTIONS[form & 7]}"

@@ -1,0 +1,256 @@
+"""The server of the synthetic web: sockets, connections, name server and log; also in a thread, for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import formatdate
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Protocol
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from webcrawl.lab.simweb import dns_answers, sockets
+from webcrawl.lab.simweb.dns_answers import Question, Reply
+from webcrawl.lab.simweb.http_server import Connection, Desk, Request
+from webcrawl.lab.simweb.kinds import KINDS
+from webcrawl.lab.simweb.name_server import NameServer, Tcp, Udp
+from webcrawl.lab.simweb.outages import Board
+from webcrawl.lab.simweb.request_log import Log
+from webcrawl.lab.simweb.sockets import DatagramDoor, StreamDoor, Weather
+from webcrawl.lab.simweb.web_answers import Answer, Ask
+from webcrawl.lab.simweb.world import World, address
+
+
+def server_context() -> ssl.SSLContext:
+    """A context with a fresh P-256 key: cheap, and what most servers of the web have."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "simweb")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=30))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("*.test")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with TemporaryDirectory() as folder:  # the ssl module reads keys only from files
+        path = Path(folder) / "simweb.pem"
+        path.touch(mode=0o600)
+        path.write_bytes(secret + certificate.public_bytes(pem))
+        context.load_cert_chain(path)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415 -- it does not exist for every system
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+COUNTED = ("/robots.txt", *(f"/x/{name}/" for name, kind in KINDS.items() if kind.counted))
+NAME_SERVERS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
+
+
+class _Closing(Protocol):
+    """Can be ended with `stop`; `closed` is done when it has ended."""
+
+    closed: asyncio.Future[None]
+
+    def stop(self) -> None: ...
+
+
+class Server:
+    """Serves a world. Connections are accepted from the constructor on and answered after `await start()`.
+
+    A port of 0 is any free one; the world gets the real one. There is an https server if the mix has https hosts.
+    `outages` breaks it for a time; those given here are planned, counted from the start.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        dns_port: int = 0,
+        latency: float = 0.0,
+        log: Log | None = None,
+        outages: Iterable[str] = (),
+    ) -> None:
+        self.world, self.log = world, log or Log()
+        self.outages = Board(known=partial(_known, world))
+        for text in outages:
+            self.outages.plan(text)
+        self._sockets: list[socket.socket] = []
+        served = [address(index) for index in range(world.addresses)]
+        served += [dns_answers.OUTSIDE, *([dns_answers.LOOPBACK6] if dns_answers.BY_NAME & world.mix.keys() else [])]
+        try:
+            self._http = self._keep(sockets.listen(served, world.port))
+            self._https = self._keep(sockets.listen(served, world.tls_port) if "https" in world.mix else [])
+            pairs = sockets.listen_pairs(NAME_SERVERS, dns_port)
+            self._udp, self._tcp = (self._keep([*kept]) for kept in zip(*pairs, strict=True))
+        except OSError:
+            sockets.close(self._sockets)
+            raise
+        world.settle(*(kept[0].getsockname()[1] if kept else 443 for kept in (self._http, self._https)))
+        self.names = NameServer(self._reply)
+        self._desk = Desk(self._answer, self.log.add, latency)
+        self._attempts: Counter[str] = Counter()
+        self._weather: Weather | None = None
+        self._clockwork: asyncio.Task[None] | None = None
+
+    @property
+    def nameserver(self) -> str:
+        """The first name server's address, in the form of DNS_NAMESERVERS."""
+        return self.nameservers.partition(",")[0]
+
+    @property
+    def nameservers(self) -> str:
+        """The addresses of all name servers, which know the same."""
+        return ",".join("{}:{}".format(*kept.getsockname()) for kept in self._tcp)
+
+    @property
+    def busy(self) -> int:
+        """Requests that have arrived and are not in the log yet."""
+        return self._desk.begun - self.log.count
+
+    async def start(self) -> None:
+        self._desk.date = formatdate(usegmt=True)
+        self._clockwork = asyncio.get_running_loop().create_task(self._every_second())
+        self._desk.pulse.start()
+        context = server_context() if self._https else None
+        doors = [StreamDoor(kept, partial(self._serve, "http", None)) for kept in self._http]
+        doors += [StreamDoor(kept, partial(self._serve, "https", context)) for kept in self._https]
+        listening = [StreamDoor(kept, self._serve_names) for kept in self._tcp]
+        hearing = [DatagramDoor(kept, lambda: Udp(self.names)) for kept in self._udp]
+        self._weather = Weather(self.world, self.outages, doors, [*listening, *hearing], self._desk.connections)
+        await self._weather.start()
+
+    async def close(self) -> None:
+        """Stops at once. Requests in progress are logged as stopped."""
+        if self._weather is not None:
+            self._weather.stop()
+        connections: list[_Closing] = [*self._desk.connections, *self.names.connections]
+        for connection in connections:
+            connection.stop()
+        await asyncio.gather(*(connection.closed for connection in connections))
+        if self._clockwork is not None:
+            self._clockwork.cancel()
+        self._desk.pulse.stop()
+        sockets.close(self._sockets)
+        self.log.close()
+
+    def _keep(self, opened: list[socket.socket]) -> list[socket.socket]:
+        self._sockets += opened
+        return opened
+
+    async def _serve(self, scheme: str, context: ssl.SSLContext | None, kept: socket.socket) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(
+            lambda: Connection(self._desk, scheme), sock=kept, ssl=context, backlog=sockets.BACKLOG
+        )
+
+    async def _serve_names(self, kept: socket.socket) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(lambda: Tcp(self.names), sock=kept)
+
+    async def _every_second(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            self._desk.date = formatdate(usegmt=True)
+            self.log.flush()
+
+    def _reply(self, question: Question) -> Reply:
+        return self.outages.of_question(question.name, question.server) or dns_answers.reply(self.world, question)
+
+    def _answer(self, request: Request) -> tuple[Answer, int, str]:
+        outage = self.outages.of_request(request.host, request.address, request.target)
+        if outage is not None:
+            return outage[0], 1, outage[1]
+        attempt = 1
+        if request.target.startswith(COUNTED):
+            self._attempts[request.url] += 1
+            attempt = self._attempts[request.url]
+        host = self.world.number(request.host)
+        if host is None:
+            return Answer(421, b"<title>No such host</title>"), attempt, ""
+        if request.method not in ("GET", "HEAD"):
+            return Answer(405, headers=("Allow: GET, HEAD",)), attempt, ""
+        coding, etag, since = (request.notes.get(name, "") for name in ("accept", "etag", "since"))
+        return self.world.answer(Ask(host, request.target, coding, etag, since, attempt, request.host)), attempt, ""
+
+
+def _known(world: World, what: str, target: str) -> bool:
+    """Return whether a target of this sort of outage exists."""
+    if what == "nameserver":
+        return target in NAME_SERVERS
+    if what == "address" and target in (dns_answers.LOOPBACK6, *map(address, range(world.addresses))):
+        return True
+    return world.number(target) is not None
+
+
+def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
+    """Waits until every request is in the log: a client gets its answer a moment earlier.
+
+    Raises TimeoutError if the server is still answering after that many seconds.
+    """
+    end = time.monotonic() + seconds
+    while server.busy:
+        if time.monotonic() > end:
+            raise TimeoutError(f"still answering {server.busy} requests after {seconds} seconds")
+        time.sleep(0.002)
+
+
+@contextmanager
+def running(
+    world: World, *, latency: float = 0.0, log: Log | None = None, outages: Iterable[str] = ()
+) -> Iterator[Server]:
+    """Serves the world for the duration of the block; afterwards its log is complete."""
+    server = Server(world, latency=latency, log=log, outages=outages)
+    started: Future[None] = Future()
+    loop, stop = new_event_loop(), asyncio.Event()
+
+    async def serve() -> None:
+        try:
+            await server.start()
+        except BaseException as error:  # noqa: BLE001 -- raised where the server is wanted
+            started.set_exception(error)
+        else:
+            started.set_result(None)
+        await stop.wait()
+        await server.close()
+
+    def work() -> None:
+        loop.run_until_complete(serve())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+    thread = Thread(target=work, name="simweb", daemon=True)
+    thread.start()
+    try:
+        started.result()
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()

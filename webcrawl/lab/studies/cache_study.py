@@ -1,0 +1,167 @@
+"""The study of Broder, Najork and Wiener: which share of look-ups each policy spares, by the size of its cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from webcrawl.crawl.hive.partition import BY_DOMAIN, Partition
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.lab.studies import NAMES, cache_policies
+from webcrawl.lab.studies.cache_policies import vector
+from webcrawl.lab.studies.tinylfu import wtinylfu
+from webcrawl.lab.studies.traces import Numbers, Trace
+from webcrawl.urls.host_names import RegisteredDomains
+
+POLICIES: dict[str, Callable[[Any, int, int], int]] = {
+    "MIN": cache_policies.clairvoyant,
+    "LRU": cache_policies.lru,
+    "CLOCK": cache_policies.clock,
+    "RANDOM": cache_policies.random,
+    "SIEVE": cache_policies.sieve,
+    "S3-FIFO": cache_policies.s3fifo,
+    "W-TinyLFU": wtinylfu,
+}
+LOW, HIGH = 0.1, 0.9  # of what there is to gain: between these lies the critical region
+
+
+@dataclass(frozen=True)
+class Row:
+    """One simulation. INFINITE has no size."""
+
+    policy: str
+    size: int
+    lookups: int
+    hits: int
+
+    @property
+    def hit_rate(self) -> float:
+        return self.hits / self.lookups if self.lookups else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "policy": self.policy,
+            "size": self.size,
+            "lookups": self.lookups,
+            "hits": self.hits,
+            "hit_rate": round(self.hit_rate, 6),
+        }
+
+
+def simulate(
+    trace: Trace, sizes: Iterable[int], names: Sequence[str] = NAMES, training: Numbers | None = None
+) -> Iterator[Row]:
+    """A row per policy and size. STATIC holds what is most popular in `training`, by default the trace itself."""
+    lookups, urls, count = trace.lookups, trace.urls, len(trace.lookups)
+    loop = vector(lookups)
+    if "INFINITE" in names:
+        yield Row("INFINITE", urls, count, count - urls)
+    popular = (
+        cache_policies.by_popularity(lookups if training is None else training, urls) if "STATIC" in names else None
+    )
+    for size in sizes:
+        for name in names:
+            if name == "STATIC":
+                yield Row(name, size, count, cache_policies.static(lookups, urls, size, popular))
+            elif name != "INFINITE":
+                # a cache that holds all is as good as an infinite one, and its arrays need not be larger
+                yield Row(name, size, count, POLICIES[name](loop, urls, size) if size < urls else count - urls)
+
+
+def powers(urls: int) -> list[int]:
+    """Sizes from 32 up to what holds all; Broder's largest is 2^25."""
+    return [1 << bit for bit in range(5, min(max(urls - 1, 32).bit_length(), 25) + 1)]
+
+
+def critical_region(rows: Iterable[Row], policy: str = "CLOCK") -> tuple[int, int] | None:
+    """Sizes between which most of the gain lies: from a tenth to nine tenths of what the largest cache spares more
+    than the smallest; None if no size gains anything.
+    """
+    known = sorted((row.size, row.hit_rate) for row in rows if row.policy == policy)
+    if not known or known[-1][1] - known[0][1] <= 0.01:
+        return None
+    least, most = known[0][1], known[-1][1]
+    return _first(known, least + LOW * (most - least)), _first(known, least + HIGH * (most - least))
+
+
+def _first(known: list[tuple[int, float]], rate: float) -> int:
+    return next(size for size, found in known if found >= rate - 1e-12)
+
+
+def best_size(rows: Iterable[Row], policy: str = "CLOCK") -> int | None:
+    """The smallest size that has all but a hundredth of what the largest spares."""
+    known = sorted((row.size, row.hit_rate) for row in rows if row.policy == policy)
+    return _first(known, 0.99 * known[-1][1]) if known and known[-1][1] > 0 else None
+
+
+def statistics(trace: Trace) -> dict[str, float]:
+    """Return the figures of Broder's paper: links, distinct ones, links per page (mean and median), popularity."""
+    count = len(trace.lookups)
+    found: dict[str, float] = {"lookups": count, "urls": trace.urls, "pages": len(trace.pages)}
+    if len(trace.pages) and count:
+        links = np.diff(np.append(trace.pages, count))
+        found |= {"links_mean": float(links.mean()), "links_median": float(np.median(links))}
+    if count:
+        asked = np.sort(np.bincount(trace.lookups))[::-1]
+        found |= {
+            "once": float(np.count_nonzero(asked == 1) / len(asked)),
+            "top_1_percent": float(asked[: max(len(asked) // 100, 1)].sum() / count),
+        }
+    return found
+
+
+def owner_among(drones: int) -> Callable[[str], int]:
+    """The owner of each host in a new hive of so many drones."""
+    partition = Partition(BY_DOMAIN, RegisteredDomains())
+    owners = SlotMap.fair(range(drones), partition.groups).owners
+    return lambda host: owners[partition.slot(host)]
+
+
+MOST = 1 << 24  # of URL_CACHE_SIZE
+
+
+def as_json(trace: Trace, rows: Sequence[Row]) -> str:
+    """One object on one line."""
+    value = {
+        "rows": [row.as_json() for row in rows],
+        "trace": statistics(trace),
+        "critical_region": critical_region(rows),
+        "best_size": best_size(rows),
+    }
+    return f"{json.dumps(value)}\n"
+
+
+def as_text(trace: Trace, rows: Sequence[Row]) -> str:
+    """Return a description of the trace, a table with a column per policy, and what follows from it."""
+    names = [name for name in NAMES if name != "INFINITE" and any(row.policy == name for row in rows)]
+    lines = [_about(trace), "", "hit rate in percent", "entries".rjust(11) + "".join(name.rjust(11) for name in names)]
+    rates = {(row.policy, row.size): row.hit_rate for row in rows}
+    sizes = sorted({row.size for row in rows if row.policy != "INFINITE"})
+    lines += [f"{size:>11,}" + "".join(f"{100 * rates[name, size]:>11.2f}" for name in names) for size in sizes]
+    lines += [f"{'infinite':>11}{100 * row.hit_rate:>11.2f}" for row in rows if row.policy == "INFINITE"]
+    return "\n".join([*lines, *_advice(rows), ""])
+
+
+def _about(trace: Trace) -> str:
+    found = statistics(trace)
+    words = [f"{trace.urls:,} URLs in {len(trace.lookups):,} look-ups"]
+    if "links_mean" in found:
+        words.append(
+            f"on {found['pages']:,} pages ({found['links_mean']:.1f} each, median {found['links_median']:.0f})"
+        )
+    words.append(f"{100 * found['once']:.0f} % of the URLs come once, the most popular 1 % are")
+    return f"{' '.join(words[:-1])}; {words[-1]} {100 * found['top_1_percent']:.0f} % of the look-ups"
+
+
+def _advice(rows: Sequence[Row]) -> list[str]:
+    region, best = critical_region(rows), best_size(rows)
+    if best is None:
+        return []
+    what = f"set URL_CACHE_SIZE to {min(best, MOST)}"
+    if region is None:
+        return ["", f"size makes no difference here: {what}"]
+    return ["", f"most is gained between {region[0]:,} and {region[1]:,} entries: {what}"]

@@ -1,0 +1,185 @@
+"""In which order a crawl fetches the pages of a known graph, and how soon it has the important ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from webcrawl.frontier.best_first import Sift
+from webcrawl.lab.studies import ORDERS
+from webcrawl.lab.studies.link_graph import Graph, Numbers
+from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, SiftedFront, Turns, Waiting
+from webcrawl.lab.studies.page_signals import Cash, Depth, Indegree, Known, KnownPageRank, Signal, Votes
+from webcrawl.lab.studies.plot import COLOURS, HIGH, LEFT, TOP, WIDE, Line, drawing, y
+from webcrawl.tools.report.markup import Html, tag
+
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of all pages
+EXACT, LEVELS, CRAWL = "exact", "levels", "crawl"
+LEVELLED = ("breadth", "indegree", "opic", "reputation")
+FIXED = ("breadth", "reputation")  # a crawl gives these their level when they are found
+SEED = 1
+
+_SIGNALS: dict[str, Callable[[Graph], Signal]] = {
+    "breadth": Depth,
+    "random": Depth,
+    "indegree": Indegree,
+    "opic": Cash,
+    "reputation": Votes,
+    "pagerank": KnownPageRank,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The levels, bias and hosts of a crawl, in place of one exact queue."""
+
+    levels: int = 8  # FRONTIER_LEVELS
+    bias: float = 2.0  # FRONTIER_BIAS
+    hosts: int = 0  # that take turns; 0: politeness is left out
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ordering: the share of all PageRank that has been fetched after each page."""
+
+    ordering: str
+    how: str  # EXACT, LEVELS or CRAWL
+    curve: npt.NDArray[np.float64]
+
+    def at(self, share: float) -> float:
+        """Return the share that this many first pages have."""
+        count = int(share * len(self.curve))
+        return float(self.curve[count - 1]) if count else 0.0
+
+    @property
+    def mean(self) -> float:
+        """The area below the curve."""
+        return float(self.curve.mean())
+
+    def as_json(self) -> dict[str, Any]:
+        points = [[round(step / 100, 2), round(self.at(step / 100), 6)] for step in range(101)]
+        return {"ordering": self.ordering, "how": self.how, "mean": round(self.mean, 6), "curve": points}
+
+
+def compare(graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], shape: Shape) -> Iterator[Row]:
+    """A row for each ordering in exact order, one with levels where there are such, and one as a crawl has it."""
+    for name in names:
+        for how in ways(name, shape):
+            signal, waiting = _made(name, how, graph, rank, shape)
+            yield Row(name, how, np.cumsum(rank[replay(graph, signal, waiting)]))
+
+
+def ways(name: str, shape: Shape) -> list[str]:
+    """Return which rows an ordering has. No crawl has PageRank; that of the best shows what politeness costs."""
+    found = [EXACT]
+    if name in LEVELLED:
+        found.append(LEVELS)
+    if shape.hosts and name != "pagerank":
+        found.append(CRAWL)
+    return found
+
+
+def replay(graph: Graph, signal: Signal, waiting: Waiting) -> Numbers:
+    """The pages in the order in which they are fetched."""
+    offsets, links = graph.offsets.tolist(), graph.links
+    known = bytearray(graph.pages)
+    known[: graph.seeds] = b"\1" * graph.seeds
+    waiting.add(range(graph.seeds))
+    order = np.empty(graph.pages, np.int64)
+    count = 0
+    while (page := waiting.pop()) is not None:
+        order[count] = page
+        count += 1
+        found = links[offsets[page] : offsets[page + 1]].tolist()
+        changed = signal.heard(page, found)
+        new = [link for link in found if not known[link]]
+        for link in new:
+            known[link] = 1
+        waiting.add(new)
+        waiting.changed(changed)
+    return order[:count]
+
+
+def _made(name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: Shape) -> tuple[Signal, Waiting]:
+    signal = _SIGNALS[name](graph) if name in _SIGNALS else Known(rank.tolist())
+    if how == CRAWL:
+        return signal, _crawl(name, graph, signal, shape)
+    if how == LEVELS:
+        return signal, _levels(name, graph, signal, shape)
+    if name == "random":
+        return signal, AtRandom(Random(SEED))
+    if isinstance(signal, Votes):
+        return signal, ByDomain(graph.domains.tolist(), signal)
+    return signal, Exact(graph.pages, signal)
+
+
+def _levels(name: str, graph: Graph, signal: Signal, shape: Shape) -> Levels:
+    return Levels(graph.pages, signal, shape.levels, shape.bias, Random(SEED), moving=name not in FIXED)
+
+
+def _crawl(name: str, graph: Graph, signal: Signal, shape: Shape) -> Waiting:
+    hosts = graph.hosts.tolist()
+    if name in FIXED:
+        return Turns(_levels(name, graph, signal, shape), hosts, shape.hosts, None)
+    chance = Random(SEED).random
+    worth = (lambda _: chance()) if name == "random" else lambda page: signal.values[page]
+    sift = Sift[int](worth)
+    return Turns(SiftedFront(sift), hosts, shape.hosts, sift)
+
+
+POINTS = 200  # of a line
+
+
+def as_json(graph: Graph, rows: Sequence[Row]) -> str:
+    """One object on one line."""
+    value = {
+        "graph": {"pages": graph.pages, "links": len(graph.links), "unreached": graph.unreached, "seeds": graph.seeds},
+        "rows": [row.as_json() for row in rows],
+    }
+    return f"{json.dumps(value)}\n"
+
+
+def as_text(graph: Graph, rows: Sequence[Row], shape: Shape) -> str:
+    """Return a description of the graph, and a line for each row."""
+    lines = [_about(graph), "", "percent of all PageRank, after so many percent of the pages, and on average"]
+    lines.append(f"{'':22}" + "".join(f"{100 * share:>8.0f}" for share in SHARES) + f"{'mean':>8}")
+    for row in rows:
+        values = "".join(f"{100 * row.at(share):>8.1f}" for share in SHARES)
+        lines.append(f"{row.ordering:<12}{row.how:<10}{values}{100 * row.mean:>8.1f}")
+    meanings = {
+        EXACT: "one queue, always in order",
+        LEVELS: f"FIFO queues ({shape.levels}), each drawn {shape.bias:g} times as often as the next",
+        CRAWL: f"as a crawl does it, hosts in turns ({shape.hosts} at a time)",
+    }
+    used = {row.how for row in rows}
+    lines += ["", *(f"{how}: {meaning}" for how, meaning in meanings.items() if how in used), ""]
+    return "\n".join(lines)
+
+
+def _about(graph: Graph) -> str:
+    hosts = int(graph.hosts.max()) + 1
+    left = f"; {graph.unreached:,} more that no seed leads to are left out" if graph.unreached else ""
+    return f"pages: {graph.pages:,}, hosts: {hosts:,}, links: {len(graph.links):,}{left}"
+
+
+def plot_orderings(rows: Sequence[Row]) -> str:
+    """The SVG document: one line per ordering, as a crawl has it if that was asked for, else in exact order."""
+    how = CRAWL if any(row.how == CRAWL for row in rows) else EXACT
+    lines = []
+    for row in (row for row in rows if row.how == how):
+        shares = [step / POINTS for step in range(POINTS + 1)]
+        points = [(LEFT + share * WIDE, y(row.at(share))) for share in shares]
+        lines.append(Line(row.ordering, points, COLOURS[ORDERS.index(row.ordering)], dashed=row.ordering == "best"))
+    below = [
+        tag("text", f"{ten}0 %", x=f"{LEFT + ten / 10 * WIDE:.1f}", y=str(TOP + HIGH + 18), text_anchor="middle")
+        for ten in range(0, 11, 2)
+    ]
+    place = {"x": str(LEFT + WIDE // 2), "y": str(TOP + HIGH + 38)}
+    words: Html = tag("text", "pages fetched, and their share of all PageRank", text_anchor="middle", **place)
+    return drawing("PageRank by pages fetched", lines, [*below, words])

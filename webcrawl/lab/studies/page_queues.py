@@ -1,0 +1,274 @@
+"""Queues of pages that wait for their turn: one in exact order, in the front-end's levels, or as a crawl has them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import accumulate
+from random import Random
+from typing import Protocol
+
+from webcrawl.frontier.best_first import Sift
+from webcrawl.lab.studies.page_signals import Signal, Votes
+
+STALE = 4  # entries of a heap per page that waits, before those are removed that no longer hold
+MOVES = 1000  # pages that go from the front-end to their hosts while one host more is looked for
+
+
+class Waiting(Protocol):
+    """Each page is added once and popped once."""
+
+    def add(self, pages: Iterable[int]) -> None: ...
+
+    def changed(self, pages: Sequence[int] | None) -> None:
+        """The numbers of these pages, or of all, are others now."""
+
+    def pop(self) -> int | None: ...
+
+
+class Exact:
+    """Always the page with the largest number; of equals the one that a breadth-first crawl finds first."""
+
+    def __init__(self, pages: int, signal: Signal) -> None:
+        self._signal = signal
+        self._heap: list[tuple[float, int]] = []  # also of numbers that changed since: then there is a better entry
+        self._waits = bytearray(pages)
+        self._count = 0
+
+    def add(self, pages: Iterable[int]) -> None:
+        for page in pages:
+            self._waits[page] = 1
+            self._count += 1
+            heappush(self._heap, (-self._signal.values[page], page))
+
+    def changed(self, pages: Sequence[int] | None) -> None:
+        if pages is None or len(self._heap) > STALE * self._count + 1000:
+            values = self._signal.values
+            self._heap = [(-values[page], page) for page, waits in enumerate(self._waits) if waits]
+            heapify(self._heap)
+            return
+        values, waits = self._signal.values, self._waits
+        for page in pages:
+            if waits[page]:
+                heappush(self._heap, (-values[page], page))
+
+    def pop(self) -> int | None:
+        while self._heap:
+            page = heappop(self._heap)[1]
+            if self._waits[page]:
+                self._waits[page] = 0
+                self._count -= 1
+                return page
+        return None
+
+
+class ByDomain:
+    """The first page of the domain with the most votes: whatever raises a domain raises all its pages."""
+
+    def __init__(self, domains: Sequence[int], votes: Votes) -> None:
+        self._domains, self._votes = domains, votes
+        self._queues: dict[int, deque[int]] = {}
+        self._heap: list[tuple[int, int, int]] = []  # votes, first page, domain
+
+    def _enter(self, domain: int) -> None:
+        heappush(self._heap, (-self._votes.of_domain(domain), self._queues[domain][0], domain))
+
+    def add(self, pages: Iterable[int]) -> None:
+        for page in pages:
+            domain = self._domains[page]
+            if domain not in self._queues:
+                self._queues[domain] = deque()
+            self._queues[domain].append(page)
+            if len(self._queues[domain]) == 1:
+                self._enter(domain)
+
+    def changed(self, pages: Sequence[int] | None) -> None:
+        for domain in {self._domains[page] for page in pages or ()}:
+            if self._queues.get(domain):
+                self._enter(domain)
+
+    def pop(self) -> int | None:
+        while self._heap:
+            votes, first, domain = heappop(self._heap)
+            queue = self._queues[domain]
+            if not queue or queue[0] != first or -votes != self._votes.of_domain(domain):
+                continue
+            page = queue.popleft()
+            if queue:
+                self._enter(domain)
+            return page
+        return None
+
+
+class AtRandom:
+    """Each page that waits has the same chance."""
+
+    def __init__(self, random: Random) -> None:
+        self._random, self._pages = random, list[int]()
+
+    def add(self, pages: Iterable[int]) -> None:
+        self._pages += pages
+
+    def changed(self, pages: Sequence[int] | None) -> None:
+        """Makes no difference."""
+
+    def pop(self) -> int | None:
+        if not self._pages:
+            return None
+        at = self._random.randrange(len(self._pages))
+        self._pages[at], self._pages[-1] = self._pages[-1], self._pages[at]
+        return self._pages.pop()
+
+
+class Queue:
+    """A FIFO queue."""
+
+    __slots__ = ("_pages", "count")
+
+    def __init__(self) -> None:
+        self._pages: deque[int] = deque()
+        self.count = 0
+
+    def push(self, page: int) -> None:
+        self._pages.append(page)
+        self.count += 1
+
+    def pop(self) -> int | None:
+        if not self.count:
+            return None
+        self.count -= 1
+        return self._pages.popleft()
+
+
+class Levels:
+    """Mercator's front-end: FIFO queues, each drawn `bias` times as often as the next.
+
+    With `moving` a page goes to a better level as soon as its number says so; otherwise it stays where it came in.
+    """
+
+    def __init__(
+        self, pages: int, signal: Signal, levels: int, bias: float, random: Random, *, moving: bool = True
+    ) -> None:
+        self._signal, self._last, self._moving = signal, levels - 1, moving
+        self._queues = [Queue() for _ in range(levels)]  # with entries of pages that have moved on
+        self._weights = [bias**-level for level in range(levels)]
+        self._random = random.random
+        self._level = [-1] * pages
+
+    def add(self, pages: Iterable[int]) -> None:
+        for page in pages:
+            self._put(page, self._signal.level(page, self._last))
+
+    def _put(self, page: int, level: int) -> None:
+        self._level[page] = level
+        self._queues[level].push(page)
+
+    def changed(self, pages: Sequence[int] | None) -> None:
+        if not self._moving:
+            return
+        for page in range(len(self._level)) if pages is None else pages:
+            if self._level[page] > 0 and (level := self._signal.level(page, self._last)) < self._level[page]:
+                self._put(page, level)
+
+    def pop(self) -> int | None:
+        while True:
+            filled = [level for level, queue in enumerate(self._queues) if queue.count]
+            if not filled:
+                return None
+            bounds = [*accumulate(self._weights[level] for level in filled)]
+            place = self._random() * bounds[-1]
+            level = next(level for level, bound in zip(filled, bounds, strict=True) if place <= bound)
+            page = self._queues[level].pop()
+            if page is not None and self._level[page] == level:
+                self._level[page] = -1
+                return page
+
+
+class Sifted:
+    """A queue of which the best are chosen, whenever it is asked to and none is left of those."""
+
+    def __init__(self, sift: Sift[int]) -> None:
+        self._sift = sift
+        self._queue, self._chosen = Queue(), Queue()
+
+    @property
+    def count(self) -> int:
+        return self._queue.count + self._chosen.count
+
+    def push(self, page: int) -> None:
+        self._queue.push(page)
+
+    def choose(self) -> None:
+        if not self._chosen.count and self._queue.count > 1:
+            self._sift.choose(self._queue, self._chosen)
+
+    def pop(self) -> int | None:
+        return self._chosen.pop() if self._chosen.count else self._queue.pop()
+
+
+class Turns:
+    """A polite crawl: pages go from the front-end to their hosts' queues, and so many hosts take turns.
+
+    When one has no pages left, pages leave the front-end until another host comes in.
+    """
+
+    def __init__(self, front: Waiting, hosts: Sequence[int], width: int, sift: Sift[int] | None) -> None:
+        self._front, self._hosts, self._width = front, hosts, width
+        self._sift = sift
+        self._queues: dict[int, Queue | Sifted] = {}
+        self._turns: deque[int] = deque()
+        self.add, self.changed = front.add, front.changed
+
+    def _refill(self) -> bool:
+        """Return whether a host came in."""
+        if isinstance(self._front, SiftedFront):
+            self._front.choose()
+        for _ in range(MOVES):
+            page = self._front.pop()
+            if page is None:
+                break
+            host = self._hosts[page]
+            queue = self._queues.get(host)
+            if queue is not None:
+                queue.push(page)
+                continue
+            self._queues[host] = queue = Queue() if self._sift is None else Sifted(self._sift)
+            queue.push(page)
+            self._turns.append(host)
+            return True
+        return False
+
+    def pop(self) -> int | None:
+        while len(self._turns) < self._width and self._refill():
+            pass
+        if not self._turns:
+            return None
+        host = self._turns.popleft()
+        queue = self._queues[host]
+        if isinstance(queue, Sifted):
+            queue.choose()
+        page = queue.pop()
+        if queue.count:
+            self._turns.append(host)
+        else:
+            del self._queues[host]
+        return page
+
+
+class SiftedFront:
+    """The front-end of a crawl that chooses: all pages come in at the end, and the best of the next are chosen."""
+
+    def __init__(self, sift: Sift[int]) -> None:
+        self._queue = Sifted(sift)
+        self.choose = self._queue.choose
+
+    def add(self, pages: Iterable[int]) -> None:
+        for page in pages:
+            self._queue.push(page)
+
+    def changed(self, pages: Sequence[int] | None) -> None:
+        """It is seen when they are looked at."""
+
+    def pop(self) -> int | None:
+        return self._queue.pop()

@@ -1,0 +1,130 @@
+"""Estimates from random walks on the web: samples of pages, and how good an index is (Henzinger and others)."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from webcrawl.lab.studies.traces import NoTrace, opened
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.canonical import InvalidUrl, canonical
+
+LOG = "logs/walk.log"
+FIELDS = 7
+BURN_IN = 21  # steps: a share (6/7)^21 = 4 % of the walkers has not restarted by then
+Numbers = npt.NDArray[np.int64]
+
+
+class NoWalk(StoreError):  # noqa: N818 - reads as what it is
+    """A log of a walk that is not there, or cannot be read."""
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The visits to pages after the burn-in, in their order. `pages` are numbers of `urls`."""
+
+    urls: list[str]
+    pages: Numbers
+    walkers: Numbers
+    lines: int = 0  # of the log, with those before and those that were no pages
+    came: Counter[str] = field(default_factory=Counter)  # how walkers came to all these
+    failed: int = 0  # lines that are neither a page nor a redirect
+
+    @property
+    def visits(self) -> Numbers:
+        """Return how often each page was visited."""
+        return np.bincount(self.pages, minlength=len(self.urls))
+
+    def near_pagerank(self, most: int, random: np.random.Generator) -> list[str]:
+        """Of the visits so many at random, in their order: a page is among them as often as its PageRank says."""
+        pages = self.pages
+        if most < len(pages):
+            pages = pages[np.sort(random.choice(len(pages), most, replace=False))]
+        return [self.urls[page] for page in pages]
+
+    def near_uniform(self, most: int, random: np.random.Generator) -> list[str]:
+        """So many of the distinct pages, each with a chance inversely proportional to its share of the visits.
+
+        Weighted sampling without replacement: those whose exponential variates of that rate are the smallest.
+        """
+        waits = random.exponential(size=len(self.urls)) * self.visits
+        return [self.urls[page] for page in np.argsort(waits, kind="stable")[:most]]
+
+    def quality(self, index: set[str]) -> tuple[float, float]:
+        """The part of the visits that are to pages of an index, and its standard error.
+
+        Of an index with these pages it estimates the sum of their PageRank. Walkers are independent of each other, and
+        visits of one walker are not: so the error is that of a ratio of sums over walkers.
+        """
+        inside = np.fromiter((url in index for url in self.urls), np.bool_, len(self.urls))[self.pages]
+        walkers, numbers = np.unique(self.walkers, return_inverse=True)
+        made = np.bincount(numbers)
+        met = np.bincount(numbers, weights=inside)
+        share = float(met.sum() / made.sum())
+        count = len(walkers)
+        if count < 2:
+            return share, float("nan")
+        spread = float(((met - share * made) ** 2).sum()) * count / (count - 1)
+        return share, spread**0.5 / float(made.sum())
+
+
+def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> Walked:
+    """The visits of this walk, but those of each walker's first `burn_in` steps."""
+    path = jobdir / LOG if jobdir.is_dir() else jobdir
+    numbers: dict[str, int] = {}
+    pages, walkers = array("q"), array("q")
+    came: Counter[str] = Counter()
+    lines = failed = 0
+    for walker, step, url, how, status in _rows(path):
+        lines += 1
+        came[how] += 1
+        page = 200 <= status < 300
+        failed += not (page or 300 <= status < 400)
+        if page and step >= burn_in:
+            pages.append(numbers.setdefault(url, len(numbers)))
+            walkers.append(walker)
+    if not pages:
+        raise NoWalk(f"{path}: {lines} lines, and no visit to a page after the first {burn_in} steps of each walker")
+    return Walked([*numbers], np.array(pages), np.array(walkers), lines, came, failed)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith("\n"):  # the walk is under way
+                    return
+                try:
+                    _, walker, step, url, how, _, status = line.rstrip("\n").split("\t")
+                    yield int(walker), int(step), url, how, int(status)
+                except ValueError:
+                    raise NoWalk(f"{path}: line {number} is none of a walk") from None
+    except FileNotFoundError:
+        raise NoWalk(f"{path}: missing: this is no JOBDIR of scrapy crawl walk") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoWalk(f"{path}: {getattr(error, 'strerror', None) or 'no text'}") from error
+
+
+def read_index(path: Path) -> set[str]:
+    """The URLs that a file has, one per line, in canonical form; also .gz and .zst."""
+    urls: set[str] = set()
+    try:
+        with opened(path) as file:
+            for line in file:
+                text = line.strip()
+                if text and not text.startswith("#"):
+                    try:
+                        urls.add(canonical(text))
+                    except InvalidUrl:
+                        raise NoWalk(f"{path}: {text[:100]!r} is no URL") from None
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise NoWalk(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    if not urls:
+        raise NoTrace(f"{path}: no URLs")
+    return urls

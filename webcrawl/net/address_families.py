@@ -1,0 +1,103 @@
+"""Address families that work: where IPv6 is broken and IPv4 is well, or the reverse, no host is charged for that."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+
+from webcrawl.net.errors import FetchError, NoFamily
+
+logger = logging.getLogger(__name__)
+
+# Unrelated addresses of a family that fail in a row while the other one works. Nearly all hosts have IPv4, dead ones
+# come together in lists, and a false alarm holds up everybody.
+ENOUGH = {4: 100, 6: 10}
+FIRST, LONGEST = 5.0, 960.0  # seconds until one more address of a broken family is tried; doubled each time
+MOST = 1000  # failures in a row that are remembered while the other family is silent too
+NETWORKS = {4: 24, 6: 48}  # bits of an address that say whose it is
+_NAMES = {4: "IPv4", 6: "IPv6"}
+
+
+@dataclass(slots=True)
+class _Family:
+    failed: set[str] = field(default_factory=set)  # networks, since the last connection
+    pause: float = 0.0  # 0: it works
+    until: float = 0.0
+    connected: bool = False  # since the other family began to fail
+
+
+class Families:
+    """Hears how each attempt to connect ends."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._of = {4: _Family(), 6: _Family()}
+        self._broken = False
+
+    def order(self, addresses: list[str]) -> list[str]:
+        """The addresses in the order in which to try them; raises NoFamily if none is worth it for now."""
+        if not self._broken:
+            return addresses
+        good = [address for address in addresses if not self._of[_version(address)].pause]
+        bad = [address for address in addresses if self._of[_version(address)].pause]
+        if good or not bad:
+            return good + bad
+        now = self._clock()
+        number = _version(bad[0])
+        family = self._of[number]
+        if now < family.until:
+            raise NoFamily(f"{_NAMES[number]} does not work", wait=family.until - now)
+        self._pause(family, now)
+        return bad[:1]
+
+    def blame(self, addresses: list[str], error: FetchError) -> FetchError:
+        """The error of a host none of whose addresses, at least one, has accepted a connection."""
+        families = [self._of[_version(address)] for address in addresses]
+        if not all(family.pause for family in families):
+            return error
+        return NoFamily(str(error), wait=max(families[0].until - self._clock(), 0.0))
+
+    def connected(self, address: str) -> None:
+        """An address of its family has accepted a connection."""
+        number = _version(address)
+        family = self._of[number]
+        family.connected = True
+        if family.failed:
+            family.failed.clear()
+        if family.pause:
+            family.pause = 0.0
+            self._broken = any(one.pause for one in self._of.values())
+            logger.info("%s works again", _NAMES[number])
+
+    def failed(self, address: str, *, no_route: bool) -> None:
+        """An address did not accept one; `no_route`: this machine knows no way there."""
+        number = _version(address)
+        family, other = self._of[number], self._of[10 - number]
+        if family.pause:
+            return
+        if not family.failed:
+            other.connected = False
+        family.failed.add(str(ip_network(f"{address}/{NETWORKS[number]}", strict=False)))
+        certain = no_route and number == 6  # many machines have no IPv6; without IPv4 there is no network at all
+        if not certain and (len(family.failed) < ENOUGH[number] or not other.connected):
+            if len(family.failed) >= MOST:
+                family.failed.clear()
+            return
+        why = "this machine has no route" if certain else f"{len(family.failed)} networks in a row are away"
+        family.failed.clear()
+        self._pause(family, self._clock())
+        self._broken = True
+        logger.warning(
+            "%s does not work (%s): its addresses are asked last, hosts without others wait", _NAMES[number], why
+        )
+
+    def _pause(self, family: _Family, now: float) -> None:
+        family.pause = min(2 * family.pause, LONGEST) or FIRST
+        family.until = now + family.pause
+
+
+def _version(address: str) -> int:
+    return 6 if ":" in address else 4

@@ -1,0 +1,183 @@
+"""The only way out for a browser: a proxy on loopback that asks the crawl for everything, https included.
+
+It opens no connection itself. A request names its page by a password; without one it is refused, and so is whatever
+the browser does on its own account. It answers as every https server with a key made for one crawl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import ssl
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.x509.oid import NameOID
+
+from webcrawl.net.browser.proxy_messages import Ask, BadMessage, Told, read_ask, refusal
+
+VALID = timedelta(days=365)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A server's side of TLS, and what a browser must be told so that it accepts this key, for whatever name."""
+
+    context: ssl.SSLContext
+    fingerprint: str  # of the public key, as Chromium's --ignore-certificate-errors-spki-list has it
+
+    @classmethod
+    def make(cls, now: datetime | None = None) -> Identity:
+        """A new key and its certificate. One is enough: the browser is told the key, not an authority's."""
+        key, now = ec.generate_private_key(ec.SECP256R1()), now or datetime.now(UTC)
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webcrawl's proxy")])
+        builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        builder = builder.serial_number(x509.random_serial_number())
+        builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + VALID)
+        certificate = builder.sign(key, SHA256())
+        secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        context = _context(certificate.public_bytes(Encoding.PEM) + secret)
+        return cls(context, b64encode(sha256(public).digest()).decode())
+
+
+def _context(pem: bytes) -> ssl.SSLContext:
+    """Python's ssl reads keys from files only: from one in memory, so that the key is on no disk."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_alpn_protocols(["http/1.1"])
+    descriptor = os.memfd_create("key")
+    try:
+        os.write(descriptor, pem)
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+    return context
+
+
+LONGEST_HEAD = 65_536  # bytes
+IDLE = 60.0  # seconds until a head must be there
+SAFE = ("GET", "HEAD", "OPTIONS")  # RFC 9110 9.2.1: a page that is only read changes nothing
+WHO = b'HTTP/1.1 407 \r\nProxy-Authenticate: Basic realm="page"\r\nContent-Length: 0\r\n\r\n'
+USER = "page"  # the browser wants a name with a password
+
+Fetch = Callable[[str, Ask, str], Awaitable[Told]]
+"""Given a page, what it asks and the URL: the answer. It must not raise."""
+
+
+class BrowserProxy:
+    """Serves the pages that were admitted, each under a password of its own."""
+
+    def __init__(self, fetch: Fetch, tls: ssl.SSLContext) -> None:
+        self._fetch, self._tls = fetch, tls
+        self._pages: dict[str, set[asyncio.Task[None]]] = {}
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.address = ""
+
+    async def start(self) -> None:
+        """Listens on a free port of 127.0.0.1."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
+        self.address = "http://{}:{}".format(*self._server.sockets[0].getsockname())
+
+    async def close(self) -> None:
+        """Ends all connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def admit(self) -> str:
+        """A new page; its name is its password."""
+        page = secrets.token_urlsafe(24)
+        self._pages[page] = set()
+        return page
+
+    def dismiss(self, page: str) -> None:
+        """The page is closed: its requests end, and it gets no more."""
+        for task in self._pages.pop(page, ()):
+            task.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a connection is served by a task")
+        self._tasks.add(task)
+        try:
+            await _Talk(self, reader, writer).run()
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, BadMessage, asyncio.CancelledError):
+            pass  # the browser has left, or is shown the door; TimeoutError and SSLError are OSErrors
+        finally:
+            self._tasks.discard(task)
+            for tasks in self._pages.values():
+                tasks.discard(task)
+            writer.transport.abort()
+
+    def page_of(self, ask: Ask) -> str:
+        """The page that asks; empty for anybody else."""
+        return password if (password := ask.password) in self._pages else ""
+
+    def enter(self, page: str) -> None:
+        """The connection that is being served is this page's."""
+        task = asyncio.current_task()
+        if task is not None and page in self._pages:
+            self._pages[page].add(task)
+
+    async def answer(self, page: str, ask: Ask, url: str) -> Told:
+        """The answer for the page."""
+        if ask.header(b"upgrade"):
+            return refusal(403, "no other protocols")
+        if ask.method not in SAFE:
+            return refusal(405, "only safe methods")
+        return await self._fetch(page, ask, url)
+
+    async def encrypt(self, writer: asyncio.StreamWriter) -> None:
+        """Answers as the server that the browser wants to reach by TLS."""
+        await writer.start_tls(self._tls)
+
+
+class _Talk:
+    """One connection: requests in absolute form, or a tunnel, whose requests are read in the server's place."""
+
+    def __init__(self, proxy: BrowserProxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._proxy, self._reader, self._writer = proxy, reader, writer
+        self._page = ""
+        self._origin = ""  # of the tunnel
+
+    async def run(self) -> None:
+        """Until the browser leaves."""
+        while await self._one():
+            pass
+
+    async def _one(self) -> bool:
+        """One request; whether another may follow."""
+        async with asyncio.timeout(IDLE):
+            ask = read_ask(await self._reader.readuntil(b"\r\n\r\n"))
+        if not self._origin:
+            self._page = self._proxy.page_of(ask)
+            self._proxy.enter(self._page)
+        if ask.method == "CONNECT" and self._page and not self._origin:
+            self._writer.write(b"HTTP/1.1 200 \r\n\r\n")
+            await self._proxy.encrypt(self._writer)
+            self._origin = f"https://{ask.target.removesuffix(':443')}"
+            return True
+        if not self._page:
+            self._writer.write(WHO)
+            return not _has_body(ask)
+        told = await self._proxy.answer(self._page, ask, self._origin + ask.target)
+        self._writer.write(told.encode(bodiless=ask.method == "HEAD"))
+        await self._writer.drain()
+        return not _has_body(ask)
+
+
+def _has_body(ask: Ask) -> bool:
+    """True if something follows the head, which nobody reads: the connection ends."""
+    return any(ask.header(name) not in (b"", b"0") for name in (b"content-length", b"transfer-encoding", b"upgrade"))

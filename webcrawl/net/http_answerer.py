@@ -1,0 +1,224 @@
+"""The HTTP server for the ports of the crawl's own: one request per connection, everything bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import cast
+
+import httptools
+
+from webcrawl.net import host_header
+
+BACKLOG = 64
+PLAIN = "text/plain; charset=utf-8"
+TOO_LARGE = "413 Content Too Large"
+FRAME = 4  # bytes around the name and the value of a header: ": " and the end of the line
+
+
+class CannotListen(OSError):  # noqa: N818 - reads as what it is
+    """Nobody can reach us there; the message is one line."""
+
+
+def bound(host: str, port: int, setting: str) -> socket.socket:
+    """A socket that listens. Raises CannotListen, which names the setting."""
+    family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
+    listener = None
+    try:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection of the last run may linger
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError as error:
+        if listener is not None:
+            listener.close()
+        raise CannotListen(f"{setting}: cannot listen on {host}, port {port}: {error.strerror or error}") from error
+    return listener
+
+
+def is_named(host: str, bound_to: str) -> bool:
+    """Return whether a Host header names the server on this address; the port may be another, behind a tunnel.
+
+    The name of this machine does, except on loopback: nobody needs it there.
+    """
+    name, _ = host_header.split(host)
+    if host_header.is_ours(name, bound_to):
+        return True
+    return not host_header.is_loopback(bound_to) and name == socket.gethostname().lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds for clients of a server."""
+
+    connections: int  # at once: then the oldest gives way, which has had its time
+    patience: float  # seconds for a request and its answer
+    head: int  # bytes of a request line and its headers
+    body: int = 0
+    framed: int = 0  # bytes of a body with what is around its chunks, and with what follows the last one
+
+
+class Listener:
+    """Serves a port on the crawl's event loop. `make` makes what a new connection is to be."""
+
+    def __init__(self, listening: socket.socket, make: Callable[[], Connection]) -> None:
+        self._socket, self._make = listening, make
+        self.open: dict[Connection, None] = {}  # the oldest first
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        self._server = await asyncio.get_running_loop().create_server(self._make, sock=self._socket, backlog=BACKLOG)
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        self._socket.close()
+        for one in list(self.open):
+            one.abort()
+
+
+class Connection(asyncio.Protocol):
+    """One request, one answer. A subclass answers in `head_received`, before the body is read, or in `received`."""
+
+    too_long_head = "431 Request Header Fields Too Large"
+
+    def __init__(self, others: dict[Connection, None], limits: Limits) -> None:
+        self._others, self._limits = others, limits
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._parser = httptools.HttpRequestParser(self)
+        self._head = self._rest = 0  # bytes that came until the head was complete, and since
+        self._is_complete = self._is_whole = False  # the head, and the request
+        self.target = b""
+        self.headers: list[tuple[bytes, bytes]] = []  # names in lower case
+        self.body = bytearray()
+
+    def head_received(self) -> None:
+        """`method`, `target` and `headers` are known."""
+
+    def received(self) -> None:
+        """The request is complete, and was not answered yet."""
+
+    @property
+    def method(self) -> bytes:
+        return bytes(self._parser.get_method())
+
+    def values(self, name: bytes) -> list[bytes]:
+        """Of all headers with this name, in lower case."""
+        return [value for one, value in self.headers if one == name]
+
+    @property
+    def is_over(self) -> bool:
+        """True if nothing more is to be read or answered."""
+        return self._transport is None or self._transport.is_closing()
+
+    def reply(self, status: str, body: bytes | None = None, kind: str = PLAIN, more: str = "") -> None:
+        """Answers, by default with the status alone, and ends the connection. `more`: other header lines."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        body = f"{status}\n".encode() if body is None else body
+        head = (
+            f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nX-Content-Type-Options: nosniff\r\n"
+            f"Content-Length: {len(body)}\r\n{more}Connection: close\r\n\r\n"
+        )
+        self._transport.write(head.encode() + body)
+        self._transport.close()
+
+    def hold(self, patience: float) -> None:
+        """The answer may take so many seconds from now on, and no other connection ends this one."""
+        self._others.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(patience, self.abort)
+
+    def abort(self) -> None:
+        """Ends the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- asyncio's
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        if len(self._others) >= self._limits.connections:
+            oldest = next(iter(self._others))
+            del self._others[oldest]
+            oldest.abort()
+        self._others[self] = None
+        self._timer = asyncio.get_running_loop().call_later(self._limits.patience, self.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
+        self._others.pop(self, None)
+        self._transport = None
+        self.body.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_done:
+            return
+        if self._is_complete:
+            self._rest += len(data)
+            if self._rest > self._limits.framed:
+                self.reply(TOO_LARGE)
+                return
+        else:
+            self._head += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self.reply("400 Bad Request")
+            return
+        if not self._is_complete and self._head > self._limits.head:
+            self.reply(self.too_long_head)
+
+    # -- httptools', which goes on with a second request in the same data
+
+    @property
+    def _is_done(self) -> bool:
+        return self._is_whole or self.is_over
+
+    def on_url(self, part: bytes) -> None:
+        if not self._is_done:
+            self.target += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._is_complete:
+            self.headers.append((name.lower(), value or b""))
+
+    def on_headers_complete(self) -> None:
+        if self._is_done:
+            return
+        self._is_complete = True
+        size = len(self.target) + sum(len(name) + len(value) + FRAME for name, value in self.headers)
+        if size > self._limits.head:
+            self.reply(self.too_long_head)
+            return
+        self.head_received()
+        if self.is_over:
+            return
+        if self._announces_too_much():
+            self.reply(TOO_LARGE)
+        elif self._transport is not None and b"100-continue" in map(bytes.lower, self.values(b"expect")):
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, part: bytes) -> None:
+        if self._is_done:
+            return
+        if len(self.body) + len(part) > self._limits.body:
+            self.reply(TOO_LARGE)
+        else:
+            self.body += part
+
+    def on_message_complete(self) -> None:
+        if not self._is_done:
+            self._is_whole = True
+            self.received()
+
+    def _announces_too_much(self) -> bool:
+        lengths = self.values(b"content-length")
+        return any(len(one) > 19 or (one.isdigit() and int(one) > self._limits.body) for one in lengths)

@@ -1,0 +1,86 @@
+"""Signs requests as Web Bot Auth has it (draft-ietf-webbotauth-httpsig-protocol-00, on RFC 9421).
+
+What is signed is the authority, the key directory and a time, so the fields of one request are right for every other
+one to the same authority while the time lasts. A signature costs three times what a kept connection's fetch may
+cost more; so the fields are made once for REUSE seconds of an authority. For the same reason there is no nonce: a
+nonce that is sent twice is a replay (docs/decisions/net-identity.md).
+"""
+
+from __future__ import annotations
+
+import time
+from binascii import b2a_base64
+from collections.abc import Callable
+
+from webcrawl.net.identity.signing_key import SigningKey
+
+LABEL = "sig1"
+TAG = "web-bot-auth"
+DICTIONARY, STRING = "dictionary", "string"
+FORMS = {  # of Signature-Agent: what its value begins with, and how it is named where it is covered
+    DICTIONARY: (f"{LABEL}=", f'"signature-agent";key="{LABEL}"'),
+    STRING: ("", '"signature-agent"'),  # of the drafts until draft-meunier-web-bot-auth-architecture-03
+}
+LIFETIME = 300  # seconds from `created` to `expires`
+BACK = 10  # seconds before now that `created` says: the server's clock may be behind ours
+REUSE = 120  # seconds for which fields are sent again; the last request has LIFETIME - BACK - REUSE left
+MOST = 8192  # authorities in each of two generations: with 0.6 KB each, 10 MB in all
+
+
+class RequestSigning:
+    """Makes the three fields of a request. It remembers those of twice `most` authorities, and no more."""
+
+    def __init__(
+        self,
+        key: SigningKey,
+        agent: str,
+        *,
+        form: str = DICTIONARY,
+        now: Callable[[], float] = time.time,
+        most: int = MOST,
+    ) -> None:
+        """`agent`: the origin of the key directory. `now`: seconds since 1970 by the machine's clock.
+
+        It is not the crawl's clock, which keeps even time when the machine's is set: servers compare with theirs.
+        """
+        self.keyid, self.agent = key.keyid, agent
+        self._key, self._now, self._most = key, now, most
+        self._young: dict[str, tuple[float, bytes]] = {}
+        self._old: dict[str, tuple[float, bytes]] = {}
+        before, covered = FORMS[form]
+        self._components = f'("@authority" {covered})'
+        self._fixed = f'\n{covered}: "{agent}"\n"@signature-params": '.encode("ascii")
+        self._shown = f'Signature-Agent: {before}"{agent}"\r\nSignature-Input: {LABEL}='.encode("ascii")
+        self._last = -1
+        self._parameters = b""
+
+    def __repr__(self) -> str:
+        return f"<RequestSigning {self.keyid} for {self.agent}>"
+
+    def __len__(self) -> int:
+        """Authorities remembered."""
+        return len(self._young) + len(self._old)
+
+    def fields(self, authority: str) -> bytes:
+        """The lines of the three fields, for a request to this authority, as its Host field has it."""
+        now = self._now()
+        found = self._young.get(authority) or self._old.get(authority)
+        # signed later than now: the clock was set back, and what it had said may never come
+        if found is not None and found[0] <= now < found[0] + REUSE:
+            return found[1]
+        made = self._made(authority, int(now))
+        if len(self._young) >= self._most:
+            self._old, self._young = self._young, {}
+        self._young[authority] = now, made
+        return made
+
+    def _made(self, authority: str, now: int) -> bytes:
+        if now != self._last:
+            self._last, created = now, now - BACK
+            self._parameters = (
+                f"{self._components};created={created};expires={created + LIFETIME}"
+                f';keyid="{self.keyid}";alg="ed25519";tag="{TAG}"'
+            ).encode("ascii")
+        signed = self._key.sign(b'"@authority": %b%b%b' % (authority.encode("ascii"), self._fixed, self._parameters))
+        value = b2a_base64(signed, newline=False)
+        return b"%b%b\r\nSignature: %b=:%b:\r\n" % (self._shown, self._parameters, LABEL.encode(), value)

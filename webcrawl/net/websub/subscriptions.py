@@ -1,0 +1,267 @@
+"""The table `subscription`: which hubs are asked to tell of which pages, and until when they do (docs/revisits.md).
+
+Decides only; the requests are sent by whoever asks `due`. Callback and secret of a subscription are derived from the
+crawl's key. So nothing secret is in the table, and what a crash has made us forget gets the same callback again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from hashlib import blake2b
+from urllib.parse import urlencode
+from zlib import crc32
+
+from webcrawl.store import rowcrc
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+METHODS = frozenset(("sha1", "sha256", "sha384", "sha512"))  # all that the specification knows
+
+
+def is_signed(header: str, body: bytes, secret: str) -> bool:
+    """True if this is the body's signature by the secret, `method=hexadecimal`; compared in constant time."""
+    method, _, given = header.strip().partition("=")
+    method = method.strip().lower()
+    if method not in METHODS:
+        return False
+    expected = hmac.new(secret.encode(), body, getattr(hashlib, method)).hexdigest()
+    return hmac.compare_digest(expected.encode(), given.strip().lower().encode("utf-8", "replace"))
+
+
+FIELDS = "token, topic, hub, page, site, state, due, until, tries"
+LOAD = f"SELECT {FIELDS}, crc FROM subscription WHERE token = ?"
+DUE = f"SELECT {FIELDS}, crc FROM subscription WHERE due <= ? ORDER BY due LIMIT ?"
+STORE = f"INSERT OR REPLACE INTO subscription ({FIELDS}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+REMOVE = "DELETE FROM subscription WHERE token = ?"
+MOST = 10_000  # subscriptions of a crawl
+PER_SITE = 100  # of one registered domain
+PERSON = b"webcrawl websub"  # blake2b: nobody else's hash of the same key
+HOUR, DAY = 3600.0, 86_400.0
+LEASE = 10 * DAY  # asked for
+LEASES = (60.0, 90 * DAY)  # what a hub may set
+RENEWED = 0.9  # of a lease, after which it is renewed
+PATIENCE = HOUR  # for the hub's verification, after it has accepted a request
+RETRY = 5 * 60.0  # after a failure, doubled each time
+TRIES = 6
+GONE = 30 * DAY  # until a hub that denied, or failed so often, may be asked again
+CHALLENGE = 4096  # characters
+REDIRECTS = (307, 308)
+HOPS = 3
+
+
+class State(IntEnum):
+    """The state of a subscription."""
+
+    WANTED = 0  # to be asked for
+    ASKED = 1  # the hub may verify that we did
+    ACTIVE = 2
+    RENEWING = 3  # active, and asked for again
+    GONE = 4  # denied, or given up
+
+
+LIVE = (State.ACTIVE, State.RENEWING)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One row."""
+
+    token: str
+    topic: str
+    hub: str
+    page: bytes  # the packed link of the page that named the hub
+    site: str  # its registered domain, of which the hub may speak
+    state: int = State.WANTED
+    due: float = 0.0  # when something is to be done
+    until: float = 0.0  # end of the lease
+    tries: int = 0
+
+    @property
+    def values(self) -> tuple[str, str, str, bytes, str, int, float, float, int]:
+        about = self.token, self.topic, self.hub, self.page, self.site
+        return (*about, int(self.state), self.due, self.until, self.tries)
+
+
+class Subscriptions:
+    """Subscriptions of a crawl. Time is seconds since 1970."""
+
+    def __init__(self, db: CrawlDB, key: bytes, address: str) -> None:
+        """`address`: where hubs reach us; a token follows it."""
+        self._db, self._key, self._address = db, key, address.rstrip("/")
+        self.counters: Counter[str] = Counter()
+        db.need("subscription")
+        db.need("subscription_due")
+
+    def get(self, token: str) -> Subscription | None:
+        rows = self._db.query(LOAD, (token,))
+        return self._read(rows[0]) if rows else None
+
+    def active(self, now: float) -> int:
+        """The number of leases."""
+        sql = "SELECT count(*) FROM subscription WHERE state IN (2, 3) AND until > ?"
+        return int(self._db.query(sql, (now,))[0][0])
+
+    # -- asking hubs
+
+    def offered(self, topic: str, hubs: list[str], page: bytes, site: str, now: float) -> None:
+        """A page names these hubs: the first one that is not gone is asked, if it was not."""
+        for hub in hubs:
+            token = self._token(topic, hub)
+            known = self.get(token)
+            if known is None:
+                if self._makes_room(site):
+                    self._store(Subscription(token, topic, hub, page, site, due=now))
+                return
+            if known.state != State.GONE:
+                return
+
+    def due(self, now: float, most: int) -> list[Subscription]:
+        """Those to be asked for now; each one's end is told by `sent`.
+
+        What was denied or given up long ago is removed: if the page still names the hub, it is a new beginning.
+        """
+        found = []
+        for row in self._db.query(DUE, (now, most)):
+            one = self._read(row)
+            if one.state == State.GONE:
+                self._db.execute(REMOVE, (one.token,))
+                continue
+            live = one.state in LIVE and one.until > now
+            asked = replace(one, state=State.RENEWING if live else State.ASKED, due=now + PATIENCE)
+            if one.state in (State.ASKED, State.RENEWING):  # the hub has not verified
+                asked = self._failed(asked, now)
+            self._store(asked)
+            if asked.state != State.GONE and asked.due == now + PATIENCE:
+                found.append(asked)
+        return found
+
+    def form(self, one: Subscription) -> bytes:
+        """The body of the request to the hub."""
+        fields = {
+            "hub.callback": f"{self._address}/{one.token}",
+            "hub.mode": "subscribe",
+            "hub.topic": one.topic,
+            "hub.lease_seconds": int(LEASE),
+            "hub.secret": self._secret(one.token),
+            "hub.verify": "async",  # hubs of PubSubHubbub 0.3 insist on it
+        }
+        return urlencode(fields).encode()
+
+    def sent(self, token: str, status: int, now: float) -> None:
+        """The hub has answered with this status; one below 100: it did not."""
+        one = self.get(token)
+        if one is None or one.state not in (State.ASKED, State.RENEWING):  # verified before the answer came
+            return
+        if 200 <= status < 300:
+            self.counters["websub/asked"] += 1
+        elif 400 <= status < 500 and status not in (408, 425, 429):
+            self._end(one, now)
+        else:
+            self._store(self._failed(one, now))
+
+    # -- being asked by hubs
+
+    def verify(self, token: str, said: Mapping[str, str], now: float) -> str | None:
+        """The answer to a hub that asks whether we meant it; None: we did not."""
+        one, mode = self.get(token), said.get("hub.mode", "")
+        same = one is not None and hmac.compare_digest(
+            one.topic.encode(), said.get("hub.topic", "").encode("utf-8", "replace")
+        )
+        if one is None or not same:
+            self.counters["websub/unasked"] += 1
+            return None
+        if mode == "denied":
+            if one.state != State.GONE:
+                self._end(one, now)
+            return ""
+        challenge = said.get("hub.challenge", "")
+        if mode != "subscribe" or one.state not in (State.ASKED, State.RENEWING) or not 0 < len(challenge) <= CHALLENGE:
+            self.counters["websub/unasked"] += 1
+            return None
+        lease = _lease(said.get("hub.lease_seconds", ""))
+        self._store(replace(one, state=State.ACTIVE, due=now + RENEWED * lease, until=now + lease, tries=0))
+        self.counters["websub/verified"] += 1
+        return challenge
+
+    def knows(self, token: str) -> bool:
+        """True if this is a callback of ours."""
+        known = self.get(token) is not None
+        self.counters["websub/unasked"] += not known
+        return known
+
+    def pushed(self, token: str, signature: str, body: bytes, now: float) -> Subscription | None:
+        """The subscription of a push that may be believed; None for all others, which are counted."""
+        one = self.get(token)
+        if one is None or one.state not in LIVE or one.until <= now:
+            self.counters["websub/unasked"] += 1
+            return None
+        if not is_signed(signature, body, self._secret(token)):
+            self.counters["websub/forged" if signature else "websub/unsigned"] += 1
+            return None
+        self.counters["websub/pushes"] += 1
+        return one
+
+    # -- rows
+
+    def _token(self, topic: str, hub: str) -> str:
+        return self._derived(f"token {hub} {topic}")
+
+    def _secret(self, token: str) -> str:
+        return self._derived(f"secret {token}")
+
+    def _derived(self, text: str) -> str:
+        return blake2b(text.encode(), key=self._key, digest_size=24, person=PERSON).hexdigest()
+
+    def _makes_room(self, site: str) -> bool:
+        """True if there is room for one more; one that is gone gives way."""
+        return self._makes_room_in("site = ?", (site,), PER_SITE) and self._makes_room_in("1", (), MOST)
+
+    def _makes_room_in(self, which: str, values: tuple[str, ...], most: int) -> bool:
+        if self._db.query(f"SELECT count(*) FROM subscription WHERE {which}", values)[0][0] < most:
+            return True
+        gone = f"SELECT token FROM subscription WHERE {which} AND state = ? ORDER BY due LIMIT 1"
+        oldest = self._db.query(gone, (*values, int(State.GONE)))
+        for row in oldest:
+            self._db.execute(REMOVE, row)
+        return bool(oldest)
+
+    def _failed(self, one: Subscription, now: float) -> Subscription:
+        """It is tried again, later each time; a lease that runs is kept meanwhile."""
+        self.counters["websub/failed"] += 1
+        if one.tries + 1 >= TRIES:
+            return replace(one, state=State.GONE, due=now + GONE, tries=0)
+        state = State.ACTIVE if one.state == State.RENEWING else State.WANTED
+        return replace(one, state=state, due=now + RETRY * 2**one.tries, tries=one.tries + 1)
+
+    def _end(self, one: Subscription, now: float) -> None:
+        self.counters["websub/denied"] += 1
+        self._store(replace(one, state=State.GONE, due=now + GONE, tries=0))
+
+    def _store(self, one: Subscription) -> None:
+        self._db.execute(STORE, (*one.values, checksum(*one.values)))
+
+    def _read(self, row: tuple[str, str, str, bytes, str, int, float, float, int, int]) -> Subscription:
+        if not rowcrc.agrees(checksum, row):
+            raise DamagedFile(self._db.path, 0, f"table subscription, {row[0]}: checksum")
+        return Subscription(*row[:-1])
+
+
+def checksum(
+    token: str, topic: str, hub: str, page: bytes, site: str, state: int, due: float, until: float, tries: int
+) -> int:
+    """The crc32 of a row."""
+    numbers = f"{token} {topic} {hub} {site} {state} {due!r} {until!r} {tries}"
+    return crc32(page, crc32(numbers.encode()))
+
+
+def _lease(written: str) -> float:
+    """Seconds, as the hub has set them; what was asked for if it does not say."""
+    digits = written.strip()
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 12):
+        return LEASE
+    return min(max(float(digits), LEASES[0]), LEASES[1])

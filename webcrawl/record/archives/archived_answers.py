@@ -1,0 +1,292 @@
+"""The answers of an archive, as the crawl that made it had them: a link, and an exchange.
+
+Records that belong together are one Capture: an answer, its request, what is noted about it, its document.
+Heads and bodies are read by the crawl's own clients' code, with the same bounds. The length that a head declares is not
+believed: the block is what there is, and some programs archive bodies decoded, under the head that came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from webcrawl.base.model import Archived, Exchange, Link, Timings
+from webcrawl.net.errors import BadAnswer, BadHead
+from webcrawl.net.ftp_listing import LISTING
+from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, read_head
+from webcrawl.net.http_message import Message
+from webcrawl.record.warc.reader import Record, Records
+from webcrawl.record.warc.unpacking import Place
+from webcrawl.urls.canonical import InvalidUrl, canonical
+
+NOTES = 4  # metadata records of one answer that are read; programs write one
+ANSWERS = frozenset(("response", "revisit", "resource", "conversion"))
+
+
+@dataclass(slots=True)
+class Capture:
+    """The records of one download in an archive; `first` holds the answer, or refers to it."""
+
+    first: Record
+    place: Place  # where the first of its records begins
+    request: Record | None = None
+    document: Record | None = None  # what a browser made of the answer
+    notes: list[Record] = field(default_factory=list)
+    next: Place | None = None  # where the record after its last one begins, once that is known
+    end: Place | None = None  # where the record after its first one begins
+
+    def takes(self, record: Record) -> bool:
+        """True if this record, which follows, belongs to it; it then has it."""
+        first = self.first.id
+        if record.kind == "conversion" and record.names(first, "warc-refers-to"):
+            self.document = record
+        elif record.kind == "request" and record.names(first, "warc-concurrent-to"):
+            self.request = record
+        elif record.kind == "metadata" and record.names(first, "warc-concurrent-to", "warc-refers-to"):
+            if len(self.notes) < NOTES:
+                self.notes.append(record)
+        else:
+            return False
+        return True
+
+
+def captures(records: Records, refuse: Callable[[Record, str], object]) -> Iterator[Capture]:
+    """The captures of a file in their order.
+
+    A request may stand before its answer, as wget and Heritrix write it. `refuse` hears of answers in segments.
+    """
+    current: Capture | None = None
+    asked: Record | None = None
+    for record in records:
+        if current is not None and current.takes(record):
+            continue
+        if "warc-segment-number" in record.fields or record.kind == "continuation":
+            refuse(record, "in segments, which are not put together")
+        if current is not None:
+            current.next = asked.place if asked is not None else record.place
+            yield current
+            current = None
+        if record.kind in ANSWERS and "warc-segment-number" not in record.fields:
+            current = Capture(record, record.place, end=records.place)
+            if asked is not None and (current.takes(asked) or record.names(asked.id, "warc-concurrent-to")):
+                current.request, current.place = asked, asked.place
+            asked = None
+        elif record.kind == "request":
+            asked = record
+    if current is not None:
+        current.next = records.place
+        yield current
+
+
+# These do not replace what the earlier answer said: they are of the message, or of a body that did not come
+_KEPT = re.compile(rb"content-.*|transfer-encoding|connection|keep-alive|trailer|upgrade", re.IGNORECASE)
+
+
+def unmodified(page: Exchange, answer: Exchange) -> Exchange:
+    """The earlier page under its own status, with the headers that a cache would have after this 304 (RFC 9111 3.2)."""
+    new = [(name, value) for name, value in answer.headers if not _KEPT.fullmatch(name)]
+    names = {name.lower() for name, _ in new}
+    return replace(
+        answer,
+        status=page.status,
+        headers=[(name, value) for name, value in page.headers if name.lower() not in names] + new,
+        wire=b"",
+        payload=page.payload,
+        body=page.body,
+        rendered=page.rendered,
+        _digest=page.digest,
+        _type=None,
+    )
+
+
+SLACK = 65536  # bytes beyond twice the bound of a body, as in net/http_message.py
+HOPS = 1000  # letters of a path that are kept
+INTERIM = 10  # heads of status 1xx before the real one
+NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
+NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))  # of another record
+_VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")  # what some programs write of newer protocols
+_CHUNK = re.compile(rb"[0-9A-Fa-f]+[ \t]*(?:;[^\n]*)?\r?\n")
+_NO_HOP = re.compile(r"[^A-Za-z]+")
+_BREAKING = re.compile(r"[\s\x00-\x1f\x7f]+")
+
+
+class Unusable(Exception):  # noqa: N818 - reads as what it is
+    """A record that cannot be read as a page; the message is its reason."""
+
+
+class NoPage(Unusable):
+    """A record that no crawl makes a page of: a name server's answer, say."""
+
+
+def most(truncate: int) -> int:
+    """Bytes of a block that are needed for a body of at most `truncate` bytes."""
+    return MAX_HEAD + 2 * truncate + SLACK
+
+
+def refers(capture: Capture) -> bool:
+    """True if the payload is in another record. Some programs write of a 304 only that it was one."""
+    first = capture.first
+    return first.kind == "revisit" and not (is_unmodified(first) and NAMES.isdisjoint(first.fields))
+
+
+def is_unmodified(first: Record) -> bool:
+    """True if the answer was a 304, which says that another record has the page."""
+    return first.kind == "revisit" and NOT_MODIFIED in first.fields.get("warc-profile", "")
+
+
+class Answers:
+    """Makes links and exchanges of captures; bodies have at most `truncate` bytes."""
+
+    def __init__(self, truncate: int) -> None:
+        self._truncate = truncate
+
+    def read(self, capture: Capture, original: Exchange | None = None, file: str = "") -> tuple[Link, Exchange]:
+        """The link and the exchange; of a revisit, the payload is the original's. Unusable: there is none."""
+        first, notes = capture.first, _notes(capture)
+        try:
+            url = canonical(first.url)
+        except InvalidUrl as error:
+            raise NoPage(error.reason) from error
+        started = _seconds(first.fields.get("warc-date", ""))
+        if first.kind == "conversion":
+            exchange = self._document(first, url, started)
+        elif first.kind == "resource" or not _is_http(first):
+            exchange = self._resource(first, url, started)
+        else:
+            exchange = self._http(first, url, started, original)
+        self._complete(exchange, capture, notes)
+        if capture.end is not None and not first.place.skip and capture.end.offset > first.place.offset:
+            exchange.archived = Archived(file, first.place.offset, capture.end.offset - first.place.offset)
+        via, seed = (_word(notes.get(name, "")) for name in ("via", "sourcetag"))
+        return Link(url, _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS], via, seed), exchange
+
+    def _http(self, first: Record, url: str, started: float, original: Exchange | None) -> Exchange:
+        head, body = _heads(first.block)
+        if first.kind == "revisit":
+            body = original.payload if original is not None else b""
+        message = self._message(head, body, chunked=first.kind != "revisit" and _CHUNK.match(body) is not None)
+        wire, payload, decoded = message.forms()
+        flaws, truncated = tuple(message.flaws), message.truncated
+        exchange = _exchange(url, started, head.status, head.raw, head.headers, wire, payload, decoded)
+        exchange.flaws, exchange.truncated = flaws, "length" if _is_cut(first) else truncated
+        if original is not None and original.rendered:
+            exchange.body, exchange.rendered = original.body, True
+        return exchange
+
+    def _message(self, head: Head, body: bytes, *, chunked: bool) -> Message:
+        """The message whose end is the block's. Some programs unchunk bodies and leave the head as it came."""
+        left_out = (b"content-length",) if chunked else (b"content-length", b"transfer-encoding")
+        headers = [(name, value) for name, value in head.headers if name.lower() not in left_out]
+        message = Message(Head(head.raw, head.status, headers, head.version), self._truncate, bodiless=False)
+        if not body or not message.feed(body):
+            message.lost(reset=False)
+        return message
+
+    def _resource(self, first: Record, url: str, started: float) -> Exchange:
+        """The answer of a protocol without heads: what lies under a URL."""
+        kind = first.fields.get("content-type", "")
+        headers = [(b"content-type", kind.encode())] if kind else []
+        payload = first.block[: self._truncate]
+        exchange = _exchange(url, started, 200, b"", headers, payload, payload, payload)
+        if first.size > len(payload):
+            exchange.truncated = "length"
+        if kind.startswith(LISTING) and first.fields.get("warc-truncated"):
+            exchange.body = payload[: payload.rfind(b"\n") + 1]
+        return exchange
+
+    def _document(self, first: Record, url: str, started: float) -> Exchange:
+        """A browser's document of which nothing else is known."""
+        exchange = self._resource(first, url, started)
+        exchange.wire, exchange.rendered = b"", True
+        return exchange
+
+    def _complete(self, exchange: Exchange, capture: Capture, notes: Mapping[str, str]) -> None:
+        """Complete the answer by the other records."""
+        first = capture.first
+        exchange.ip = first.fields.get("warc-ip-address", "")
+        if capture.request is not None:
+            exchange.request = capture.request.block
+        if first.kind != "revisit" and first.fields.get("warc-truncated"):
+            exchange.truncated = first.fields["warc-truncated"].lower()
+        if capture.document is not None:
+            exchange.body, exchange.rendered = capture.document.block[: self._truncate], True
+        if notes.get("fetchtimems", "").isdecimal():
+            exchange.timings.total = int(notes["fetchtimems"]) / 1000
+        if notes.get("flaws"):
+            exchange.flaws = tuple(notes["flaws"].split(","))
+        exchange.tls, exchange.made_by = notes.get("tls", ""), notes.get("madeby", "")
+        exchange.protocol = notes.get("protocol", "")
+
+
+def _exchange(
+    url: str,
+    started: float,
+    status: int,
+    head: bytes,
+    headers: list[tuple[bytes, bytes]],
+    wire: bytes,
+    payload: bytes,
+    body: bytes,
+) -> Exchange:
+    return Exchange(url, b"", status, head, headers, wire, payload, body, "", started, Timings())
+
+
+def _is_http(first: Record) -> bool:
+    kind = first.fields.get("content-type", "").lower()
+    return kind.startswith("application/http") or (first.kind != "resource" and first.block.startswith(b"HTTP/"))
+
+
+def _is_cut(first: Record) -> bool:
+    """True if the reader has not kept all of the block."""
+    return first.size > len(first.block)
+
+
+def _heads(block: bytes) -> tuple[Head, bytes]:
+    """The head of the answer, after those of interim ones, and what follows it."""
+    for _ in range(INTERIM):
+        block = block.lstrip(b"\r\n")
+        end = END_OF_HEAD.search(block, 0, MAX_HEAD)
+        raw = block[: end.end()] if end is not None else block
+        if end is None and (len(raw) > MAX_HEAD or not raw):
+            raise Unusable("no HTTP head")
+        try:
+            head = _head(raw if end is not None else raw.rstrip(b"\r\n") + b"\r\n\r\n")
+        except BadAnswer as error:
+            raise Unusable("an HTTP head that cannot be read") from error
+        block = block[len(raw) :]
+        if head.status >= 200:
+            head.raw = raw
+            return head, block
+    raise Unusable("only interim answers")
+
+
+def _head(raw: bytes) -> Head:
+    if not raw.startswith(b"HTTP/"):
+        raise BadHead("not HTTP")
+    return read_head(_VERSION.sub(b"HTTP/1.1", raw))
+
+
+def _notes(capture: Capture) -> dict[str, str]:
+    """The fields of the metadata records, with names in lower case."""
+    notes: dict[str, str] = {}
+    for record in capture.notes:
+        for line in record.block.decode("utf-8", "replace").splitlines():
+            name, colon, value = line.partition(":")
+            if colon:
+                notes.setdefault(name.strip().lower(), value.strip())
+    return notes
+
+
+def _word(text: str) -> str:
+    """No field of a link has a blank or a control character."""
+    return _BREAKING.sub("%20", text)
+
+
+def _seconds(date: str) -> float:
+    """Seconds since 1970 of a WARC-Date, 0 without a readable one. Some have more digits than Python reads."""
+    try:
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", date)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0

@@ -1,0 +1,235 @@
+"""Reads many archive files one after the other, from wherever a former run had come to, as answers.
+
+`archive_files` finds those that the arguments of a command name: files, folders, patterns.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from glob import glob, has_magic
+from itertools import chain
+from pathlib import Path
+
+from webcrawl.base.model import Exchange, Link
+from webcrawl.record.archives.archived_answers import (
+    Answers,
+    Capture,
+    NoPage,
+    Unusable,
+    captures,
+    is_unmodified,
+    most,
+    refers,
+    unmodified,
+)
+from webcrawl.record.archives.originals import Originals
+from webcrawl.record.warc.reader import OPEN, Lost, NotWarc, Record, Records
+from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import crawls_of, hive_of
+
+logger = logging.getLogger(__name__)
+
+LOST = "archive/lost/"  # how the counters of what could not be read begin
+TOLD = 10  # lines about damage, and about each reason why a record is left out, in each file
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One download of an archive, and where the next one begins; or the end of a file, without a download."""
+
+    name: str  # of its file, as it is once the file is finished
+    next: Place
+    lost: tuple[str, ...]  # what could not be read before that place, one name for each
+    found: tuple[Link, Exchange] | None = None
+
+
+class Archives:
+    """All answers of these files. `place_of`: where to begin in a file, by its name."""
+
+    def __init__(
+        self, files: Sequence[Path], place_of: Callable[[str], Place | None], originals: Originals, truncate: int
+    ) -> None:
+        self._files, self._place_of, self._originals = files, place_of, originals
+        self._answers, self._most = Answers(truncate), most(truncate)
+        self._told: Counter[str] = Counter()
+        self._lost: list[str] = []
+        self._sizes = [path.stat().st_size for path in files]
+        self.size = sum(self._sizes)
+        self.done = 0  # bytes of all files
+        self.number = 0  # of the file that is being read
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __iter__(self) -> Iterator[Answer]:
+        """StoreError: a file cannot be read, through no fault of its own."""
+        for number, path in enumerate(self._files, 1):
+            self.number, before = number, sum(self._sizes[: number - 1])
+            self.done = before
+            self._told.clear()
+            try:
+                for answer in self._file(path):
+                    self.done = before + min(sum(answer.next), self._sizes[number - 1])  # unpacked bytes may be more
+                    yield answer
+            except OSError as error:
+                raise StoreError(f"{path}: {error.strerror or error}") from error
+        self.done = self.size
+
+    def _file(self, path: Path) -> Iterator[Answer]:
+        name, size = name_of(path), path.stat().st_size
+        place = self._place_of(name)
+        if place is not None and place.offset > size:
+            raise StoreError(f"{path}: shorter than it was when {place.offset} bytes of it were processed")
+        if place is not None and place.offset == size:
+            return
+        try:
+            with Records(path, self._most, partial(self._damaged, path), place) as records:
+                end = None
+                for capture in captures(records, partial(self._refused, path, "unusable")):
+                    if records.is_open and records.ended and not capture.notes:  # more of it may be still to come
+                        end = capture.place
+                        break
+                    if capture.first.kind != "revisit":
+                        self._originals.add(capture.first, name)
+                    found = self._found(path, capture)
+                    if found is not None:
+                        yield Answer(name, capture.next or capture.place, self._losses(), found)
+                end = end or records.place
+                if records.is_open and end.offset < size:
+                    logger.info(
+                        "%s: still being written: its last %d bytes are left for later", path, size - end.offset
+                    )
+                yield Answer(name, end, self._losses())
+        except NotWarc as error:
+            self._lost.clear()  # it has no records that could be damaged
+            self._lose("files", str(error))
+            yield Answer(name, Place(size, 0), self._losses())
+
+    def _found(self, path: Path, capture: Capture) -> tuple[Link, Exchange] | None:
+        original, same = None, is_unmodified(capture.first)
+        if refers(capture):
+            original = self._original(capture.first)
+            if original is None:
+                self._refused(path, "revisits", capture.first, "its payload is in none of the files read so far")
+                return None
+        try:
+            link, answer = self._answers.read(capture, None if same else original, path.name.removesuffix(OPEN))
+        except NoPage:
+            self._lost.append("archive/others")
+        except Unusable as error:
+            self._refused(path, "unusable", capture.first, str(error))
+        else:
+            return link, unmodified(original, answer) if same and original is not None else answer
+        return None
+
+    def _original(self, revisit: Record) -> Exchange | None:
+        for name, place in self._originals.find(revisit):
+            for path in (Path(name), Path(name + OPEN)):
+                try:
+                    with Records(path, self._most, _ignore, place) as records:
+                        capture = next(captures(records, _ignore), None)
+                    if capture is not None and capture.first.kind != "revisit":
+                        return self._answers.read(capture)[1]
+                except (FileNotFoundError, NotWarc, Unusable):
+                    continue
+        return None
+
+    # -- what is lost
+
+    def _losses(self) -> tuple[str, ...]:
+        lost, self._lost = tuple(self._lost), []
+        return lost
+
+    def _damaged(self, path: Path, lost: Lost) -> None:
+        self._lose("damaged", f"{path}: byte {lost.at}: {lost.why}; {lost.size} bytes skipped")
+
+    def _refused(self, path: Path, kind: str, record: Record, why: str) -> None:
+        self._lose(kind, f"{path}: byte {record.place.offset}: {record.kind} {record.url}: {why}")
+
+    def _lose(self, kind: str, line: str) -> None:
+        self._lost.append(f"{LOST}{kind}")
+        self._told[kind] += 1
+        if self._told[kind] <= TOLD:
+            more = "; others like it in this file are only counted" if self._told[kind] == TOLD else ""
+            logger.warning("%s%s", line, more)
+
+
+def name_of(path: Path) -> str:
+    """The name of a file, the same while it is written and once it is finished."""
+    return str(path.resolve()).removesuffix(OPEN)
+
+
+def _ignore(*_: object) -> None:
+    """Damage is told where the file itself is read."""
+
+
+ENDINGS = (".warc", ".warc.gz", ".warc.zst")
+
+
+class NoArchive(Exception):  # noqa: N818 - reads as what it is
+    """An argument that names no archive file; the message is one line."""
+
+
+def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
+    """The files, each once, in the order in which they are named; and those named again."""
+    found: dict[str, Path] = {}
+    again: list[Path] = []
+    for argument in arguments:
+        for path in _named(argument):
+            name = name_of(path)
+            if name in found:
+                again.append(path)
+            else:
+                found[name] = path
+    return list(found.values()), again
+
+
+def _named(argument: str) -> Iterator[Path]:
+    path = Path(argument)
+    if argument == "-":
+        raise NoArchive("-: an archive on standard input could not be resumed: name a file")
+    if path.is_dir():
+        files = _inside(path) or _inside(path / "warc") or _of_drones(path)
+        if not files:
+            raise NoArchive(f"{path}: no WARC files in this folder")
+        yield from files
+    elif path.exists():
+        yield _readable(path)
+    elif has_magic(argument):
+        matches = [Path(name) for name in sorted(glob(argument, recursive=True))]  # noqa: PTH207 - it may be absolute
+        if not matches:
+            raise NoArchive(f"{argument}: no such file")
+        yield from map(_readable, matches)
+    else:
+        raise NoArchive(f"{argument}: no such file")
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Sorted by name, which for a crawl's own files is the order in which they were written."""
+    if not folder.is_dir():
+        return []
+    return [_readable(path) for path in sorted(folder.iterdir()) if path.name.removesuffix(OPEN).endswith(ENDINGS)]
+
+
+def _of_drones(jobdir: Path) -> list[Path]:
+    """All files of a hive, drone by drone."""
+    try:
+        crawls = crawls_of(jobdir) if hive_of(jobdir) is not None else []
+    except StoreError as error:
+        raise NoArchive(str(error)) from error
+    return list(chain.from_iterable(_inside(crawl / "warc") for crawl in crawls))
+
+
+def _readable(path: Path) -> Path:
+    try:
+        with path.open("rb") as file:
+            if not file.seekable():
+                raise NoArchive(f"{path}: not a file: it could not be resumed")
+    except OSError as error:
+        raise NoArchive(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    return path

@@ -1,0 +1,291 @@
+"""JOBDIR/text/text-*.jsonl.gz (docs/outputs.md): a page as one line of JSON, in gzip members of some hundred KB.
+
+One file is open at a time. Readers get the lines of whole members, from any member on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from isal import igzip, isal_zlib
+
+from webcrawl.base.dates import iso
+from webcrawl.base.model import Archived
+from webcrawl.base.page_change import Change
+from webcrawl.content.page import Page
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.output import OPEN, Output
+from webcrawl.store.outputs import Outputs
+from webcrawl.store.regular import regular
+
+logger = logging.getLogger(__name__)
+
+LONGEST = 1 << 20  # characters of text: the rest is left out, and the line says so
+LANGUAGE = 100  # characters of what a page may declare
+# What no reader wants in a text, and some (DuckDB, terminals) do not bear: control characters but tab and line feed.
+PROGRAMS = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-javascript"))  # no page's text
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@dataclass(slots=True)
+class Placed:
+    """A line that says where the archive has its page. Ask for its bytes late: the archive may not have it yet."""
+
+    begin: bytes  # of a line without that, up to its last brace
+    place: Archived
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    def __bytes__(self) -> bytes:
+        file, offset, length = self.place
+        return self.begin + b', "warc": ' + _encode({"file": file, "offset": offset, "length": length})[:-1] + b"}\n"
+
+
+def line(page: Page, ordinal: int) -> bytes | Placed:
+    """The line of a page, which has the number `ordinal`; empty for a new page that shows no text.
+
+    One that was fetched again and shows none any more has a line without text: what was said of it before is over.
+    """
+    if page.change is Change.GONE:
+        return blank(page, ordinal)
+    again = page.change is not Change.NEW
+    if page.content_type in PROGRAMS:
+        return blank(page, ordinal) if again else b""
+    page.look_through()
+    text = page.visible_text
+    if not text or text.isspace():
+        return blank(page, ordinal) if again else b""
+    return _line(page, ordinal, text)
+
+
+def blank(page: Page, ordinal: int) -> bytes:
+    """The line of a page that is no longer what lines before it say, and of which no other text is kept."""
+    return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
+
+
+def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
+    exchange = page.exchange
+    value = _about(page, ordinal)
+    value["title"], value["language"] = page.title, page.language[:LANGUAGE]
+    value["headings"] = [heading for _, heading in page.headings]
+    value["text"] = _clean(text[:LONGEST])
+    if forbidden := page.preferences.forbidden:
+        value["forbidden"] = forbidden
+    if page.truncated or len(text) > LONGEST:
+        value["truncated"] = page.truncated or "length"
+    if exchange is not None and exchange.archived is not None:
+        return Placed(_encode(value)[:-2], exchange.archived)
+    return _encode(value)
+
+
+def _about(page: Page, ordinal: int) -> dict[str, Any]:
+    exchange = page.exchange
+    value: dict[str, Any] = {
+        "ordinal": ordinal,
+        "url": page.url,
+        "title": "",  # here for its place in the line
+        "language": "",
+        "fetched_at": iso(page.fetched_at),
+        "type": page.content_type,
+        "digest": exchange.digest if exchange is not None else "",
+    }
+    if page.change is not Change.NEW:
+        value["change"] = page.change.value
+    return value
+
+
+def _clean(text: str) -> str:
+    if "\r" in text:  # of a plain text: a document's lines are ours
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROLS.sub("\ufffd", text)
+
+
+def _encode(value: Mapping[str, Any]) -> bytes:
+    # a lone surrogate is no text: it has no bytes in UTF-8
+    return json.dumps(value, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+FOLDER = "text"
+STATE = "text"  # in the database: the next file's number, the next page's, and the open file
+MEMBER = 256 << 10  # bytes of lines compressed at once: 8 % fewer bytes than one member for each page
+LEVEL = 2  # isal's: 32 us for a page of 10 KB of text; zlib's best makes 8 % fewer bytes in 15 times the time
+Line = Callable[[int], bytes | Placed]  # of a page, by its number
+
+
+def name_of(number: int) -> str:
+    """The path of a file below JOBDIR, once it is finished."""
+    return f"{FOLDER}/text-{number:05d}.jsonl.gz"
+
+
+class TextFiles:
+    """Appends lines. As a Part it ends the open member: a checkpoint notes whole members alone."""
+
+    def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
+        self._db, self._outputs, self._max_size = db, outputs, max_size
+        self._output: Output | None = None
+        self._waiting: list[bytes | Placed] = []  # lines that are not compressed yet
+        self._size = 0  # their bytes
+        self._number = self.ordinal = 0  # of the next file, and of the next page
+        self._resume()
+        db.join(self, first=True)  # before the outputs, which note their lengths
+
+    def add(self, make: Line) -> bool:
+        """Adds the line that `make` makes of the page's number, unless it is empty; says whether it was."""
+        data = make(self.ordinal)
+        if not data:
+            return False
+        if self._output is None:
+            self._output = self._outputs.open(f"{name_of(self._number)}{OPEN}")
+            self._number += 1
+        self._waiting.append(data)
+        self._size += len(data)
+        self.ordinal += 1
+        if self._size >= MEMBER:
+            self._compress(self._output)
+        return True
+
+    def place(self) -> tuple[int, int]:
+        """The place of the next member: the number of its file, and its first byte."""
+        return (self._number, 0) if self._output is None else (self._number - 1, self._output.tell())
+
+    def close(self) -> None:
+        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
+        if self._output is not None:
+            self._compress(self._output)
+        if self._output is not None:  # it may have been large enough
+            self._finish(self._output)
+
+    # -- files
+
+    def _resume(self) -> None:
+        """Goes on with a file that a crash left open."""
+        state = self._db.get(STATE)
+        if state is not None:
+            number, ordinal, path = state.decode().split(" ")
+            self._number, self.ordinal = int(number), int(ordinal)
+            if path:
+                self._output = self._outputs.open(path)
+        self._outputs.sweep(f"{FOLDER}/*{OPEN}")
+
+    def _compress(self, output: Output) -> None:
+        if self._waiting:
+            output.write(igzip.compress(b"".join(map(bytes, self._waiting)), compresslevel=LEVEL, mtime=0))
+            self._waiting.clear()
+            self._size = 0
+        if output.tell() >= self._max_size:
+            self._finish(output)
+
+    def _finish(self, output: Output) -> None:
+        output.finish()
+        self._output = None
+        logger.info("%s: finished, %d bytes", output.path.name.removesuffix(OPEN), output.tell())
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        if self._output is not None:
+            self._compress(self._output)
+        path = f"{FOLDER}/{self._output.path.name}" if self._output is not None else ""
+        self._db.set(STATE, f"{self._number} {self.ordinal} {path}".encode())
+
+
+ERROR = cast("type[Exception]", isal_zlib.error)  # isal's hints call it an instance
+GZIP = 31  # zlib's number for a gzip member
+READ = 1 << 16  # bytes read at once
+LARGEST = MEMBER + 16 * LONGEST  # bytes of a member's lines at most, which our own never reach
+
+
+class Missing(StoreError):  # noqa: N818 - reads as what it is
+    """A text file was taken away."""
+
+
+class Place(NamedTuple):
+    """A member: the number of its file, and its first byte there."""
+
+    file: int
+    offset: int
+
+
+def lines(jobdir: Path, place: Place, end: int) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """The lines from a member on, over all files, up to and without that of page `end`; each with its member's place.
+
+    StoreError if they are not all there.
+    """
+    number, offset = place
+    while True:
+        path, file = _open(jobdir, number)
+        with file:
+            for first, _, data in members(path, file, offset):
+                here = Place(number, first)
+                for value in pages(path, first, data):
+                    if value["ordinal"] < end:
+                        yield here, value
+                    if value["ordinal"] >= end - 1:
+                        return
+        number, offset = number + 1, 0
+
+
+def pages(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
+    """The lines of a member."""
+    try:
+        for line in data.split(b"\n")[:-1]:
+            yield json.loads(line)
+    except ValueError as error:
+        raise DamagedFile(path, offset, f"not the lines of pages: {error}") from error
+
+
+def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
+    """The lines of one member; none if its file is no longer here."""
+    try:
+        path, file = _open(jobdir, place.file)
+    except Missing:
+        return
+    with file:
+        for first, _, data in members(path, file, place.offset):
+            yield from pages(path, first, data)
+            return
+
+
+def members(path: Path, file: BinaryIO, offset: int, end: int | None = None) -> Iterator[tuple[int, int, bytes]]:
+    """The whole members from this byte on, up to byte `end`: the first byte of each, the byte after it, its lines."""
+    file.seek(offset)
+    unpacker, data, packed = isal_zlib.decompressobj(GZIP), bytearray(), b""
+    at = offset
+    while packed := packed or file.read(READ if end is None else min(READ, end - at)):
+        try:
+            data += unpacker.decompress(packed, LARGEST)
+        except ERROR as error:
+            raise DamagedFile(path, offset, f"compression: {error}") from error
+        if len(data) > LARGEST:
+            raise DamagedFile(path, offset, f"a member of more than {LARGEST} bytes")
+        at += len(packed)
+        packed = unpacker.unconsumed_tail
+        at -= len(packed)
+        if unpacker.eof:
+            packed = unpacker.unused_data
+            at -= len(packed)
+            yield offset, at, bytes(data)
+            offset = at
+            unpacker, data = isal_zlib.decompressobj(GZIP), bytearray()
+
+
+def _open(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
+    """A file that may still have its `.open`, which may be removed at this moment."""
+    path = jobdir / name_of(number)
+    for candidate in (path, path.with_name(path.name + OPEN), path):
+        try:
+            return path, regular(candidate)
+        except FileNotFoundError:
+            continue
+    raise Missing(f"{path}: moved or removed, and the index does not have its pages")

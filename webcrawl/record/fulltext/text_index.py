@@ -1,0 +1,187 @@
+"""JOBDIR/index/: the full-text index, by tantivy.
+
+It holds the lines 0 to n - 1 of the text files, each once, but those in whose place a later one has come: of a page
+that was fetched again only the last. That one is there even if it is blank, so the last of all lines is always there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+import tantivy
+
+from webcrawl.record.fulltext.index_fields import ORDINAL, register, schema
+from webcrawl.store.errors import StoreError
+
+FOLDER = "index"
+LOCK = ".lock"  # the end of tantivy's locks' names
+HEAP = 64_000_000  # bytes that tantivy's one indexing thread may fill before it writes a segment
+
+
+class BrokenIndex(StoreError):  # noqa: N818 - reads as what it is
+    """The index cannot be read or written."""
+
+
+@contextmanager
+def told(folder: Path) -> Iterator[None]:
+    """Name the folder in whatever tantivy raises, a panic of Rust's included."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except BaseException as error:  # PanicException is no Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError):
+            raise
+        raise BrokenIndex(f"{folder}: {' '.join(str(error).split())}") from error
+
+
+def _refuse_pipes(folder: Path) -> None:
+    """Tantivy would wait for their other ends."""
+    for path in folder.iterdir():
+        if path.is_fifo():
+            raise BrokenIndex(f"{path}: it is not a regular file")
+
+
+def opened(folder: Path) -> tantivy.Index:
+    """An index that is there, as of its last commit."""
+    with told(folder):
+        if not (folder / "meta.json").exists():
+            raise BrokenIndex(f"{folder}: no index: a crawl makes one if OUTPUTS names it")
+        _refuse_pipes(folder)
+        with _lockable(folder) as place:
+            index = tantivy.Index.open(str(place))
+        register(index)
+        return index
+
+
+@contextmanager
+def _lockable(folder: Path) -> Iterator[Path]:
+    """A folder where tantivy can open the index: that creates a lock, against a writer who removes files meanwhile.
+
+    Who may not write there, on a read-only file system for instance, gets links to the files. An index that is open
+    needs no names any more.
+    """
+    if os.access(folder, os.W_OK):
+        yield folder
+        return
+    place = Path(mkdtemp(prefix="webcrawl-index-"))
+    try:
+        for path in folder.iterdir():
+            if path.suffix != LOCK:
+                (place / path.name).symlink_to(path.absolute())
+        yield place
+    finally:
+        for _ in range(2):  # its thread may see that a name is gone, and lock the rest once more
+            rmtree(place, ignore_errors=True)
+
+
+def pages(searcher: tantivy.Searcher) -> tuple[int, int]:
+    """The count of lines in the index, and the number after the last; only pages fetched again make these differ."""
+    last = searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=ORDINAL).hits
+    return searcher.num_docs, last[0][0] + 1 if last else 0
+
+
+class Index:
+    """The one writer. `until` pages are committed."""
+
+    def __init__(self, folder: Path, *, end: int) -> None:
+        """Drops what belongs to pages from `end` on, which the crawl does not know.
+
+        If one of these may have come in the place of another, that is lost: then all are dropped, to be added anew.
+        """
+        self._folder = folder
+        with told(folder):
+            folder.mkdir(exist_ok=True)
+            _refuse_pipes(folder)
+            self._schema = schema()
+            try:
+                self._index = tantivy.Index(self._schema, str(folder))
+            except ValueError as error:
+                raise BrokenIndex(
+                    f"{folder}: {' '.join(str(error).split())}; if you remove the folder, it is made anew of text/"
+                ) from error
+            register(self._index)
+            self._writer: Any = self._index.writer(HEAP, 1)
+            count, self.until = self._pages()
+            if self.until > end:
+                beyond = tantivy.Query.range_query(self._schema, ORDINAL, tantivy.FieldType.Unsigned, lower_bound=end)
+                whole = count == self.until
+                self._writer.delete_documents_by_query(beyond if whole else tantivy.Query.all_query())
+                self._writer.commit()
+                _, self.until = self._pages()
+
+    def _pages(self) -> tuple[int, int]:
+        self._index.reload()
+        count, until = pages(self._index.searcher())
+        if count > until:
+            raise BrokenIndex(
+                f"{self._folder}: has {count} pages, the last of which is number {until - 1}; if you remove the folder,"
+                " it is made anew of text/"
+            )
+        return count, until
+
+    def drop(self, url: str) -> None:
+        """Remove a page from the index: another line of it follows."""
+        with told(self._folder):
+            self._writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "url", url))
+
+    def add(self, document: dict[str, Any]) -> None:
+        """The next page. Not searched before the commit, and forgotten without it."""
+        with told(self._folder):
+            self._writer.add_document(tantivy.Document.from_dict(document, self._schema))
+
+    def commit(self, until: int) -> None:
+        """Makes what was added durable; other threads go on meanwhile."""
+        with told(self._folder):
+            self._writer.commit()
+        self.until = until
+
+    def close(self) -> None:
+        """Forgets what is not committed, and the lock with it. A second call does nothing."""
+        self._writer = None
+
+    def finish(self) -> None:
+        """Closes when the merges that have begun are done: what is left is smaller, and faster to search."""
+        with told(self._folder):
+            self._writer.wait_merging_threads()
+        self._writer = None
+
+
+MOST = 1000  # lines of one URL that are looked at
+
+
+class Contents:
+    """The index as of the last commit: `count` lines of pages, the last of which has the number before `until`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._index = opened(folder)
+        with told(folder):
+            self._searcher = self._index.searcher()
+            self.count, self.until = pages(self._searcher)
+
+    def urls(self, first: int, end: int) -> dict[int, list[str]]:
+        """The URLs of the pages from `first` to `end` - 1, by number; more than one means that something is wrong."""
+        found: dict[int, list[str]] = {}
+        with told(self._folder):
+            between = tantivy.Query.range_query(
+                self._index.schema, ORDINAL, tantivy.FieldType.Unsigned, first, end, include_upper=False
+            )
+            hits = self._searcher.search(between, max(1, 2 * (end - first)), count=False).hits
+            for _, address in hits:
+                stored = self._searcher.doc(address).to_dict()
+                found.setdefault(stored[ORDINAL][0], []).append(stored["url"][0])
+        return found
+
+    def numbers(self, url: str) -> list[int]:
+        """The numbers that a page has."""
+        with told(self._folder):
+            named = tantivy.Query.term_query(self._index.schema, "url", url)
+            hits = self._searcher.search(named, MOST, count=False).hits
+            return sorted(self._searcher.doc(address).to_dict()[ORDINAL][0] for _, address in hits)

@@ -1,0 +1,252 @@
+"""Searches the index of a crawl, running or not, as of its last commit; `SearchAll` several at once, as of a hive.
+
+`Marks` finds the part of a page's text that answers a query best.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from webcrawl.record.fulltext.index_fields import BLANK, ORDINAL, SEARCHED, normal, place, prepared
+from webcrawl.record.fulltext.text_files import Place, member
+from webcrawl.record.fulltext.text_index import FOLDER, opened, told
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.exclusion_rules import Forgotten
+
+WIDTH = 200  # bytes of the prepared text at most
+Range = tuple[int, int]
+Snippet = tuple[str, list[Range]]  # a text, and where the words in it begin and end
+
+
+class Marks:
+    """Finds a query's words."""
+
+    def __init__(self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema) -> None:
+        self._schema = schema
+        self._generator = tantivy.SnippetGenerator.create(searcher, query, schema, "body")
+        self._generator.set_max_num_chars(WIDTH)
+
+    def snippet(self, text: str) -> Snippet:
+        """The best part of a page's text, on one line; its beginning if no word of the query is in it."""
+        body = prepared(text)
+        text = normal(text)
+        found = self._generator.snippet_from_doc(tantivy.Document.from_dict({"body": body}, self._schema))
+        fragment = found.fragment()
+        if not fragment:
+            return " ".join(text[:WIDTH].split()), []
+        # tantivy counts bytes of the prepared text
+        data = body.encode()
+        first = len(data[: found.fragment_range().start].decode())
+        inner = fragment.encode()
+        start = place(body, first)
+        ranges = [
+            (
+                place(body, first + len(inner[: one.start].decode())) - start,
+                place(body, first + len(inner[: one.end].decode())) - start,
+            )
+            for one in found.highlighted()
+        ]
+        end = place(body, first + len(fragment))
+        return text[start:end].replace("\n", " "), joined(ranges)
+
+
+def joined(ranges: list[Range]) -> list[Range]:
+    """Merge ranges that overlap or touch."""
+    found: list[Range] = []
+    for start, end in sorted(ranges):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
+
+
+# The parser calls itself for each parenthesis: 50,000 of them end the process.
+LONGEST, DEEPEST = 4096, 50
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")  # as in don't: the parser takes it for a quotation mark
+OF_ONE = 100  # lines of one URL that are looked at: a spider of one's own may ask for a URL many times
+SHOWN = 100  # characters of a query that is not understood, and of what tantivy says of it
+
+
+class BadQuery(ValueError):  # noqa: N818 - reads as what it is
+    """The query cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A page that was found; without the text files its title and its text are not known."""
+
+    url: str
+    title: str
+    snippet: Snippet
+    score: float
+    language: str
+    fetched_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A page that was found, of which only what the index has is known by now."""
+
+    score: float
+    url: str
+    fetched_at: datetime
+    stored: dict[str, list[Any]]
+
+
+class Search:
+    """One index, open for reading."""
+
+    def __init__(self, jobdir: Path) -> None:
+        """StoreError if the folder has no index that can be read."""
+        self._jobdir = jobdir
+        self._index = opened(jobdir / FOLDER)
+        with told(jobdir / FOLDER):
+            self._searcher = self._index.searcher()
+
+    def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
+        """The number of pages that have all that is asked for, and the best of them; BadQuery if it is unclear."""
+        parsed = self.parse(query)
+        marks = self.marks(parsed)
+        hits = islice(self.hits(parsed, most), most)
+        return self.total(parsed), (self.answer(hit, marks) for hit in hits)
+
+    def total(self, parsed: tantivy.Query) -> int:
+        """The number of pages that have all that is asked for."""
+        with told(self._jobdir / FOLDER):
+            return _count(self._searcher.search(_shown(parsed, self._index.schema), 1))
+
+    def hits(self, parsed: tantivy.Query, at_once: int) -> Iterator[Hit]:
+        """All of them, the best first; read so many at once."""
+        wanted, offset = _shown(parsed, self._index.schema), 0
+        while True:
+            with told(self._jobdir / FOLDER):
+                found = self._searcher.search(wanted, at_once, count=False, offset=offset).hits
+            for score, address in found:
+                yield self._hit(score, address)
+            if len(found) < at_once:
+                return
+            offset += at_once
+
+    def marks(self, parsed: tantivy.Query) -> Marks:
+        with told(self._jobdir / FOLDER):
+            return Marks(self._searcher, parsed, self._index.schema)
+
+    def fetched(self, url: str) -> datetime | None:
+        """The time of this page's last fetch, so far as the index knows; None if it has no such page."""
+        with told(self._jobdir / FOLDER):
+            named = tantivy.Query.term_query(self._index.schema, "url", url)
+            found = self._searcher.search(named, OF_ONE, count=False).hits
+            return max((self._hit(score, address).fetched_at for score, address in found), default=None)
+
+    def _hit(self, score: float, address: tantivy.DocAddress) -> Hit:
+        with told(self._jobdir / FOLDER):
+            stored = self._searcher.doc(address).to_dict()
+        return Hit(score, stored["url"][0], stored["fetched_at"][0], stored)
+
+    def parse(self, query: str) -> tantivy.Query:
+        """BadQuery if it is not understood."""
+        if len(query) > LONGEST or query.count("(") > DEEPEST:
+            raise BadQuery(f"{query[:SHOWN]}: longer than {LONGEST} characters, or more than {DEEPEST} parentheses")
+        try:
+            return self._index.parse_query(
+                prepared(_APOSTROPHE.sub("\u2019", query)),
+                list(SEARCHED),
+                field_boosts=SEARCHED,
+                conjunction_by_default=True,
+            )
+        except ValueError as error:
+            raise BadQuery(f"{query[:SHOWN]}: {str(error)[:SHOWN]}") from error
+
+    def answer(self, hit: Hit, marks: Marks) -> Answer:
+        """With what the text files have of the page."""
+        line = self._line(hit.stored)
+        return Answer(
+            url=hit.url,
+            title=line.get("title", ""),
+            snippet=marks.snippet(line.get("text", "")),
+            score=hit.score,
+            language=line.get("language", ""),
+            fetched_at=line.get("fetched_at", ""),
+        )
+
+    def _line(self, stored: dict[str, list[Any]]) -> dict[str, Any]:
+        """The page's line; empty if its text file was taken away."""
+        place = Place(stored["file"][0], stored["offset"][0])
+        for line in member(self._jobdir, place):
+            if line["ordinal"] == stored[ORDINAL][0]:
+                return line
+        return {}
+
+
+def _shown(parsed: tantivy.Query, schema: tantivy.Schema) -> tantivy.Query:
+    """Restrict a query to pages that have any text by now."""
+    blank = tantivy.Query.term_query(schema, "host", BLANK)
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, parsed), (tantivy.Occur.MustNot, blank)])
+
+
+def _count(found: Any) -> int:
+    """Missing in tantivy's hints."""
+    return int(found.count)
+
+
+class SearchAll:
+    """The indexes of these folders that can be read; `unread` says why the others cannot."""
+
+    def __init__(self, jobdirs: Sequence[Path], forgotten: Forgotten | None = None) -> None:
+        """StoreError if none can. What is `forgotten` is not found."""
+        self._forgotten = forgotten or Forgotten()
+        self.unread: list[StoreError] = []
+        self._open: list[Search] = []
+        for jobdir in jobdirs:
+            try:
+                self._open.append(Search(jobdir))
+            except StoreError as error:
+                self.unread.append(error)
+        if not self._open and self.unread:
+            raise self.unread[0]
+
+    def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
+        """The answers of all indexes. Their scores are compared although each index weighs words by its own pages.
+
+        How rare a word is, and how long a page is on average, hardly differs between drones: hosts are spread by hash.
+        A page whose host has changed hands may be in several indexes: where it was fetched last counts. Of such pages,
+        and of forgotten ones, that are not among the best, the number knows nothing.
+        """
+        parsed = [search.parse(query) for search in self._open]
+        total = sum(map(Search.total, self._open, parsed))
+        best: list[tuple[int, Hit]] = []
+        hits = [_named(number, search.hits(parsed[number], most)) for number, search in enumerate(self._open)]
+        for number, hit in merge(*hits, key=lambda one: -one[1].score):
+            if self._forgotten.has(hit.url, _seconds(hit)) or self._is_over(number, hit):
+                total -= 1
+                continue
+            best.append((number, hit))
+            if len(best) == most:
+                break
+        marks = list(map(Search.marks, self._open, parsed))
+        return total, (self._open[number].answer(hit, marks[number]) for number, hit in best)
+
+    def _is_over(self, number: int, hit: Hit) -> bool:
+        """True if another index has a later state of this page."""
+        others = (other for at, other in enumerate(self._open) if at != number)
+        return any((at := other.fetched(hit.url)) is not None and at > hit.fetched_at for other in others)
+
+
+def _seconds(hit: Hit) -> float:
+    """The index has times without a zone, in UTC."""
+    at = hit.fetched_at
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _named(number: int, hits: Iterator[Hit]) -> Iterator[tuple[int, Hit]]:
+    return ((number, hit) for hit in hits)

@@ -1,0 +1,260 @@
+"""Brings finished files to a store, beside the crawl (docs/outputs.md#object-storage), or after it (`scrapy store`).
+
+What was verified there may go here. A file is finished for good when a checkpoint has noted its end. That a copy of it
+was verified is noted by a checkpoint, too, and only after that COMMIT is the file removed: a crash at any moment leaves
+it in one place at least.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from webcrawl.base.dates import iso
+from webcrawl.base.quantities import count
+from webcrawl.record.objectstore.place import Place, Refused
+from webcrawl.record.objectstore.stored import WHERE, Stored, goes, listing
+from webcrawl.record.objectstore.upload import Sender, Sent
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+from webcrawl.store.output import OPEN
+from webcrawl.store.outputs import SORTED, STORED, Outputs
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 30.0  # seconds without any progress after which the end of a crawl waits no more
+GRACE = 5.0  # seconds that it waits when it was told to stop
+OFTEN = 5.0  # seconds between two checkpoints at the end
+POLL = 0.1  # seconds between two looks there at what has arrived: a store may be away for half a minute
+
+
+class Storing:
+    """A Part, and a follower of checkpoints. `hurry`: whether the crawl was told to stop."""
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        outputs: Outputs,
+        *,
+        root: Path,
+        address: str,
+        keep: bool,
+        place_of: Callable[[], Place],
+        hurry: Callable[[], bool],
+        clock: Callable[[], float],
+        now: Callable[[], float],
+    ) -> None:
+        self._db, self._outputs, self._root, self._address, self._keep = db, outputs, root, address, keep
+        self._hurry, self._clock, self._now = hurry, clock, now
+        self._sender = Sender(address, place_of, clock)
+        self._stored = listing(db.named(STORED))
+        self._files = sum(not one.is_taken for one in self._stored.values())
+        self._bytes = sum(one.length for one in self._stored.values() if not one.is_taken)
+        self._jobs: dict[str, Future[Sent | None]] = {}  # in the order in which they are done
+        self._removals: dict[str, Future[bool]] = {}
+        self._waiting: dict[str, int] = {}  # files without a verified copy, with their lengths
+        self._refused: set[str] = set()  # of these, in this run
+        self._told = False
+        if db.get(WHERE) is None:
+            self._except_taken()
+        db.set(WHERE, address.encode())
+        db.join(self)
+        self._sender.look()
+        self.committed()
+
+    @property
+    def is_behind(self) -> bool:
+        """True if files that are finished have no copy in the store."""
+        return bool(self._waiting)
+
+    def stats(self) -> Mapping[str, int]:
+        """Files and bytes in the store, over all runs; files that wait, and failed tries of this run."""
+        return {
+            "store/files": self._files,
+            "store/bytes": self._bytes,
+            "store/waiting": len(self._waiting),
+            "store/failures": self._sender.failures,
+        }
+
+    def _except_taken(self) -> None:
+        """Notes what its owner took away before this crawl had a store, so that nobody takes it for lost."""
+        for name, (length, _) in self._outputs.finished():
+            if goes(name) and name not in self._stored and not (self._root / name).exists():
+                self._note(name, Stored("", length))
+
+    def _note(self, name: str, stored: Stored) -> None:
+        self._stored[name] = stored
+        self._db.set(f"{STORED}{name}", stored.pack())
+
+    # -- what is to be sent
+
+    def committed(self) -> None:
+        """A checkpoint was taken: what it has finished may be sent."""
+        for name, (length, _) in self._outputs.finished():
+            if goes(name) and self._lacks(name):
+                self._waiting.setdefault(name, length)
+        for name in [name for name in self._waiting if not self._outputs.holds(name)]:
+            del self._waiting[name]  # replaced by another file
+        self._submit()
+
+    def _lacks(self, name: str) -> bool:
+        """True if a copy has to be verified: it is not known of, or the file here may go."""
+        stored = self._stored.get(name)
+        if stored is None:
+            return True
+        return not self._keep and not stored.is_taken and (self._root / name).exists()
+
+    def _submit(self) -> None:
+        if not self._sender.is_due:
+            return
+        marks = dict(self._outputs.finished())
+        for name in sorted(self._waiting.keys() - self._jobs.keys() - self._refused):
+            crc = marks[name][1] if name in marks and not name.endswith(SORTED) else None
+            self._jobs[name] = self._sender.send(name, self._root / name, crc)
+        for name, stored in self._stored.items():
+            replaced = stored.address == self._address and not self._outputs.holds(name)
+            if replaced and name not in self._removals:
+                self._removals[name] = self._sender.remove(name)
+
+    # -- what came of it
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        """Notes what was verified since; the files may go after this checkpoint."""
+        self._harvest()
+
+    def _harvest(self) -> bool:
+        """Note what was sent; True if anything was."""
+        before = self._files, len(self._stored)
+        while self._jobs and self._sender.done(next(iter(self._jobs.values()))):
+            name = next(iter(self._jobs))
+            self._came_of(name, self._jobs.pop(name))
+        for name in [name for name, job in self._removals.items() if self._sender.done(job)]:
+            if self._removals.pop(name).result():
+                self._forget(name)
+        return before != (self._files, len(self._stored))
+
+    def _came_of(self, name: str, job: Future[Sent | None]) -> None:
+        if not self._outputs.holds(name):  # replaced by another file meanwhile
+            if name not in self._stored and job.exception() is None and job.result() is not None:
+                self._note(name, Stored(self._address))  # until it is removed there
+                self._files += 1
+            return
+        if isinstance(refused := job.exception(), Refused):
+            self._refused.add(name)
+            logger.error("%s", refused)
+            return
+        sent = job.result()
+        if sent is None:
+            return
+        sums = sent.sums
+        if name not in self._stored:
+            self._files += 1
+            self._bytes += sums.length
+        at = iso(self._now(), fraction=False)
+        self._note(name, Stored(self._address, sums.length, sums.sha256, at, sent.by))
+        self._waiting.pop(name, None)
+        logger.info("%s: stored, %d bytes, %s", name, sums.length, sent.by)
+        if not self._keep:
+            self._db.discard(self._root / name)
+
+    def _forget(self, name: str) -> None:
+        self._files -= 1
+        self._bytes -= self._stored.pop(name).length
+        self._db.delete(f"{STORED}{name}", f"{STORED}{name}\0")
+
+    # -- the end
+
+    def rest(self) -> Iterator[float | None]:
+        """After the last checkpoint: sends what is left as long as that goes on, and notes it."""
+        yield from self._commit()
+        self.committed()
+        if self._waiting:
+            logger.info("%s: %s on the way", self._address, count(len(self._waiting), "file"))
+        begun = noted = self._clock()
+        while self._may_go_on(begun):
+            if self._harvest() and self._clock() - noted > OFTEN:
+                yield from self._commit()
+                noted = self._clock()
+            if not self._jobs:
+                self._submit()
+            yield POLL
+        self._sender.stop()
+        yield from self._commit()
+
+    def _may_go_on(self, begun: float) -> bool:
+        if not (self._jobs or self._removals or self._waiting.keys() - self._refused):
+            return False
+        if self._hurry():
+            return not self._sender.is_away and self._clock() - begun < GRACE
+        return self._clock() - max(begun, self._sender.moved) < PATIENCE
+
+    def _commit(self) -> Iterator[None]:
+        """Files get their final names in the checkpoint after the one that noted their ends."""
+        yield from self._db.prepare()
+        self._db.checkpoint()
+
+    def close(self) -> None:
+        """Says what is left here, and stops. A second call does nothing."""
+        self._sender.close()
+        if self._waiting and not self._told:
+            self._told = True
+            left = f"{count(len(self._waiting), 'file')} ({sum(self._waiting.values())} bytes)"
+            logger.warning(
+                "%s: %s not stored there: scrapy store %s does it, or the next start", self._address, left, self._root
+            )
+
+
+def forget_store(db: CrawlDB) -> None:
+    """For a run without a store: what leaves JOBDIR from now on was taken by its owner. What is stored stays noted."""
+    if db.get(WHERE) is not None:
+        db.delete(WHERE, f"{WHERE}\0")
+
+
+PAUSE = 0.01  # seconds between two looks at the disk
+
+
+class NoStore(StoreError):  # noqa: N818 - reads as what it is
+    """Nobody says where the files go."""
+
+
+def copied(
+    jobdir: Path, address: str | None, *, keep: bool, open_place: Callable[[str], Place]
+) -> Iterator[tuple[str, bool]]:
+    """Copies all; yields what there is to say, and whether it is good news. Without an address: the last run's.
+
+    StateLocked: the crawl runs, and does it itself.
+    """
+    with closing(CrawlDB(jobdir / "state")) as db, closing(Outputs(db, jobdir)) as outputs:
+        where = address or (db.get(WHERE) or b"").decode()
+        if not where:
+            raise NoStore(f"{jobdir}: OUTPUT_STORE is not set, and the last run had none")
+        storing = Storing(
+            db,
+            outputs,
+            root=jobdir,
+            address=where,
+            keep=keep,
+            place_of=partial(open_place, where),
+            hurry=lambda: False,
+            clock=time.monotonic,
+            now=time.time,
+        )
+        with closing(storing):
+            for pause in storing.rest():
+                time.sleep(PAUSE if pause is None else pause)
+            figures = storing.stats()
+            yield (
+                f"{where}: {count(figures['store/files'], 'file')} stored, {figures['store/bytes']} bytes"
+                + (f"; {figures['store/waiting']} not" if storing.is_behind else ""),
+                not storing.is_behind,
+            )
+    for path in sorted(jobdir.glob(f"warc/*.warc.gz{OPEN}")):
+        yield f"{path}: not finished, because the crawl was killed: start it again, which finishes it", False

@@ -1,0 +1,287 @@
+"""Sends one file after the other to the store, in a thread, and makes sure that each is there whole.
+
+While the store is away, tries are further apart.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from hashlib import md5, sha256
+from pathlib import Path
+from typing import TypeVar
+
+from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.resource_exhaustion import lack
+from webcrawl.net.shortage import is_ours
+from webcrawl.record.objectstore.place import PIECE, Place, Refused, Stopped
+from webcrawl.store.regular import regular
+from webcrawl.store.rowcrc import crc32_of_many
+from webcrawl.store.worker import SYSTEMS, Worker
+
+logger = logging.getLogger(__name__)
+
+READ, CHECKSUM = "read back", "checksum"  # how it was found that a copy is whole
+Going = Callable[[], None]  # called for each piece; raises Stopped if it shall be the last
+
+
+class Differs(Exception):  # noqa: N818 - reads as what it is
+    """The store has other bytes than those that were sent."""
+
+
+class Sums:
+    """Checksums of a file that is read once: what we note, and what S3 computes of it."""
+
+    def __init__(self) -> None:
+        self.length, self.crc = 0, 0
+        self._sha, self._md5, self._parts = sha256(), md5(usedforsecurity=False), b""
+
+    def add(self, piece: bytes) -> None:
+        self.length += len(piece)
+        self.crc = crc32_of_many(piece, self.crc)
+        self._sha.update(piece)
+        self._md5.update(piece)
+        self._parts += md5(piece, usedforsecurity=False).digest()
+
+    @property
+    def sha256(self) -> str:
+        return self._sha.hexdigest()
+
+    @property
+    def etags(self) -> frozenset[str]:
+        """S3's, of a file that was sent at once, and of one that was sent in these pieces."""
+        count = len(self._parts) // 16
+        return frozenset((self._md5.hexdigest(), f"{md5(self._parts, usedforsecurity=False).hexdigest()}-{count}"))
+
+
+def upload(place: Place, path: Path, name: str, crc: int | None, begun: set[str], going: Going) -> tuple[Sums, str]:
+    """Returns the checksums of what was verified, and how it was. `crc`: of the file, if a checkpoint noted it.
+
+    A whole copy that is there already is verified and not sent again. Another file of this name is never replaced,
+    unless this process has `begun` it, or it is the beginning of ours, which a killed one wrote.
+    """
+    size, there, is_new = _size(path), place.size(name), name not in begun
+    if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
+        raise Refused(f"{path}: damaged, and so not stored: scrapy verify says where")
+    sums = Sums()
+    if there == size and is_new and _is_there(place, path, name, sums, going):
+        return sums, READ
+    if there is not None and is_new and not _is_beginning(place, path, name, there, going):
+        raise Refused(
+            f"{name} exists in the store with another content: another crawl's, or damaged? It is not replaced"
+        )
+    sums = Sums()
+    place.put(name, size, _sent(path, sums, crc, going), new=there is None)
+    begun.add(name)  # not before: what is there after a put that failed may be another crawl's by now
+    return sums, verify(place, name, sums, going)
+
+
+def verify(place: Place, name: str, sums: Sums, going: Going) -> str:
+    """Make sure that the store has these bytes; return how: by its own checksum, or by reading them. Or Differs."""
+    size = place.size(name)
+    if size != sums.length:
+        raise Differs(f"{name}: {size} bytes are in the store, {sums.length} were sent")
+    if place.says(name) in sums.etags:
+        return CHECKSUM
+    if digest(place, name, going) != sums.sha256:
+        raise Differs(f"{name}: what is read back is not what was sent")
+    return READ
+
+
+def digest(place: Place, name: str, going: Going) -> str:
+    """The SHA-256 of what the store has."""
+    found = sha256()
+    with closing(place.read(name)) as pieces:
+        for piece in pieces:
+            going()
+            found.update(piece)
+    return found.hexdigest()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The pieces of a file here, whose errors are not the store's."""
+    try:
+        with regular(path) as file:
+            while piece := file.read(PIECE):
+                yield piece
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> Exception:
+    return error if is_ours(error) else Refused(f"{path}: {error.strerror or error}: not stored")
+
+
+def _crc(path: Path, going: Going) -> int:
+    crc = 0
+    for piece in _pieces(path):
+        going()
+        crc = crc32_of_many(piece, crc)
+    return crc
+
+
+def _sent(path: Path, sums: Sums, crc: int | None, going: Going) -> Iterator[bytes]:
+    """The file, which is summed as it is sent. Differs, before its end is sent, if it has changed."""
+    for piece in _pieces(path):
+        going()
+        sums.add(piece)
+        yield piece
+    if crc is not None and sums.crc != crc:
+        raise Differs(f"{path}: changed while it was sent")
+
+
+def _is_there(place: Place, path: Path, name: str, sums: Sums, going: Going) -> bool:
+    """True if the store has these very bytes, which are summed."""
+    for piece in _pieces(path):
+        going()
+        sums.add(piece)
+    return digest(place, name, going) == sums.sha256
+
+
+def _is_beginning(place: Place, path: Path, name: str, length: int, going: Going) -> bool:
+    if length >= _size(path):
+        return False
+    with closing(place.read(name)) as theirs, regular(path) as file:
+        for piece in theirs:
+            going()
+            if file.read(len(piece)) != piece:
+                return False
+    return True
+
+
+T = TypeVar("T")
+SHORTEST, LONGEST = 1.0, 300.0  # seconds between two tries
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A file that is in the store, whole."""
+
+    sums: Sums
+    by: str
+
+
+class Sender:
+    """Its methods are the crawl's thread's; what it finds out it says once, and counts."""
+
+    def __init__(self, address: str, place_of: Callable[[], Place], clock: Callable[[], float]) -> None:
+        self._address, self._place_of, self._clock = address, place_of, clock
+        self._place: Place | None = None
+        self._worker = Worker(stack=SYSTEMS)  # packages for stores were not written for small ones
+        self._stopped = False
+        self._begun: set[str] = set()  # names that this process wrote, perhaps in part
+        self._wait, self._retry_at, self._away_since = SHORTEST, 0.0, 0.0
+        self._told: set[type] = set()
+        self.moved = clock()  # when something last was
+        self.failures = 0
+
+    @property
+    def is_due(self) -> bool:
+        """True if a try makes sense now."""
+        return self._clock() >= self._retry_at
+
+    @property
+    def is_away(self) -> bool:
+        """True if the last try failed."""
+        return self._away_since > 0.0
+
+    def look(self) -> Future[None]:
+        """Has the thread find out whether the store answers."""
+        return self._worker.submit(self._look)
+
+    def send(self, name: str, path: Path, crc: int | None) -> Future[Sent | None]:
+        """A job that gives None if the file is to be tried later; Refused if it is not."""
+        return self._worker.submit(self._send, name, path, crc)
+
+    def remove(self, name: str) -> Future[bool]:
+        """A job that says whether the file is gone from the store."""
+        return self._worker.submit(self._remove, name)
+
+    def done(self, job: Future[T]) -> bool:
+        return self._worker.done(job)
+
+    def stop(self) -> None:
+        """Give up what is under way, at its next piece."""
+        self._stopped = True
+
+    def close(self) -> None:
+        """Ends the thread when it has nothing to do; one that hangs in a call of the store's is left to itself."""
+        self._stopped = True
+        with suppress(TimeoutError):
+            self._worker.submit(lambda: None).result(timeout=SHORTEST)
+            self._worker.close()
+
+    # -- in the thread
+
+    def _look(self) -> None:
+        try:
+            self._opened().look()
+        except Exception as error:  # noqa: BLE001 - the store's, of any kind
+            self._fails(error)
+
+    def _send(self, name: str, path: Path, crc: int | None) -> Sent | None:
+        if self._stopped or not self.is_due:
+            return None
+        moved = self.moved
+        try:
+            sums, by = upload(self._opened(), path, name, crc, self._begun, self._going)
+        except Refused:
+            raise
+        except Stopped:
+            return None
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fails(error)
+            self.moved = moved  # nothing came of it
+            return None
+        self._answers()
+        return Sent(sums, by)
+
+    def _remove(self, name: str) -> bool:
+        if self._stopped or not self.is_due:
+            return False
+        try:
+            self._opened().remove(name)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fails(error)
+            return False
+        self._answers()
+        return True
+
+    def _opened(self) -> Place:
+        if self._place is None:
+            self._place = self._place_of()
+        return self._place
+
+    def _fails(self, error: Exception) -> None:
+        now = self._clock()
+        self.failures += 1
+        self._retry_at, self._wait = now + self._wait, min(2 * self._wait, LONGEST)
+        why = " ".join(text_without_credentials(str(error) or type(error).__name__).split())
+        if not self.is_away:
+            self._away_since = now
+            self._told.clear()
+        if type(error) not in self._told:  # another kind of failure is news
+            self._told.add(type(error))
+            whose = "this machine lacks something" if lack(error) else "finished files wait here"
+            logger.warning("%s: %s: %s; tried again, less and less often", self._address, why, whose)
+
+    def _answers(self) -> None:
+        if self.is_away:
+            logger.info("%s: takes files again, after %.0f s", self._address, self._clock() - self._away_since)
+        self._wait, self._retry_at, self._away_since = SHORTEST, 0.0, 0.0
+
+    def _going(self) -> None:
+        """Called for each piece."""
+        if self._stopped:
+            raise Stopped
+        self.moved = self._clock()

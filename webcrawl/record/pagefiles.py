@@ -1,0 +1,54 @@
+"""LARM's page files: bodies one behind the other in large files, and logs/store.log, which says where each lies."""
+
+from __future__ import annotations
+
+import logging
+
+from webcrawl.base.model import Link
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.store_line import LOG, About, line
+from webcrawl.store.output import OPEN, Output
+from webcrawl.store.outputs import Outputs
+
+logger = logging.getLogger(__name__)
+
+FOLDER, ENDING = "pages", ".pfl"
+STATE = "pagefiles"  # in the database: the number of the file to which the next page goes
+SIZE = 50_000_000  # bytes of a file at most, as in LARM; only a longer page makes it longer
+
+
+def name_of(number: int) -> str:
+    """The path of this page file once it is finished."""
+    return f"{FOLDER}/pagefile_{number:05d}{ENDING}"
+
+
+class PageFiles:
+    """Appends bodies to one file after the other. A file that a former run left open is continued."""
+
+    def __init__(self, db: CrawlDB, outputs: Outputs, size: int = SIZE) -> None:
+        self._db, self._outputs, self._size = db, outputs, size
+        self._log = outputs.open(LOG)
+        self._number = int(db.get(STATE) or b"0")
+        self._output: Output | None = None
+        if outputs.holds(name_of(self._number) + OPEN):
+            self._output = outputs.open(name_of(self._number) + OPEN)
+        outputs.sweep(f"{FOLDER}/*{ENDING}{OPEN}")
+
+    def write(self, link: Link, about: About, body: bytes) -> None:
+        """Stores a page. If it raises, the crawl ends, and the next start cuts both files back."""
+        if self._output is not None and self._output.tell() + len(body) > self._size:
+            self.close()
+        if self._output is None:
+            self._output = self._outputs.open(name_of(self._number) + OPEN)
+        number, offset = self._number, self._output.tell()
+        self._output.write(body)
+        self._log.write(line(link, about, len(body), number, offset))
+
+    def close(self) -> None:
+        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
+        if self._output is not None and self._output.tell():
+            self._output.finish()
+            logger.info("%s: finished, %d bytes", name_of(self._number), self._output.tell())
+            self._output = None
+            self._number += 1
+            self._db.set(STATE, b"%d" % self._number)

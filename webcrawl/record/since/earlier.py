@@ -1,0 +1,225 @@
+"""What an earlier crawl has of a URL, or of a payload: read from its archive, as far as that is still there."""
+
+from __future__ import annotations
+
+import logging
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from webcrawl.base.model import Exchange, Referred, header
+from webcrawl.base.percent_encoding import visible
+from webcrawl.net.http_freshness import Validators, validators
+from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable, most, unmodified
+from webcrawl.record.since.index import Index
+from webcrawl.record.since.sources import archive_of
+from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
+from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED, Line
+
+logger = logging.getLogger(__name__)
+
+LONGEST = 1024  # bytes of an entity tag that is sent back
+TOLD = 100  # files of which the log has a line
+_VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
+_ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")  # of a record that anybody may have written
+NONE = Validators()
+GET = b"GET"
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Known:
+    """The latest capture of a URL. Without a page no validators may be sent: a 304 could not be made a page of."""
+
+    referred: Referred
+    page: Exchange | None = None
+    validators: Validators = NONE
+
+    @property
+    def conditions(self) -> list[tuple[bytes, bytes]]:
+        """Headers for the request; none if it cannot be a conditional one."""
+        return self.validators.headers if self.page is not None else []
+
+    def answered(self, answer: Exchange) -> Exchange:
+        """The answer to a request with or without validators: of a 304 the page as if it had come."""
+        if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
+            return replace(unmodified(self.page, answer), refers=self.referred, unmodified=True)
+        if is_payload(answer) and answer.digest == self.referred.digest:
+            answer.refers = self.referred
+        return answer
+
+
+class Damaged(Exception):  # noqa: N818 - reads as what it is
+    """The archive file is there, and has not what the index says: no record may refer to that."""
+
+
+def is_payload(answer: Exchange) -> bool:
+    """Whether this is the kind of answer whose payload may be in an earlier archive."""
+    return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
+
+
+class Earlier:
+    """The captures of an index. Its methods read from disk: call them from a thread. No record is ever an error."""
+
+    def __init__(self, index: Index, truncate: int) -> None:
+        self._index, self._answers, self._most = index, Answers(truncate), most(truncate)
+        self._told: set[Path] = set()
+        self.lost = 0  # look-ups that found something that cannot be read
+
+    def __repr__(self) -> str:
+        return f"<Earlier {self._index!r}>"
+
+    def of_url(self, url: str) -> Known | None:
+        """The latest capture of a URL in visible form, if it was a success."""
+        try:
+            found = self._index.latest(url)
+            holder = self._index.holder(found[0].digest) if found is not None and found[0].is_revisit else None
+        except (OSError, StoreError) as error:
+            self._lose(Path(getattr(error, "filename", None) or "index"), error)
+            return None
+        if found is None:
+            return None
+        try:
+            return self._known(*found, holder)
+        except Damaged:
+            return None
+
+    def _known(self, line: Line, path: Path, holder: tuple[Line, Path] | None) -> Known | None:
+        if not line.is_revisit:
+            return self._whole(line, path) if line.status == 200 else None
+        if line.status not in (200, NOT_MODIFIED) or holder is None:
+            return None
+        return self._repeated(line, path, *holder)
+
+    def of_digest(self, digest: str) -> Referred | None:
+        """A capture with this payload, of any URL."""
+        try:
+            found = self._index.holder(digest)
+        except (OSError, StoreError) as error:
+            self._lose(Path(getattr(error, "filename", None) or "index"), error)
+            return None
+        if found is None:
+            return None
+        try:
+            return _referred(found[0], self._record(*found, 0))
+        except Damaged:
+            return None
+
+    def close(self) -> None:
+        self._index.close()
+
+    # -- records
+
+    def _whole(self, line: Line, path: Path) -> Known:
+        record, method = self._asked(line, path, self._most, looks=True)
+        known = Known(_referred(line, record))
+        if record is not None and method == GET and _VALIDATOR.search(record.block):
+            _give(known, self._page(line, path, record))
+        return known
+
+    def _repeated(self, line: Line, path: Path, whole: Line, its_path: Path) -> Known:
+        """A revisit record has a head of its own; the payload is in the record that it refers to."""
+        original, record = self._record(whole, its_path, self._most), None
+        with suppress(Damaged):
+            record = self._record(line, path, self._most)
+        known = Known(_referred(whole, original))
+        page = self._page(whole, its_path, original) if original is not None and record is not None else None
+        if page is None or record is None:
+            return known
+        try:
+            _, answer = self._answers.read(Capture(record, record.place), page)
+        except Unusable as error:
+            self._lose(path, error)
+            return known
+        if line.status != NOT_MODIFIED:
+            page = answer
+        elif whole.url == line.url:
+            page = unmodified(page, answer)
+        else:
+            page = None
+        _give(known, page)
+        return known
+
+    def _page(self, line: Line, path: Path, record: Record) -> Exchange | None:
+        """The answer of a record; None unless all of it is there and can be read. Damaged: it has another payload."""
+        if record.size > len(record.block) or record.fields.get("warc-truncated"):
+            return None
+        try:
+            _, exchange = self._answers.read(Capture(record, record.place))
+        except Unusable as error:
+            self._lose(path, error)
+            return None
+        if exchange.truncated or exchange.status != line.status:
+            return None
+        if not exchange.payload and header(exchange.headers, b"content-length") not in (None, b"0"):
+            return None  # the answer to a HEAD, in an index that does not say so
+        if line.digest and exchange.digest != line.digest:
+            self._lose(path, ValueError(f"the record at byte {line.offset} of {line.file} has another payload"))
+            raise Damaged
+        return exchange
+
+    def _record(self, line: Line, path: Path, keep: int) -> Record | None:
+        """The record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
+        return self._asked(line, path, keep)[0]
+
+    def _asked(self, line: Line, path: Path, keep: int, *, looks: bool = False) -> tuple[Record | None, bytes]:
+        """The same, and the method of its request, if somebody looks for that and it follows: few indexes name it."""
+        damage: list[Lost] = []
+        is_there = False
+        error: Exception = FileNotFoundError(f"{line.file}: not found")
+        for file in archive_of(path, line.file):
+            try:
+                with Records(file, keep, damage.append, Place(line.offset, 0)) as records:
+                    record, failed = records.next(), bool(damage)
+                    method = _method(records, record) if looks and record is not None else GET
+            except FileNotFoundError:
+                continue
+            except (OSError, NotWarc) as failure:
+                error, is_there = failure, is_there or isinstance(failure, NotWarc)
+                continue
+            right = record is not None and sum(record.place) == line.offset and visible(record.url) == line.url
+            if right and not failed:
+                return record, method
+            error, is_there = ValueError(f"{file}: no such record at byte {line.offset}"), True
+            break
+        self._lose(path, error)
+        if is_there:
+            raise Damaged from error
+        return None, GET
+
+    def _lose(self, path: Path, error: Exception) -> None:
+        """Counts it, and says so once of each index file: the pages of its archive are fetched whole."""
+        self.lost += 1
+        if path not in self._told and len(self._told) < TOLD:
+            self._told.add(path)
+            logger.warning("since: %s: %s; without their records, pages are fetched whole", path, error)
+
+
+def _method(records: Records, answer: Record) -> bytes:
+    """GET, unless the request of this answer follows it and says otherwise."""
+    record = records.next()
+    if record is None or record.kind != "request" or not record.names(answer.id, "warc-concurrent-to"):
+        return GET
+    return record.block.partition(b" ")[0]
+
+
+def _referred(line: Line, record: Record | None) -> Referred:
+    """How a revisit record refers to a capture: all that is known of it."""
+    identifier, date = "", ""
+    if record is not None:
+        identifier, date = record.id, record.fields.get("warc-date", "")
+    return Referred(
+        identifier if _ID.fullmatch(identifier) else "",
+        line.url,
+        date if _DATE.fullmatch(date) else line.date,
+        line.digest,
+    )
+
+
+def _give(known: Known, page: Exchange | None) -> None:
+    """The page, if it is there and has validators."""
+    if page is not None:
+        known.validators = validators(page.headers, page.started, longest=LONGEST)
+        known.page = page if any(known.validators) else None

@@ -1,0 +1,165 @@
+"""The index files that the argument `since` names, their archive files, and the note of what an index was made of.
+
+The note lies in the folder of the index, beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from webcrawl.record.warc.reader import OPEN
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import HIVE, crawls_of, number_of
+from webcrawl.store.jobdir.index_line import INDEX
+
+FOLDER, FILES = "since", "files.json"  # below the folder of a crawl's state
+VERSION = 1
+
+
+class Sign(NamedTuple):
+    """Tells whether a file is still the same."""
+
+    path: str
+    size: int
+    time: int
+
+
+def sign(path: Path) -> Sign:
+    """Of a file that is not there, one that no file has."""
+    try:
+        status = path.stat()
+    except OSError:
+        return Sign(str(path), -1, 0)
+    return Sign(str(path), status.st_size, status.st_mtime_ns)
+
+
+def read_kept(folder: Path) -> list[Sign] | None:
+    """The files that the index in this folder was made of; None if there is no index, or only half of one."""
+    try:
+        kept = json.loads((folder / FILES).read_bytes())
+        if kept["version"] != VERSION:
+            return None
+        return [Sign(str(path), int(size), int(time)) for path, size, time in kept["files"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_kept(disk: Disk, folder: Path, signs: list[Sign]) -> None:
+    """The index is whole now."""
+    new = folder / f"{FILES}.new"
+    disk.unlink(new)
+    fd = disk.create(new)
+    try:
+        disk.write(fd, json.dumps({"version": VERSION, "files": signs}).encode())
+        disk.sync(fd)
+    finally:
+        os.close(fd)
+    disk.rename(new, folder / FILES)
+
+
+WARCS = (".warc", ".warc.gz", ".warc.zst")
+BESIDE = ("archive", "warc")  # of WACZ, and of a JOBDIR: folders beside that of the index
+
+
+class NoEarlier(StoreError):  # noqa: N818 - reads as what it is
+    """The argument names nothing that can be read; the message is one line."""
+
+
+@dataclass(slots=True)
+class Sources:
+    """Index files, each once; and a line for each thing that is left out."""
+
+    files: list[Path] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def sources(argument: str, jobdir: Path) -> Sources:
+    """What the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
+    found = Sources()
+    for part in filter(None, map(str.strip, argument.split(","))):
+        path, own = Path(part), _whole(jobdir.resolve())
+        try:
+            files = list(dict.fromkeys(_named(path, part, found)))
+        except OSError as error:
+            raise NoEarlier(f"-a since={part}: {error.strerror or error}") from error
+        if any(own in file.parents for file in (path.resolve() / INDEX, *files)):
+            raise NoEarlier(f"-a since={part}: holds this crawl's own JOBDIR: name an earlier crawl")
+        if not files:
+            raise NoEarlier(
+                f"-a since={part}: no finished index of an archive in it (*{INDEX})"
+                + "".join(f"; {line}" for line in found.left_out)
+            )
+        found.files += [path for path in files if path not in found.files]
+    if not found.files:
+        raise NoEarlier("-a since=: names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them")
+    return found
+
+
+def _whole(jobdir: Path) -> Path:
+    """The folder of the hive, if it is a drone's: what another drone has is of the same crawl."""
+    return jobdir.parent if number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file() else jobdir
+
+
+def archive_of(index: Path, name: str) -> Iterator[Path]:
+    """Where the archive file of this name may lie, the likeliest first; a name is never followed out of there."""
+    last = PurePath(name).name
+    yield index.parent / last
+    for folder in BESIDE:
+        yield index.parent.parent / folder / last
+
+
+def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
+    if path.is_file():
+        if path.suffix != INDEX:
+            raise NoEarlier(f"-a since={part}: neither a {INDEX} file nor a folder")
+        yield path.resolve()
+    elif path.is_dir():
+        yield from _inside(path, found)
+        for crawl in crawls_of(path):
+            if not crawl.is_dir():
+                found.left_out.append(f"{crawl}: this drone's folder is missing: left out")
+            yield from _before(crawl, found)
+            yield from _inside(crawl / "warc", found)
+    else:
+        raise NoEarlier(f"-a since={part}: no such file or folder")
+
+
+def _before(crawl: Path, found: Sources) -> Iterator[Path]:
+    """Those that this crawl compared with in its time: of an unchanged page it has only a reference to them."""
+    for path, _, _ in read_kept(crawl / "state" / FOLDER) or ():
+        if Path(path).is_file():
+            yield Path(path)
+        else:
+            found.left_out.append(f"{path}: which {crawl} refers to, is gone: left out")
+
+
+def _inside(folder: Path, found: Sources) -> Iterator[Path]:
+    """Its index files by name: a crawl's own are then in the order in which they were written."""
+    if not folder.is_dir():
+        return
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        found.left_out.append(f"{folder}: {error.strerror}: left out")
+        return
+    indexed = {name.removesuffix(INDEX) for name in names if name.endswith(INDEX)}
+    bare = [name for name in names if name.endswith(WARCS) and name.rsplit(".warc", 1)[0] not in indexed]
+    unfinished = sum(name.endswith(INDEX + OPEN) for name in names)
+    if bare:
+        found.left_out.append(f"{folder}: archive files without an index: {len(bare)}, left out")
+    if unfinished:
+        found.left_out.append(
+            f"{folder}: unfinished files: {unfinished}, left out; if that crawl was killed, resume it first"
+        )
+    for name in names:
+        path = folder.resolve() / name
+        if name.endswith(INDEX) and path.is_file():
+            yield path
+        elif name.endswith(INDEX):
+            found.left_out.append(f"{path}: not a file: left out")

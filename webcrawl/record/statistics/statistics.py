@@ -1,0 +1,150 @@
+"""The statistics of a crawl, as section 4 of the Mercator paper has them, from the ends of its URLs (docs/report.md).
+
+Everything here could be computed from crawl.log as well, and gives the same numbers: `read_line` does it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from webcrawl.base.model import FAILURES, Exchange, Link, Outcome
+from webcrawl.record.statistics.hosts import Hosts
+from webcrawl.record.statistics.kinds import GROUPS, group_of, kind_of
+from webcrawl.record.statistics.tally import Tally
+from webcrawl.store.jobdir.series import Series
+
+TYPES, DOMAINS, REASONS = 512, 2048, 64  # names counted by themselves
+DEEPEST = 255  # depths from here on are counted together
+BITS = 48  # sizes from 2^47 bytes on, too
+KNOWN = 1024  # headers whose type is remembered
+ADDRESS = "(address)"  # of a host that is an IP address, for the top-level domain
+
+
+class Statistics:
+    """Every URL that has ended is given to `ended` or, with its answer, to `answered`: 3 us.
+
+    A document is an answer of status 2xx to anything but robots.txt, which is counted apart.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self.since = 0  # bytes of crawl.log that were written before statistics were kept
+        self.lines = 0
+        self.outcomes: Counter[int] = Counter()
+        self.robots: Counter[int] = Counter()  # the same of robots.txt
+        self.documents = self.size = self.duplicates = self.duplicate_size = 0
+        self.types = Tally(TYPES)
+        self.domains = Tally(DOMAINS)  # documents by top-level domain
+        self.truncated = Tally(REASONS)
+        self.sizes = [[0] * BITS for _ in GROUPS]  # documents by group, and by the number of bits of their size
+        self.times = [0] * BITS  # downloads by the number of bits of their milliseconds
+        self.depths = [0] * (DEEPEST + 1)  # documents by links followed since the seed
+        self.hosts = Hosts(key)
+        self.series = Series()
+        self._kinds: dict[str, tuple[str, int]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Statistics lines={self.lines} documents={self.documents} {self.hosts!r}>"
+
+    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """A URL has ended (`crawl.crawl_log.Hearer`)."""
+        if exchange is None:
+            self.ended(outcome.status, link.url, link.path)
+        else:
+            milliseconds = max(0, round(outcome.seconds * 1000))
+            at, size = round(outcome.at * 1000), exchange.size
+            kind = exchange.content_type
+            self.answered(outcome.status, link.url, link.path, at, milliseconds, size, kind)
+            if exchange.duplicate:
+                self.duplicate(size)
+            if exchange.truncated:
+                self.truncated.add(exchange.truncated, size)
+
+    def ended(self, status: int, url: str, path: str) -> None:
+        """A URL has ended without an answer, or that of somebody else."""
+        self.lines += 1
+        if path[-1:] in ("P", "p"):
+            self.robots[status] += 1
+            return
+        self.outcomes[status] += 1
+        if status in FAILURES:
+            self.hosts.row(host_of(url))[2] += 1
+
+    def answered(self, status: int, url: str, path: str, at: int, milliseconds: int, size: int, kind: str) -> None:
+        """A URL has ended with an answer; `kind` is its Content-Type, and `at` when it came, both in milliseconds."""
+        self.lines += 1
+        self.times[min(milliseconds.bit_length(), BITS - 1)] += 1
+        if path[-1:] in ("P", "p"):
+            self.robots[status] += 1
+            self.series.add(at, 0, size)
+            return
+        self.outcomes[status] += 1
+        host = host_of(url)
+        row = self.hosts.row(host)
+        row[3] += milliseconds
+        row[4] += 1
+        if not 200 <= status < 300:
+            self.series.add(at, 0, size)
+            row[2] += status >= 500
+            return
+        self.series.add(at, 1, size)
+        row[0] += 1
+        row[1] += size
+        self.documents += 1
+        self.size += size
+        known = self._kinds.get(kind) or self._learn(kind)
+        self.types.add(known[0], size)
+        self.sizes[known[1]][min(size.bit_length(), BITS - 1)] += 1
+        self.domains.add(top_level(host), size)
+        self.depths[min(len(path) - path.count("R") - path.count("r"), DEEPEST)] += 1
+
+    def duplicate(self, size: int) -> None:
+        """The body that was answered last was seen before."""
+        self.duplicates += 1
+        self.duplicate_size += size
+
+    def _learn(self, content_type: str) -> tuple[str, int]:
+        if len(self._kinds) >= KNOWN:
+            self._kinds.clear()
+        kind = kind_of(content_type)
+        known = self._kinds[content_type] = kind, group_of(kind)
+        return known
+
+    # -- kept
+
+    def save(self) -> dict[str, Any]:
+        """All of it, in plain values."""
+        plain = {name: getattr(self, name) for name in PLAIN}
+        return plain | {name: getattr(self, name).save() for name in PARTS}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Takes what `save` returned."""
+        vars(self).update((name, saved[name]) for name in PLAIN)
+        self.outcomes, self.robots = Counter(self.outcomes), Counter(self.robots)
+        for name in PARTS:
+            getattr(self, name).restore(saved[name])
+
+
+PLAIN = (
+    *("since", "lines", "outcomes", "robots", "documents", "size", "duplicates", "duplicate_size"),
+    *("sizes", "times", "depths"),
+)
+PARTS = ("types", "domains", "truncated", "hosts", "series")
+
+
+def host_of(url: str) -> str:
+    """The host of a URL, without port; empty for a URL that has none, as a spider's own may."""
+    parts = url.split("/", 3)
+    host = parts[2] if len(parts) > 2 else ""
+    if ":" not in host:
+        return host
+    return host[: host.find("]") + 1] if host[0] == "[" else host.partition(":")[0]
+
+
+def top_level(host: str) -> str:
+    """The last label of a host's name."""
+    if host[-1:] in "0123456789.]":
+        host = host.rstrip(".")
+        if host[-1:] == "]" or host.rpartition(".")[2].isdecimal():
+            return ADDRESS
+    return host.rpartition(".")[2]

@@ -1,0 +1,185 @@
+"""The columns of the tables: names, types, and what is in each; docs/outputs.md describes them to users.
+
+Where a column means what it means in Common Crawl's columnar index, it has that name and type, except that offsets and
+lengths have 64 bits: an archive file may be larger than 2 GiB. A new column of `pages` is a line of PAGES
+and one of `page_row`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from webcrawl.base.surt import surt
+from webcrawl.record.tables.ended import Ended
+
+TIME = pa.timestamp("ms", tz="UTC")
+TEXT, FLAG = pa.string(), pa.bool_()
+INT16, INT32, INT64, SECONDS = pa.int16(), pa.int32(), pa.int64(), pa.float32()
+
+PAGES = {
+    "url_surtkey": TEXT,
+    "url": TEXT,
+    "url_host_name": TEXT,
+    "url_host_tld": TEXT,
+    "url_host_registered_domain": TEXT,
+    "url_host_private_domain": TEXT,
+    "url_protocol": TEXT,
+    "url_port": INT32,
+    "url_path": TEXT,
+    "url_query": TEXT,
+    "fetch_time": TIME,
+    "fetch_status": INT16,
+    "fetch_redirect": TEXT,
+    "content_digest": TEXT,
+    "content_mime_type": TEXT,
+    "content_charset": TEXT,
+    "content_truncated": TEXT,
+    "warc_filename": TEXT,
+    "warc_record_offset": INT64,
+    "warc_record_length": INT64,
+    "subset": TEXT,
+    # ours
+    "seed": TEXT,
+    "via": TEXT,
+    "hops": TEXT,
+    "depth": INT32,
+    "attempt": INT32,
+    "ip": TEXT,
+    "dns_seconds": SECONDS,
+    "connect_seconds": SECONDS,
+    "tls_seconds": SECONDS,
+    "first_byte_seconds": SECONDS,
+    "total_seconds": SECONDS,
+    "payload_size": INT64,
+    "body_size": INT64,
+    "duplicate": FLAG,
+    "links": INT32,
+    "title": TEXT,
+    "language": TEXT,
+    "canonical": TEXT,
+    "robots": TEXT,
+    "neardup": pa.uint64(),
+    "forbidden": TEXT,
+    "allowed": TEXT,
+    "preferences": TEXT,
+    "withheld": FLAG,
+}
+LINKS = {
+    "from_url": TEXT,
+    "to_url": TEXT,
+    "kind": TEXT,
+    "text": TEXT,
+    "rel": TEXT,
+    "followed": FLAG,
+}
+HOSTS = {
+    "url_host_name": TEXT,
+    "url_host_tld": TEXT,
+    "url_host_registered_domain": TEXT,
+    "url_host_private_domain": TEXT,
+    "state": TEXT,
+    "health": TEXT,
+    "pages": INT64,
+    "queued": INT64,
+    "failures": INT32,
+    "failed_at": TIME,
+    "failed_status": INT16,
+    "away_seconds": SECONDS,
+    "robots": TEXT,
+    "crawl_delay": SECONDS,
+    "mean_seconds": SECONDS,
+    "next_request": TIME,
+    "ip": TEXT,
+}
+CHANGES = {
+    "url": TEXT,
+    "url_host_name": TEXT,
+    "url_host_tld": TEXT,
+    "url_host_registered_domain": TEXT,
+    "fetch_time": TIME,
+    "previous_fetch_time": TIME,
+    "interval_seconds": pa.float64(),
+    "change": TEXT,
+    "known_by": TEXT,
+    "fetch_status": INT16,
+    "etag": TEXT,
+    "last_modified": TEXT,
+    "content_digest": TEXT,
+    "digest": pa.uint64(),
+    "previous_digest": pa.uint64(),
+    "text_distance": INT16,
+    "announced": FLAG,
+}
+SCHEMAS = {
+    "pages": pa.schema(list(PAGES.items())),
+    "links": pa.schema(list(LINKS.items())),
+    "hosts": pa.schema(list(HOSTS.items())),
+    "changes": pa.schema(list(CHANGES.items())),
+}
+
+
+AT = list(PAGES).index("warc_record_offset")  # the length follows
+
+
+def page_columns(rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    """The columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
+    columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
+    columns[AT] = [place and place.offset for place in columns[AT]]
+    columns[AT + 1] = [place and place.length for place in columns[AT + 1]]
+    return columns
+
+
+def page_row(end: Ended) -> tuple[Any, ...]:
+    """A row of `pages` for `page_columns`, in the order of the columns.
+
+    It is one expression, because a function for each takes 3 us more.
+    """
+    link, outcome, exchange, parts, place = end.link, end.outcome, end.exchange, end.host_parts, end.archived
+    timings = exchange.timings if exchange is not None else None
+    return (
+        surt(link.url),
+        link.url,
+        end.host,
+        parts.tld,
+        parts.registered,
+        parts.private,
+        end.protocol,
+        end.port,
+        end.path,
+        end.query,
+        round(end.time * 1000),
+        int(outcome.status),
+        end.redirect,
+        exchange and exchange.digest[5:],  # without "sha1:"
+        end.mime_type,
+        end.charset,
+        (exchange and exchange.truncated) or None,
+        place and place.file,
+        place,  # its offset
+        place,  # its length
+        end.subset,
+        link.seed or None,
+        link.via or None,
+        link.hops,
+        link.depth,
+        link.attempt,
+        (exchange.ip if exchange is not None else outcome.ip) or None,
+        timings and timings.dns,
+        timings and timings.connect,
+        timings and timings.tls,
+        timings and timings.first_byte,
+        outcome.seconds if outcome.ended else None,
+        exchange.size if exchange is not None else None,
+        len(exchange.body) if exchange is not None else None,
+        end.page.duplicate if end.page is not None else None,
+        end.links,
+        (end.found.title or None) if end.found is not None else None,
+        end.language,
+        end.canonical,
+        end.robots,
+        end.fingerprint,
+        *end.preferences,
+    )

@@ -1,0 +1,142 @@
+"""The end of one URL: what a row of the table `pages` is made of."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Archived, Exchange, Link, Outcome
+from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.on_demand import resolved
+from webcrawl.content.page import Page
+from webcrawl.urls.canonical import redirect_target
+from webcrawl.urls.host_names import suffixes
+
+ANSWERED, DIAGNOSTICS, ROBOTS = "warc", "crawldiagnostics", "robotstxt"  # Common Crawl's subsets
+FAILED, UNASKED = "failed", "unasked"  # ours: no answer, no request
+TEXTS = ("html", "json", "xml")  # how media types of texts end
+CACHED = 1 << 15  # hosts
+LONGEST = 1000  # characters of what a page or server may make as long as it likes
+
+
+class HostParts(NamedTuple):
+    """The parts of a host's name by the public suffix list; none of an address."""
+
+    tld: str | None
+    registered: str | None  # one label below the registry's suffix
+    private: str | None  # one label below the suffix, where companies count as registries: a.github.io
+
+
+class Ended:
+    """A URL, how it ended, its answer if there was one, and the page if the spider made one of it."""
+
+    def __init__(self, link: Link, outcome: Outcome, exchange: Exchange | None, page: Page | None, now: float) -> None:
+        """`now` is the time of an end that nobody was asked for."""
+        self.link, self.outcome, self.exchange, self.page = link, outcome, exchange, page
+        self.time = exchange.started if exchange is not None else outcome.at or now
+        self.redirect = (
+            redirect_target(exchange) or None if exchange is not None else None
+        )  # where the answer redirects to
+        self.found: Found | None = None  # what was read of a page; of a body seen before, it is read now
+        if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
+            self.found = page.all_found
+        self.links = 0  # rows in the table `links`, once they are made
+        self.host = host_of(link.url)
+        self.protocol, _, rest = link.url.partition("://")
+        authority, _, rest = rest.partition("/")
+        path, asked, query = rest.partition("?")
+        self.path, self.query = f"/{path}", query if asked else None
+        port = authority[len(self.host) + 1 :]
+        self.port = int(port) if port else None
+
+    @property
+    def host_parts(self) -> HostParts:
+        return host_parts(self.host)
+
+    @property
+    def archived(self) -> Archived | None:
+        """The place of its record."""
+        return self.exchange.archived if self.exchange is not None else None
+
+    @property
+    def language(self) -> str | None:
+        """The language that the document declares, or else the server."""
+        if self.page is None:
+            return None
+        declared = self.found.language if self.found is not None else ""
+        return (declared or self.page.header("content-language"))[:LONGEST] or None
+
+    @property
+    def subset(self) -> str:
+        """Common Crawl's name for the kind of row, or one of ours."""
+        if self.link.path.endswith("P"):
+            return ROBOTS
+        if self.exchange is not None and self.outcome.status >= 0:
+            return ANSWERED if 200 <= self.outcome.status < 300 else DIAGNOSTICS
+        return FAILED if self.outcome.ended else UNASKED
+
+    @property
+    def mime_type(self) -> str | None:
+        """The media type as sent, without parameters."""
+        kind = self.exchange.content_type.partition(";")[0].strip() if self.exchange is not None else ""
+        return kind[:LONGEST] or None
+
+    @property
+    def charset(self) -> str | None:
+        """The encoding that a browser determines, of what is text."""
+        if self.page is None or self.found is None:
+            return None
+        kind = self.page.content_type
+        is_text = kind.startswith("text/") or kind.endswith(TEXTS)
+        return (self.found.encoding or None) if is_text else None
+
+    @property
+    def canonical(self) -> str | None:
+        """The canonical URL that the page names."""
+        found = self.found
+        if found is None or not 0 < len(found.canonical) <= LONGEST:
+            return None
+        return resolved(found.canonical, found.base) or None
+
+    @property
+    def fingerprint(self) -> int | None:
+        """The fingerprint of the text, if it is known: the output `neardup` has asked for it."""
+        return (self.page.looked_up or {}).get("fingerprint") if self.page is not None else None
+
+    @property
+    def preferences(self) -> tuple[str | None, str | None, str | None, bool | None]:
+        """The purposes that the owner forbids, and allows; all that was said; whether the page is not kept."""
+        page = self.page
+        if page is None or page.is_prerequisite:
+            return None, None, None, None
+        said = page.preferences if self.found is not None else page.said_so_far
+        withheld = page.exchange is not None and page.exchange.withheld is not None
+        if not said:
+            return None, None, None, withheld
+        return ",".join(said.forbidden) or None, ",".join(said.allowed) or None, str(said)[:LONGEST], withheld
+
+    @property
+    def robots(self) -> str | None:
+        """The directives of document and answer to robots."""
+        return ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
+
+
+@lru_cache(CACHED)
+def host_parts(host: str) -> HostParts:
+    """The parts of a host's name; under an unknown top-level domain the list's rule `*` applies, as in the crawl."""
+    if host[0] == "[":
+        return HostParts(None, None, None)
+    found = suffixes().extract_str(host)
+    if found.ipv4:
+        return HostParts(None, None, None)
+    labels = host.removesuffix(".").split(".")
+    return HostParts(labels[-1], _below(found.registry_suffix, labels), _below(found.suffix, labels))
+
+
+def _below(suffix: str, labels: list[str]) -> str | None:
+    """The suffix with one label more, if the host has one; under an unknown suffix, two labels at most."""
+    if not suffix:
+        return ".".join(labels[-2:])
+    size = suffix.count(".") + 2
+    return ".".join(labels[-size:]) if len(labels) >= size else None

@@ -1,0 +1,201 @@
+"""The tables of one output while the crawl runs: streams, which a thread makes Parquet files when they are full."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from webcrawl.record.tables.columns import SCHEMAS
+from webcrawl.record.tables.parquet import write_parquet
+from webcrawl.record.tables.progress import FOLDER, ROWS, Progress, Stream
+from webcrawl.record.tables.table_stream import Repeated, StreamWriter, read_schema, read_stream
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.jobdir.crawl_line import LOG
+from webcrawl.store.output import OPEN, PARQUET, STREAM, Mark
+from webcrawl.store.outputs import Outputs
+from webcrawl.store.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+Made = tuple[Mark, int]  # of a file: length and checksum, and its rows
+
+
+@dataclass(slots=True)
+class _File:
+    """A Parquet file in the making."""
+
+    name: str  # without an ending
+    make: Callable[[Path], Made]
+    instead: str  # the file that it takes the place of; empty: none
+    stream: Stream | None = None
+    job: Future[Made] | None = None
+
+
+class Conversions:
+    """Makes files one after the other; the next checkpoint notes those that are made.
+
+    What cannot be written now, for want of room or memory, is tried again at each checkpoint: its stream is there.
+    """
+
+    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path) -> None:
+        self._db, self._outputs, self._root = db, outputs, root
+        self._worker = Worker()
+        outputs.on_close(self._worker.close)
+        self._files: list[_File] = []
+
+    @property
+    def streams(self) -> list[Stream]:
+        """Those that are full and not yet replaced."""
+        return [file.stream for file in self._files if file.stream is not None]
+
+    def convert(self, stream: Stream) -> None:
+        """Queue this stream for its Parquet file: all of it is written."""
+        source = self._root / f"{stream.name}{STREAM}"
+
+        def make(target: Path) -> Made:
+            return _convert(self._db.disk, source, target, stream.rows)
+
+        self._files.append(_File(stream.name, make, f"{stream.name}{STREAM}", stream))
+
+    def add(self, name: str, make: Callable[[Path], Made], instead: str) -> None:
+        """A file of which there was no stream; `make` runs in the thread."""
+        self._files.append(_File(name, make, instead))
+
+    def start(self) -> None:
+        """Has the thread make all files that it is not asked for yet."""
+        for file in self._files:
+            if file.job is None:
+                file.job = self._worker.submit(file.make, self._root / f"{file.name}{PARQUET}{OPEN}")
+
+    def wait(self) -> Iterator[None]:
+        """Until the thread has done what it was asked for."""
+        while not all(file.job is None or self._worker.done(file.job) for file in self._files):
+            yield
+
+    def note(self) -> list[str]:
+        """Has the checkpoint note the files that are made, instead of their streams; returns their names."""
+        noted = []
+        for file in [file for file in self._files if file.job is not None and self._worker.done(file.job)]:
+            made = self._made(file)
+            if made is not None:
+                mark, rows = made
+                self._outputs.adopt(f"{file.name}{PARQUET}", mark, file.instead)
+                self._db.set(f"{ROWS}{file.name}{PARQUET}", str(rows).encode())
+                self._files.remove(file)
+                noted.append(file.name)
+        return noted
+
+    def _made(self, file: _File) -> Made | None:
+        job, file.job = file.job, None
+        try:
+            return self._worker.result(job) if job is not None else None
+        except (OSError, MemoryError) as error:
+            logger.warning("%s%s: not written yet: %s", self._root / file.name, PARQUET, error or "out of memory")
+        return None
+
+
+def _convert(disk: Disk, source: Path, target: Path, rows: int) -> Made:
+    """DamagedFile if the stream is not what was written to it."""
+    try:
+        schema = read_schema(source)
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(source, error) from error
+    made = write_parquet(disk, target, schema, _sound(source))
+    if made[1] != rows:
+        raise DamagedFile(source, 0, f"{made[1]} rows, {rows} are noted")
+    return made
+
+
+def _sound(source: Path) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from read_stream(source)
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(source, error) from error
+
+
+def _damaged(source: Path, error: Exception) -> Exception:
+    return error if isinstance(error, MemoryError) else DamagedFile(source, 0, " ".join(str(error).split()))
+
+
+FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
+
+
+class Streams:
+    """Takes rows; its owner, a part of the checkpoint, calls the rest.
+
+    The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any moment, and the
+    other is removed at the latest by the next start.
+    """
+
+    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, note: str, full: int = FULL) -> None:
+        """`note` is the name under which the table meta has what a checkpoint notes."""
+        self._db, self._outputs, self._root, self._note, self._full = db, outputs, root, note, full
+        self._growing: dict[str, tuple[StreamWriter, Stream]] = {}
+        self.conversions = Conversions(db, outputs, root)
+        self.progress = self._resume()
+        self._part = self.progress.begin(outputs.length(LOG))
+
+    def _resume(self) -> Progress:
+        """A stream that the last run left is finished as it is: this version may have other columns."""
+        try:
+            progress = Progress.of(self._db.get(self._note))
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedFile(self._db.path, 0, f"table meta, {self._note}: {error!r}") from error
+        for stream in progress.streams:
+            self.conversions.convert(stream)
+        folder = self._root / FOLDER
+        try:
+            folder.mkdir(exist_ok=True)
+            self._db.disk.sync_folder(self._root)
+        except OSError as error:
+            raise StoreError(f"{folder}: {error}") from error
+        self._outputs.sweep(f"{FOLDER}/*{OPEN}")
+        return progress
+
+    def write(self, table: str, columns: Iterable[Sequence[Any] | Repeated]) -> None:
+        """Appends rows, given as one sequence of values per column."""
+        if table not in self._growing:
+            name = self.progress.next_name(table)
+            self._growing[table] = StreamWriter(self._outputs.open(f"{name}{STREAM}"), SCHEMAS[table]), Stream(name, 0)
+        writer, stream = self._growing[table]
+        stream.rows += writer.write(columns)
+        if writer.output.tell() >= self._full:
+            self._finish(table)
+
+    def count(self, rows: int) -> None:
+        """So many rows more are of lines of crawl.log."""
+        self._part.rows += rows
+
+    def finish(self) -> None:
+        """Every stream is to become a Parquet file."""
+        for table in list(self._growing):
+            self._finish(table)
+
+    def _finish(self, table: str) -> None:
+        writer, stream = self._growing.pop(table)
+        writer.output.flush()
+        writer.output.close()
+        self.conversions.convert(stream)
+
+    def prepare(self, *, ending: bool) -> Iterator[None]:
+        """Has what is finished converted, and at the end waits for it."""
+        self.conversions.start()
+        if ending:
+            yield from self.conversions.wait()
+
+    def save(self) -> None:
+        """Notes what is in the files."""
+        self._part.end = self._outputs.length(LOG)
+        for name in self.conversions.note():
+            if name.startswith(f"{FOLDER}/hosts-"):
+                self.progress.hosts = name
+        streams = [*self.conversions.streams, *(stream for _, stream in self._growing.values())]
+        self._db.set(self._note, self.progress.pack(streams))

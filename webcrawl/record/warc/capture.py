@@ -1,0 +1,249 @@
+"""The WARC records of one exchange, assembled in memory: no file is touched here.
+
+`Originals` knows where recent payloads were written, so that a revisit record can refer to the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from webcrawl.base.dates import iso
+from webcrawl.base.digest import TOGETHER, label, labels, sha1
+from webcrawl.base.model import Archived, Exchange, Link
+from webcrawl.base.percent_encoding import visible
+from webcrawl.record.warc.warc_record import (
+    HTML,
+    HTTP_REQUEST,
+    HTTP_RESPONSE,
+    WARC_FIELDS,
+    Record,
+    fields,
+    line,
+    member,
+    named,
+)
+
+LIMIT = 1 << 15  # about 300 bytes each
+
+
+class Originals:
+    """The payloads written or found most recently, between `limit / 2` and `limit` of them.
+
+    There are two generations. A full new generation replaces the old one; a payload found in the old generation moves
+    to the new one. So popular payloads are never dropped, like popular URLs in Mercator's cache.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._half = max(1, limit // 2)
+        self._new: dict[str, bytes] = {}
+        self._old: dict[str, bytes] = {}
+
+    def __repr__(self) -> str:
+        return f"<Originals {len(self)} at most {2 * self._half}>"
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._old)
+
+    def find(self, digest: str) -> tuple[str, str, str] | None:
+        """Identifier, address and date of the record that holds this payload, if still remembered."""
+        packed = self._new.get(digest)
+        if packed is None:
+            packed = self._old.pop(digest, None)
+            if packed is None:
+                return None
+            self._put(digest, packed)
+        identifier, address, date = packed.decode().split(" ")
+        return identifier, address, date
+
+    def add(self, digest: str, identifier: str, address: str, date: str) -> None:
+        """None of the three may contain a blank: they are stored as one string."""
+        self._old.pop(digest, None)
+        self._put(digest, f"{identifier} {address} {date}".encode())
+
+    def _put(self, digest: str, packed: bytes) -> None:
+        if len(self._new) >= self._half and digest not in self._new:
+            self._old, self._new = self._new, {}
+        self._new[digest] = packed
+
+
+IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
+NOT_MODIFIED = 304
+NOWHERE = Archived("")
+NO_DIGEST = bytes(20)  # in the place of a record that there is not
+
+
+@dataclass(slots=True)
+class Capture:
+    """The records of one exchange, what a later revisit record needs to refer to them, and what their index says."""
+
+    version: str
+    records: list[Record]
+    digest: str
+    identifier: str
+    address: str
+    date: str
+    is_original: bool
+    document: str = ""  # the payload digest of the last record, if that is a browser's document
+    bare: bool = False  # the answer is not kept: there is nothing to replay
+    line: tuple[str, str] = ("", "")  # of the index, without what only the written record has
+    place: Archived = NOWHERE
+    weight: int = 0  # in a press
+    # Once it is packed:
+    data: bytes = b""
+    size: int = 0  # bytes of the first record
+    last_size: int = 0
+
+    def pack(self) -> Capture:
+        """Computes the digests of the blocks, and compresses. Any thread may do it: nothing else is touched."""
+        records, self.records = self.records, []
+        digests = [record.sha1() for record in records[:TOGETHER]]
+        digests += [NO_DIGEST] * (TOGETHER - len(digests))
+        names = (*labels(*digests), self.document)
+        members = [member(self.version, *one) for one in zip(records, names, strict=False)]
+        self.size, self.last_size = len(members[0]), len(members[-1])
+        self.data = b"".join(members)
+        return self
+
+
+class Captures:
+    """Turns exchanges into records, in one version of the standard."""
+
+    def __init__(self, version: str, originals: Originals, new_id: Callable[[], str]) -> None:
+        self._version, self._originals, self._new_id = version, originals, new_id
+        self._profiles = f"http://netpreserve.org/warc/{version}/revisit/"
+
+    def take(
+        self,
+        link: Link,
+        exchange: Exchange,
+        *,
+        warcinfo: str,
+        duplicate: bool,
+        metadata: Mapping[str, str],
+        bare: bool = False,
+    ) -> Capture:
+        """A response, revisit or resource record, then request and metadata, which refer to it (WARC 1.1, 5.7).
+
+        What a browser made of the payload follows as a conversion record, unless both were written recently. An earlier
+        crawl's document of the same payload may have been another.
+        """
+        when = iso(exchange.started, fraction=self._version != "1.0")
+        identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
+        place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
+        common = place if exchange.rendered and not exchange.head else place + line("WARC-IP-Address", exchange.ip)
+        if bare:
+            records = self._bare(link, exchange, digest, metadata, (identifier, common))
+            return Capture(self._version, records, digest, identifier, address, when, is_original=False, bare=True)
+        original = self._original(exchange, digest, address, duplicate=duplicate)
+        first = self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
+        request = Record("request", "", HTTP_REQUEST, exchange.request)
+        about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
+        records = self._together([first, request, about], identifier, common)
+        known = "-" if exchange.withheld is not None or (original and exchange.status == NOT_MODIFIED) else digest
+        capture = Capture(self._version, records, known, identifier, address, when, is_original=original is None)
+        if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
+            capture.document = label(sha1(exchange.body))
+            records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
+        return capture
+
+    def _together(self, records: list[Record], identifier: str, common: str) -> list[Record]:
+        """Those that have a block, and the first; the others refer to it."""
+        first, *others = records
+        first.common = f"WARC-Record-ID: {identifier}\r\n{common}"
+        common += f"WARC-Concurrent-To: {identifier}\r\n"
+        together = [first]
+        for record in others:
+            if record.block:
+                record.common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
+                together.append(record)
+        return together
+
+    def _bare(
+        self, link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str], shared: tuple[str, str]
+    ) -> list[Record]:
+        """The records of an answer whose body may not be kept: metadata, which the request and the head refer to."""
+        identifier, common = shared
+        values = {**_about(link, exchange, digest, metadata), "payloadDigest": digest}
+        about = Record("metadata", "", WARC_FIELDS, fields(values))
+        request = Record("request", "", HTTP_REQUEST, exchange.request)
+        head = Record("metadata", "", HTTP_RESPONSE, exchange.head)
+        return self._together([about, request, head], identifier, common)
+
+    def _original(
+        self, exchange: Exchange, digest: str, address: str, *, duplicate: bool
+    ) -> tuple[str, str, str] | None:
+        """Identifier, if it is known, address and date of the record that has this payload already."""
+        if exchange.refers is not None:
+            return exchange.refers[:3]
+        if not exchange.head or exchange.truncated or exchange.withheld is not None:
+            return None
+        found = self._originals.find(digest) if duplicate or exchange.same_since else None
+        if exchange.same_since and (found is None or exchange.status == NOT_MODIFIED):
+            return "", address, iso(exchange.same_since)
+        return found
+
+    def _document(self, exchange: Exchange, common: str) -> Record:
+        """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
+        common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
+        return Record("conversion", "", HTML, exchange.body, common=common)
+
+    def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
+        identifier, address, when = original
+        where = line("WARC-Refers-To", identifier)
+        if self._version != "1.0":  # new in WARC 1.1
+            where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
+        if exchange.status == NOT_MODIFIED:  # of the payload this crawl keeps no SHA-1
+            own = f"WARC-Profile: {self._profiles}{UNMODIFIED}\r\n{where}"
+            return Record("revisit", own, HTTP_RESPONSE, exchange.head)
+        # "shall be used for any identical-digest truncation"
+        why, cut = (UNMODIFIED, "") if exchange.unmodified else (IDENTICAL, "WARC-Truncated: length\r\n")
+        own = f"WARC-Profile: {self._profiles}{why}\r\n{where}WARC-Payload-Digest: {digest}\r\n{cut}"
+        return Record("revisit", own, HTTP_RESPONSE, exchange.head)
+
+
+def _answer(exchange: Exchange, digest: str) -> Record:
+    head, payload = exchange.head, exchange.payload
+    if exchange.withheld is not None:  # a redirect without its body
+        return Record("response", "WARC-Truncated: unspecified\r\n", HTTP_RESPONSE, head)
+    own = line("WARC-Truncated", exchange.truncated)
+    if not head or not _is_transfer_coded(exchange):
+        own += f"WARC-Payload-Digest: {digest}\r\n"
+    if head:
+        return Record("response", own, HTTP_RESPONSE, head, exchange.wire)
+    if exchange.rendered:
+        return Record("conversion", own, HTML, payload)
+    # FTP and Gopher have no head: the payload is the block
+    content_type = line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
+    return Record("resource", own, content_type, payload)
+
+
+def _is_transfer_coded(exchange: Exchange) -> bool:
+    """True if the payload digest must be left out of the response record.
+
+    The standard's digest is of the payload without transfer coding (6.3.2), but `warcio check` and `fastwarc check -p`
+    include the coding. The metadata record has the digest of such a response.
+    """
+    return exchange.wire != exchange.payload
+
+
+def _lacks_digest(exchange: Exchange) -> bool:
+    """True if the record cannot have a payload digest."""
+    return exchange.withheld is not None or _is_transfer_coded(exchange)
+
+
+def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]) -> dict[str, str]:
+    """The standard's three fields, Heritrix's source tag, then this project's own."""
+    return {
+        "via": link.via,
+        "hopsFromSeed": link.hops,
+        "fetchTimeMs": str(round(exchange.timings.total * 1000)),
+        "sourceTag": link.seed,
+        "payloadDigest": digest if exchange.head and _lacks_digest(exchange) else "",
+        "flaws": ",".join(exchange.flaws),
+        "tls": exchange.tls,
+        "madeBy": exchange.made_by,
+        "protocol": exchange.protocol,
+        "reconstructed": "head" if exchange.made_by and exchange.head else "",
+        **named(metadata),
+    }

@@ -1,0 +1,229 @@
+"""Reads the WARC files of any program, versions 0.17 to 1.1, from any record on (docs/warc.md).
+
+What is damaged is skipped up to the next record and reported; nothing is lost without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from webcrawl.record.warc.unpacking import PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
+from webcrawl.store.regular import regular
+
+LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
+START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
+STARTS = 16  # bytes that tell a start
+NEXT = re.compile(rb"\n(WARC/\d+\.\d+[ \t]*\r?\n(?:WARC-|Content-))", re.IGNORECASE)  # one in the middle of something
+NEXT_SIZE = 40
+END_OF_HEAD = re.compile(rb"\n\r?\n")
+FOLD = re.compile(rb"\r?\n[ \t]+")
+OPEN = ".open"  # at the end of the name of a file that is being written
+
+
+class NotWarc(Exception):  # noqa: N818 - reads as what it is
+    """A file that has no record at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A damaged place, and how much of the file was skipped."""
+
+    at: int
+    why: str
+    size: int
+
+
+@dataclass(slots=True)
+class Record:
+    """One record. Its fields have names in lower case; the values of a repeated one stand together, with blanks."""
+
+    kind: str
+    fields: dict[str, str]
+    block: bytes  # its first bytes, as many as the reader keeps
+    size: int  # of the whole block
+    place: Place
+
+    @property
+    def id(self) -> str:
+        return self.fields.get("warc-record-id", "")
+
+    @property
+    def url(self) -> str:
+        """Some programs put it in angle brackets, which early drafts of the standard had."""
+        return self.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+
+    def names(self, other: str, *fields: str) -> bool:
+        """True if one of these fields refers to the record with this identifier."""
+        return bool(other) and any(other in self.fields.get(name, "").split() for name in fields)
+
+
+class Records:
+    """The records of a file in their order. `most`: bytes of a block that are kept; `on_lost` hears of damage.
+
+    The end of a file whose name ends in `.open` is not damage: what is missing is still to come.
+    """
+
+    def __init__(self, path: Path, most: int, on_lost: Callable[[Lost], None], place: Place | None = None) -> None:
+        self._most, self._on_lost = most, on_lost
+        self.ended = False
+        self.is_open = path.name.endswith(OPEN)
+        self._file = regular(path)
+        try:
+            self.size = self._file.seek(0, 2)
+            form = _form(self._file, path)
+            self._unpacked = Unpacked(self._file, form, self.size)
+            self._is_packed = form is not PLAIN
+            self._any = place is not None
+            if place is not None and place.offset < self.size:
+                self._unpacked.seek(place)
+            self.place = self._unpacked.place if place is None else place
+        except Torn as torn:
+            self._file.close()
+            raise NotWarc(f"{path}: not a WARC file: {torn}") from torn
+        except BaseException:
+            self._file.close()
+            raise
+        self._path = path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.next, None)
+
+    def next(self) -> Record | None:
+        """The next record, or None at the end. Afterwards `place` is where the one after it begins."""
+        while self.place.offset < self.size:
+            try:
+                record = self._next()
+            except Torn as torn:
+                if torn.ends and self.is_open:
+                    break
+                self._skip(torn)
+            else:
+                if record is not None:
+                    self._any = True
+                    return record
+        self.ended = True
+        if not self._any and not self.is_open:
+            raise NotWarc(f"{self._path}: not a WARC file: no record in it")
+        return None
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _next(self) -> Record | None:
+        unpacked = self._unpacked
+        if not unpacked.blank():
+            self.place = Place(self.size, 0)
+            return None
+        self.place = unpacked.place
+        if not unpacked.begins(START, STARTS):
+            raise Torn("not a WARC record")
+        fields = _fields(unpacked.until(END_OF_HEAD, LONGEST))
+        size = int(fields["content-length"])
+        block = self._block(size)
+        # Some programs write fewer line ends than two, or more. Reading on to the end of a member checks its sum.
+        if not unpacked.ended() and not unpacked.begins(START, STARTS):
+            raise Torn("longer than its Content-Length")
+        record = Record(fields.get("warc-type", "").lower(), fields, block, size, self.place)
+        self.place = unpacked.place
+        return record
+
+    def _block(self, size: int) -> bytes:
+        """The block, kept up to `most`. One gzip for all may have ended and begun anew anywhere: its rest follows."""
+        kept, parts, left = self._most, [], size
+        if not self._is_packed and left > self._unpacked.left:
+            raise Torn(f"the file ends {left - self._unpacked.left} bytes before a record's end", ends=True)
+        while left:
+            piece = self._unpacked.read(min(left, PIECE))
+            if piece:
+                left -= len(piece)
+                if kept > 0:
+                    parts.append(piece[:kept])
+                    kept -= len(piece)
+            elif not self._unpacked.cross():
+                raise Torn(f"the file ends {left} bytes before a record's end", ends=True)
+            elif self._unpacked.begins(START, STARTS):
+                raise Torn(f"{left} bytes shorter than its Content-Length")
+        return b"".join(parts)
+
+    def _skip(self, torn: Torn) -> None:
+        """Goes to the next record: in what can be unpacked of the member, or else to the next member."""
+        begin = self.place
+        if not self._found(torn, begin):
+            self.place = Place(self.size, 0)
+            if self._is_packed:
+                self._skip_member(begin)
+        at, size = begin.offset, self.place.offset - begin.offset
+        if not self._is_packed:
+            at, size = sum(begin), sum(self.place) - sum(begin)
+        self._on_lost(Lost(at, str(torn), size))
+
+    def _found(self, torn: Torn, begin: Place) -> bool:
+        """True if a record follows in what can be unpacked."""
+        unpacked = self._unpacked
+        if isinstance(torn, Unpackable):
+            return False
+        try:
+            if torn.ends:  # its length may be wrong: look from its own beginning on
+                unpacked.seek(begin)
+                unpacked.read(1)
+            here = unpacked.place != begin and unpacked.begins(START, STARTS)
+            if not here and not unpacked.find(NEXT, NEXT_SIZE):
+                return False
+        except Torn:
+            return False
+        self.place = unpacked.place
+        return True
+
+    def _skip_member(self, begin: Place) -> None:
+        """Gzip's magic occurs by chance every 16 million bytes: a member must also begin with a record."""
+        unpacked = self._unpacked
+        at = begin.offset + 1
+        while (at := unpacked.find_member(at)) < self.size:
+            try:
+                unpacked.seek(Place(at, 0))
+                if unpacked.begins(START, STARTS):
+                    break
+            except Torn:
+                pass
+            at += 1
+        self.place = Place(at, 0)
+
+
+def _form(file: BinaryIO, path: Path) -> Form:
+    if not file.seek(0, 2) and not path.name.endswith(OPEN):
+        raise NotWarc(f"{path}: not a WARC file: it is empty")
+    form = form_of(file, path.name.removesuffix(OPEN))
+    if form is None:
+        raise NotWarc(f"{path}: not a WARC file")
+    return form
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    """The fields of a head; Torn if it lacks what nobody could read on without."""
+    fields: dict[str, str] = {}
+    for line in FOLD.sub(b" ", head).split(b"\n")[1:]:
+        name, colon, value = line.partition(b":")
+        if colon:
+            key, text = _text(name).strip().lower(), _text(value).strip()
+            fields[key] = f"{fields[key]} {text}" if key in fields else text
+    length = fields.get("content-length", "")
+    if not (length.isascii() and length.isdecimal() and len(length) < 19):
+        raise Torn(f"Content-Length: {length[:40]!r}")
+    return fields
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")

@@ -1,0 +1,309 @@
+"""Unpacks an archive file: gzip or zstd, a member per record or one for all, or not packed; in bounded memory.
+
+A *member* is a gzip member or a zstd frame; a file that is not packed is a single one. A *place* is where a record
+begins: the byte of the file at which its member begins, and how many unpacked bytes of the member come before it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO, NamedTuple, Protocol, cast
+
+from isal import igzip_lib
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+READ = 1 << 14  # bytes per read: a record has a few thousand
+PIECE = 1 << 16  # bytes unpacked at a time
+HEADER = 1 << 12  # bytes at hand when a member begins: isal wants a header with optional fields in one piece
+GZIP = b"\x1f\x8b\x08"
+FRAME = b"\x28\xb5\x2f\xfd"
+SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # frames that zstd's readers skip
+DICTIONARY = b"\x5d\x2a\x4d\x18"  # that of them which holds the dictionary, at the beginning of the file
+LARGEST = 1 << 26  # bytes of a dictionary: zstd's own tools make them of 112 KiB
+# zstd's own tools unpack windows of 128 MiB without being asked to
+OPTIONS: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 27}
+ERRORS = (cast("type[Exception]", igzip_lib.IsalError), zstd.ZstdError, EOFError)  # isal's hints call it an instance
+
+
+class Torn(Exception):  # noqa: N818 - reads as what it is
+    """The rest is damaged. `ends`: the file ends too early, so it may still be being written."""
+
+    def __init__(self, why: str, *, ends: bool = False) -> None:
+        super().__init__(why)
+        self.ends = ends
+
+
+class Unpackable(Torn):
+    """Nothing more of this member can be unpacked."""
+
+
+class Place(NamedTuple):
+    """The beginning of a record."""
+
+    offset: int  # of its member in the file
+    skip: int  # unpacked bytes of the member before it
+
+
+class Coding(Protocol):
+    """A decoder of one member, as bz2 has it."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+class Plain:
+    """The coding of a file that is not packed, which ends with the file."""
+
+    eof, needs_input, unused_data = False, True, b""
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        del max_length  # it makes nothing more of its input
+        return data
+
+
+class Form(NamedTuple):
+    """The packing of a file."""
+
+    new: Callable[[], Coding]
+    magic: bytes  # how its members begin; none: it is not packed
+    begin: int = 0  # where the first member lies
+
+
+PLAIN = Form(Plain, b"")
+
+
+def form_of(file: BinaryIO, name: str) -> Form | None:
+    """By the file's first bytes; if they say nothing, by the end of its name. None: it is no archive."""
+    file.seek(0)
+    start = file.read(8)
+    if start.startswith(GZIP[:2]):
+        return _gzip()
+    if start.startswith(FRAME) or SKIPPED.match(start):
+        return _zstd(file, start)
+    if start.startswith(b"WARC/"):
+        return PLAIN
+    if name.endswith(".gz"):
+        return _gzip()
+    if name.endswith(".zst"):
+        return Form(zstd.ZstdDecompressor, FRAME)
+    return PLAIN if name.endswith(".warc") else None
+
+
+def _gzip() -> Form:
+    return Form(lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), GZIP)
+
+
+def _zstd(file: BinaryIO, start: bytes) -> Form:
+    """With the dictionary that the file begins with, if it does; it may itself be packed, by zstd without one."""
+    if not start.startswith(DICTIONARY):
+        return Form(lambda: zstd.ZstdDecompressor(options=OPTIONS), FRAME)
+    size = int.from_bytes(start[4:8], "little")
+    file.seek(8)
+    data = file.read(size) if size <= LARGEST else b""
+    if len(data) < size or not size:
+        raise Unpackable("no dictionary that can be read")
+    try:
+        if data.startswith(FRAME):
+            data = zstd.ZstdDecompressor(options=OPTIONS).decompress(data, LARGEST)
+        dictionary = zstd.ZstdDict(data, is_raw=not data.startswith(b"\x37\xa4\x30\xec"))
+        zstd.ZstdDecompressor(dictionary, OPTIONS)  # looks into it
+    except (*ERRORS, ValueError) as error:
+        raise Unpackable(f"its dictionary: {error}") from error
+    return Form(lambda: zstd.ZstdDecompressor(dictionary, OPTIONS), FRAME, 8 + size)
+
+
+@dataclass(slots=True)
+class _Part:
+    """The bytes unpacked of one member and not given yet."""
+
+    offset: int  # of the member in the file
+    given: int = 0
+    left: int = 0
+
+
+class Unpacked:
+    """The unpacked bytes of a file from one place on, up to byte `end` of the file."""
+
+    def __init__(self, file: BinaryIO, form: Form, end: int) -> None:
+        self._file, self._form, self._end = file, form, end
+        self.seek(Place(form.begin, 0))
+
+    def seek(self, place: Place) -> None:
+        """Goes to a place; Torn if nothing can be unpacked there."""
+        at, left = place if self._form.magic else (sum(place), 0)
+        self._at = at  # behind what is read of the file
+        self._packed = self._data = b""
+        self._coding: Coding | None = None
+        self._parts = [_Part(at)]
+        self._file.seek(at)
+        while left:
+            piece = self.read(min(left, PIECE))
+            if not piece:
+                raise Torn("the file ends before the place to go on from", ends=True)
+            left -= len(piece)
+
+    @property
+    def place(self) -> Place:
+        """The place of the next unpacked byte."""
+        if not self._data and self._coding is not None and self._coding.eof:  # in the next member
+            return Place(self._at - len(self._packed), 0)
+        return Place(self._parts[0].offset, self._parts[0].given)
+
+    def more(self) -> bool:
+        """Unpacks some more; False at the end of a member whose checksum is right."""
+        coding = self._coding
+        if coding is None:
+            return self.cross() and self.more()
+        while not coding.eof:
+            data = b""
+            if coding.needs_input:
+                data, self._packed = self._packed or self._read(), b""
+                if not data:
+                    if not self._form.magic:
+                        return False
+                    raise Unpackable("the file ends within a record", ends=True)
+            try:
+                made = coding.decompress(data, PIECE)
+            except ERRORS as error:
+                raise Unpackable(f"compression: {error}") from error
+            if coding.eof:
+                self._packed = coding.unused_data
+            if made:
+                self._data += made
+                self._parts[-1].left += len(made)
+                return True
+        return False
+
+    def cross(self) -> bool:
+        """Begins the next member; False at the end of the file."""
+        magic = self._form.magic
+        if not magic and self._coding is not None:
+            return False
+        while True:
+            if len(self._packed) < HEADER:
+                self._packed += self._read()
+            if not self._packed:
+                return False
+            if magic != FRAME or not SKIPPED.match(self._packed):
+                break
+            self._skip_frame()
+        if magic and not self._packed.startswith(magic):
+            self._coding = None
+            short = len(self._packed) < len(magic) and magic.startswith(self._packed)
+            raise Unpackable("the file ends within a record" if short else "no packed record", ends=short)
+        part = _Part(self._at - len(self._packed))
+        self._parts = [*(one for one in self._parts if one.left), part]
+        self._coding = self._form.new()
+        return True
+
+    def _skip_frame(self) -> None:
+        begin = self._at - len(self._packed)
+        after = begin + 8 + int.from_bytes(self._packed[4:8], "little")
+        if len(self._packed) < 8 or after > self._end:
+            self._coding = None
+            raise Unpackable("the file ends within a frame", ends=True)
+        self._file.seek(after)
+        self._packed, self._at = b"", after
+
+    def _read(self) -> bytes:
+        data = self._file.read(max(0, min(READ, self._end - self._at)))
+        self._at += len(data)
+        return data
+
+    def blank(self) -> bool:
+        """Skips empty lines between records; False at the end of the file."""
+        while self.ended():
+            if not self.cross():
+                return False
+        return True
+
+    def until(self, mark: re.Pattern[bytes], most: int) -> bytes:
+        """The bytes up to and including this mark; Torn if it does not come within `most` bytes."""
+        found, seen = mark.search(self._data), 0
+        while found is None:
+            if len(self._data) > most:
+                raise Torn("no end of a record's head")
+            seen = max(0, len(self._data) - 4)
+            if not self.more() and not self.cross():
+                raise Torn("the file ends within a record's head", ends=True)
+            found = mark.search(self._data, seen)
+        data = self._data[: found.end()]
+        self._give(found.end())
+        return data
+
+    def begins(self, mark: re.Pattern[bytes], size: int) -> bool:
+        """True if the next bytes, of which the mark wants `size`, are these; nothing is taken."""
+        while len(self._data) < size and (self.more() or self.cross()):
+            pass
+        return mark.match(self._data) is not None
+
+    def read(self, most: int) -> bytes:
+        """Up to `most` bytes, at least one before the end of the member; none at that, and at the file's."""
+        if not self._data and not self.more():
+            return b""
+        data = self._data[:most]
+        self._give(len(data))
+        return data
+
+    def ended(self) -> bool:
+        """Skips line ends, and says whether nothing else is left of the member, whose checksum is then right."""
+        while True:
+            data = self._data.lstrip(b"\r\n")
+            self._give(len(self._data) - len(data))
+            if data:
+                return False
+            if not self.more():
+                return True
+
+    @property
+    def left(self) -> int:
+        """Bytes of the file not read yet; of one that is not packed, no record has more."""
+        return self._end - self._at + len(self._packed) + len(self._data)
+
+    def find(self, mark: re.Pattern[bytes], size: int) -> bool:
+        """Skips to the mark's first group; False if it is in none of the members that follow. It has `size` bytes."""
+        while True:
+            found = mark.search(self._data)
+            if found is not None:
+                self._give(found.start(1))
+                return True
+            self._give(max(0, len(self._data) - size))
+            if not self.more() and not self.cross():
+                return False
+
+    def _give(self, size: int) -> None:
+        self._data = self._data[size:]
+        parts = self._parts
+        while size > parts[0].left:
+            size -= parts.pop(0).left
+        parts[0].left -= size
+        parts[0].given += size
+        if not parts[0].left and len(parts) > 1:
+            del parts[0]
+
+    def find_member(self, at: int) -> int:
+        """The possible beginning of the next member, from byte `at` of the file on; the end if none does."""
+        tail = b""
+        while at < self._end:
+            self._file.seek(at)
+            piece = self._file.read(min(PIECE, self._end - at))
+            if not piece:
+                break
+            found = (tail + piece).find(self._form.magic)
+            if found >= 0:
+                return at - len(tail) + found
+            tail = (tail + piece)[1 - len(self._form.magic) :]
+            at += len(piece)
+        return self._end

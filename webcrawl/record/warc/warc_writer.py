@@ -1,0 +1,252 @@
+"""The archive of a crawl: JOBDIR/warc/*.warc.gz, one file open at a time (docs/warc.md)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+from threading import get_ident
+
+from webcrawl.base.dates import iso
+from webcrawl.base.digest import label, sha1
+from webcrawl.base.model import Archived, Exchange, Link
+from webcrawl.record.warc.capture import Capture, Captures, Originals
+from webcrawl.record.warc.index import Index, line_of
+from webcrawl.record.warc.press import BATCH, Press
+from webcrawl.record.warc.warc_record import WARC_FIELDS, Record, fields, member, named
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, index_of
+from webcrawl.store.output import OPEN, Output
+from webcrawl.store.outputs import Outputs
+from webcrawl.store.sorting import SCRATCH
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "warc"
+STATE = "warc"  # in the database: the next serial number, and the open file
+DRAWN = 64  # identifiers per call of the random generator
+# RFC 9562: the groups of digits in a UUID, and the six of its bits that version 4 fixes.
+_GROUPS = re.compile("(.{8})(.{4})(.{4})(.{4})(.{12})")
+_DRAWN_BITS = int("ffffffffffff0fff3fffffffffffffff" * DRAWN, 16)
+_FIXED_BITS = int("00000000000040008000000000000000" * DRAWN, 16)
+STANDARD = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-{}/"
+
+
+@dataclass(frozen=True, slots=True)
+class WarcFiles:
+    """The form of the files: how their names begin, at how many bytes one is finished, what its warcinfo says.
+
+    Each has an index, if they are `indexed`.
+    """
+
+    prefix: str
+    max_size: int
+    info: Mapping[str, str]
+    version: str = "1.1"
+    indexed: bool = True
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9._-]+", self.prefix):
+            raise ValueError(f"a WARC file's name cannot begin with {self.prefix!r}")
+
+
+class WarcWriter:
+    """Writes exchanges to WARC files.
+
+    `random` draws the records' identifiers, so it must never repeat itself, in this crawl or in another: outside of
+    tests it is a SystemRandom.
+    """
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        outputs: Outputs,
+        files: WarcFiles,
+        *,
+        random: Random,
+        clock: Callable[[], float],
+        press: Press | None = None,
+    ) -> None:
+        """`press` compresses beside the caller; without one, all that is written is written at once."""
+        self._db, self._outputs, self._files, self._clock = db, outputs, files, clock
+        self._new_id = identifiers(random).__next__
+        self._originals = Originals()
+        self._captures = Captures(files.version, self._originals, self._new_id)
+        self._output: Output | None = None
+        self._index: Index | None = None  # of the open file
+        self._warcinfo = ""  # identifier of the open file's warcinfo record
+        self._serial = 0
+        self._press = press
+        self._thread = get_ident()  # of the caller
+        self._broken: BaseException | None = None  # of the press's captures one was not written
+        self._resume()
+        if press is not None:
+            outputs.on_close(press.close)
+            outputs.on_show(self._show)
+            db.join(self, first=True)  # before the outputs, to which it writes
+
+    def __repr__(self) -> str:
+        return f"<WarcWriter serial={self._serial} {self._output!r}>"
+
+    def write(
+        self, link: Link, exchange: Exchange, *, duplicate: bool, metadata: Mapping[str, str], bare: bool = False
+    ) -> Archived:
+        """Writes all records of the exchange, or raises and writes none. Returns where the first of them lies.
+
+        With a press they are written later, in order, and before the next checkpoint notes anything. Then an error may
+        be that of an earlier exchange; nothing more is written after one.
+
+        A `duplicate`, a body seen before, becomes a revisit record if its payload was written recently. Otherwise it is
+        written whole: an archive must not refer to a record that it does not hold. Where only the index takes no more,
+        that is raised as well: the crawl ends, and the next start cuts the archive back.
+
+        `bare`: of an answer whose body may not be kept; it has no line in the index.
+        """
+        output = self._roomy() or self._begin()
+        capture = self._captures.take(
+            link, exchange, warcinfo=self._warcinfo, duplicate=duplicate, metadata=metadata, bare=bare
+        )
+        if self._index is not None and not capture.bare:
+            capture.line = line_of(capture, exchange)
+        capture.place = Archived(output.path.name.removesuffix(OPEN), written=self._asked)
+        if self._press is None:
+            self._put(capture.pack())
+        elif self._press.add(capture):
+            self._put_all(self._press.ready())
+        exchange.is_original = capture.is_original
+        if capture.is_original and exchange.payload and not exchange.truncated:
+            self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
+        return capture.place
+
+    def close(self) -> None:
+        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
+        self._settle()
+        if self._output is not None and self._output.tell():
+            self._finish(self._output)
+
+    # -- the checkpoint, if there is a press
+
+    def prepare(self) -> Iterator[None]:
+        """Lets the thread compress what it has."""
+        if self._press is not None:
+            yield from self._press.until_done()
+            self._put_all(self._press.ready())
+
+    def save(self) -> None:
+        """Writes all that was taken: what follows this checkpoint is not to be archived again."""
+        self._settle()
+
+    def _show(self) -> None:
+        """Waits for little only: of a busy crawl what is ready is written, of another one all."""
+        if self._press is not None:
+            self._press.push()
+            self._put_all(self._press.rest() if self._press.size <= BATCH else self._press.ready())
+
+    def _asked(self) -> None:
+        """Somebody wants to know where a record lies that is not written yet."""
+        if get_ident() != self._thread:  # two threads that write would mix up records
+            raise RuntimeError("until a record is written, only the event loop's thread may ask where it lies")
+        self._settle()
+
+    def _settle(self) -> None:
+        if self._press is not None:
+            self._put_all(self._press.rest())
+
+    def _put_all(self, captures: Iterator[Capture]) -> None:
+        if self._broken is not None:
+            raise StoreError(f"{FOLDER}: unusable since: {self._broken}") from self._broken
+        try:
+            for capture in captures:
+                self._put(capture)
+        except BaseException as error:
+            self._broken = error
+            raise
+
+    def _put(self, capture: Capture) -> None:
+        """Writes what is compressed, and finishes a file that is full, unless more in the press belongs into it."""
+        output = self._output or self._begin()
+        head = b"" if output.tell() else self._head(output)
+        at = output.tell() + len(head)
+        output.write(head + capture.data)
+        if self._index is not None and not capture.bare:
+            self._index.add(capture, at)
+        capture.place.put(at, capture.size)
+        if output.tell() >= self._files.max_size and not (self._press is not None and self._press.size):
+            self._finish(output)
+
+    def _roomy(self) -> Output | None:
+        """The open file, if the next capture belongs into it: it may become full by those in the press."""
+        output, press = self._output, self._press
+        if output is not None and press is not None and output.tell() + press.size >= self._files.max_size:
+            self._settle()
+        return self._output
+
+    # -- files
+
+    def _resume(self) -> None:
+        """Finishes a file that a crash left open: this run may have other settings, and so another warcinfo."""
+        state = self._db.get(STATE)
+        if state is not None:
+            serial, _, path = state.decode().partition(" ")
+            self._serial = int(serial)
+            if path:
+                self._open(path)
+            if self._output is not None and self._output.tell():
+                self._finish(self._output)
+        for ending in (ARCHIVE + OPEN, INDEX + OPEN, *(INDEX + scratch for scratch in SCRATCH)):
+            self._outputs.sweep(f"{FOLDER}/*{ending}")
+
+    def _begin(self) -> Output:
+        stamp = re.sub(r"\D", "", iso(self._clock(), fraction=False))
+        output = self._open(f"{FOLDER}/{self._files.prefix}-{stamp}-{self._serial:05d}.warc.gz{OPEN}")
+        self._serial += 1
+        self._note(f"{FOLDER}/{output.path.name}")
+        return output
+
+    def _open(self, path: str) -> Output:
+        """A file that already has records goes on as it was begun: with an index, or without."""
+        self._output, index = self._outputs.open(path), index_of(path)
+        if self._outputs.holds(index) or (self._files.indexed and not self._output.tell()):
+            self._index = Index(self._outputs.open(index), self._output.path.name.removesuffix(OPEN))
+        self._warcinfo = self._new_id()
+        return self._output
+
+    def _finish(self, output: Output) -> None:
+        output.finish()
+        if self._index is not None:
+            self._index.finish()
+        self._output = self._index = None
+        self._note("")
+        logger.info("%s: finished, %d bytes", output.path.name.removesuffix(OPEN), output.tell())
+
+    def _note(self, path: str) -> None:
+        self._db.set(STATE, f"{self._serial} {path}".encode())
+
+    # -- records
+
+    def _head(self, output: Output) -> bytes:
+        """The warcinfo record. It is written together with the first capture, so that no file consists of it alone."""
+        version = self._files.version
+        about = {
+            **named(self._files.info),
+            "format": f"WARC File Format {version}",
+            "conformsTo": STANDARD.format(version),
+        }
+        head = {
+            "WARC-Record-ID": self._warcinfo,
+            "WARC-Date": iso(self._clock(), fraction=version != "1.0"),
+            "WARC-Filename": output.path.name.removesuffix(OPEN),
+        }
+        record = Record("warcinfo", fields(head).decode(), WARC_FIELDS, fields(about))
+        return member(version, record, label(sha1(record.block)))
+
+
+def identifiers(random: Random) -> Iterator[str]:
+    """Endless version 4 UUIDs, DRAWN per system call."""
+    while True:
+        digits = f"{random.getrandbits(128 * DRAWN) & _DRAWN_BITS | _FIXED_BITS:0{32 * DRAWN}x}"
+        for one, two, three, four, five in _GROUPS.findall(digits):
+            yield f"<urn:uuid:{one}-{two}-{three}-{four}-{five}>"

@@ -1,0 +1,108 @@
+"""What a JOBDIR holds: one crawl, or a hive, each of whose drones has a folder that is a crawl's (docs/files.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
+from webcrawl.store.regular import regular
+
+HIVE = "hive.json"
+VERSION = 1
+STATE = "state/crawl.db"
+LOCKS = Path("/proc/locks")
+DRONE = re.compile(r"drone-(0|[1-9]\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Hive:
+    """The hive of a JOBDIR: those drones that its file names, and any other that has a folder, ascending."""
+
+    name: str
+    drones: tuple[int, ...]
+
+
+def crawls_of(jobdir: Path) -> list[Path]:
+    """The folders of its crawls: itself or, of a hive, each drone's, which may be missing.
+
+    StoreError: hive.json cannot be read.
+    """
+    hive = hive_of(jobdir)
+    return [jobdir] if hive is None else [folder_of(jobdir, drone) for drone in hive.drones]
+
+
+def hive_of(jobdir: Path) -> Hive | None:
+    """None for a single crawl, and for what is no crawl at all.
+
+    Drones of many machines whose folders were copied into one need no hive.json.
+    """
+    found = _drones_in(jobdir)
+    try:
+        with regular(jobdir / HIVE) as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        if is_crawl(jobdir) or not any(is_crawl(folder_of(jobdir, drone)) for drone in found):
+            return None
+        return Hive(jobdir.resolve().name, tuple(sorted(found)))
+    except OSError as error:
+        raise StoreError(f"{jobdir / HIVE}: {error.strerror or error}") from error
+    name, drones = _read(jobdir / HIVE, data)
+    return Hive(name, tuple(sorted(found.union(drones))))
+
+
+def folder_of(jobdir: Path, drone: int) -> Path:
+    """The JOBDIR of a drone."""
+    return jobdir / f"drone-{drone}"
+
+
+def number_of(folder: Path) -> int | None:
+    """The number of the drone whose folder has this name."""
+    match = DRONE.fullmatch(folder.name)
+    return int(match[1]) if match is not None else None
+
+
+def is_crawl(folder: Path) -> bool:
+    """Whether a crawl has begun here."""
+    return (folder / STATE).exists()
+
+
+def _drones_in(jobdir: Path) -> set[int]:
+    if not jobdir.is_dir():
+        return set()
+    numbers = {number_of(path) for path in jobdir.iterdir() if path.is_dir()}
+    return {number for number in numbers if number is not None}
+
+
+def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
+    try:
+        values = json.loads(data)
+    except ValueError as error:
+        raise DamagedFile(path, getattr(error, "pos", 0), str(error)) from error
+    if not isinstance(values, dict):
+        raise DamagedFile(path, 0, "not a mapping")
+    if values.get("version") != VERSION:
+        raise StateVersion(f"{path}: of version {values.get('version')!r}, this program reads {VERSION}")
+    name, drones = values.get("name"), values.get("drones")
+    if not isinstance(name, str) or not isinstance(drones, list):
+        raise DamagedFile(path, 0, "no name, or no list of drones")
+    if not all(type(drone) is int and drone >= 0 for drone in drones):
+        raise DamagedFile(path, 0, f"drones {drones!r}: not their numbers")
+    return name, drones
+
+
+def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
+    """Whether somebody holds the lock of this crawl, as far as this system tells; reads the list of all locks.
+
+    To ask for the lock itself would keep a crawl from starting.
+    """
+    try:
+        about = (jobdir / "state/lock").stat()
+        text = locks.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    device = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
+    return any(device in line.split() and "FLOCK" in line for line in text.splitlines() if "->" not in line)

@@ -1,0 +1,77 @@
+"""Rows of the tables `domain` and `linked`: the URLs over the budget of a registered domain, and who links to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgpack
+
+from webcrawl.store import rowcrc
+from webcrawl.store.jobdir.snapshot import Snapshot
+
+COLUMNS = "name, rank, waiting, data, crc"
+ALL, ONE = f"SELECT {COLUMNS} FROM domain", f"SELECT {COLUMNS} FROM domain WHERE name = ?"
+FIELDS = (bool, int, int, int, bytes | None)  # of `data`
+MOST = 64  # domains counted that link to one
+TAG = 4  # bytes of a source's hash: two of 64 sources collide once in two million domains
+Row = tuple[str, int, int, bytes, int]
+
+
+class DomainRow(NamedTuple):
+    """A row as the last checkpoint has it; all after `waiting` is packed in `data`, in this order."""
+
+    name: str
+    rank: int  # other domains that link to it, when it was looked at last
+    waiting: int  # URLs over its budget
+    seed: bool
+    used: int  # pages that were let into the back-end
+    debt: int  # of these, how many are not answered yet, or had nothing new and are not paid for
+    old: int  # of these, how many had nothing new
+    queue: bytes | None
+
+
+pack: Callable[[tuple[Any, ...]], bytes] = msgpack.packb  # of these fields, as FIELDS has them
+
+
+def read(row: Row) -> DomainRow:
+    """ValueError if the row is damaged."""
+    if not rowcrc.agrees(rowcrc.domain, row):
+        raise ValueError("checksum")
+    try:
+        return DomainRow(row[0], row[1], row[2], *msgpack.unpackb(row[3]))
+    except (ValueError, TypeError) as error:
+        raise ValueError("no domain record") from error
+
+
+def check(row: Row) -> DomainRow:
+    """The same of a row that has nothing wrong in it."""
+    found = read(row)
+    if not all(map(isinstance, found[3:], FIELDS)):
+        raise ValueError("no domain record")
+    if not found.name or min(found.rank, found.used, found.debt, found.old) < 0 or found.rank > MOST:
+        raise ValueError("counts below nothing, or more links than are counted")
+    return found
+
+
+def domain_row(snapshot: Snapshot, name: str) -> DomainRow | None:
+    """None if no URL of it was ever counted. DamagedFile."""
+    for row in snapshot.rows(ONE, (name,)):
+        try:
+            return read(row)
+        except ValueError as error:
+            raise snapshot.damaged(f"table domain, {name}: {error}") from error
+    return None
+
+
+def links_to(snapshot: Snapshot, number: int) -> int:
+    """How many other domains link to the one of this hash; no more than MOST are counted."""
+    for (size,) in snapshot.rows("SELECT length(sources) FROM linked WHERE domain = ?", (number,)):
+        return int(size) // TAG
+    return 0
+
+
+def check_sources(sources: object) -> str:
+    """What is wrong with a row of `linked`; empty if nothing is."""
+    sound = isinstance(sources, bytes) and 0 < len(sources) <= MOST * TAG and not len(sources) % TAG
+    return "" if sound else f"not the hashes of 1 to {MOST} domains"

@@ -1,0 +1,130 @@
+"""The past of a crawl in a small file: figures of moments, ever farther apart (docs/files.md, "History")."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from webcrawl.base.model import FAILURES
+from webcrawl.store.jobdir.revisit_figures import figures_of
+
+PATH = "logs/history.jsonl"
+SHAPE = re.compile(rb'\{"at":\d+\.\d,[!-~]+\}\n')
+SHARPNESS = 720  # lines within a time as long as the crawl is old
+SHORTEST, LONGEST = 5.0, 300.0  # seconds between two lines
+KINDS = ("ok", "redirected", "not_found", "server_error", "unreachable", "refused")  # what became of URLs
+PLAIN = {  # in a line: in `Crawl.glance`
+    "pages": "pages",
+    "bytes": "bytes",
+    "failures": "failures",
+    "queued": "queued",
+    "seen": "seen/keys",
+    "asked": "in_flight",
+    "ready": "ready",
+    "hosts": "hosts",
+    "aside": "hosts_aside",
+}
+
+REVISITS = ("records", "taken", "unchanged", "changed", "gone", "freshness", "age")  # of revisits, if there are any
+
+
+def interval(age: float) -> float:
+    """Seconds from one line to the next of a crawl that is so many seconds old.
+
+    The number of lines grows with the logarithm of the age, and from two and a half days on by 288 a day: a month has
+    12,000 of them, a year 110,000.
+    """
+    return min(max(age / SHARPNESS, SHORTEST), LONGEST)
+
+
+def mix(outcomes: Mapping[int, int]) -> dict[str, int]:
+    """How many URLs came to which kind of end."""
+    found = dict.fromkeys(KINDS, 0)
+    for status, number in outcomes.items():
+        found[_kind(status)] += number
+    return found
+
+
+def _kind(status: int) -> str:
+    if status in FAILURES:
+        return "unreachable"
+    return {2: "ok", 3: "redirected", 4: "not_found", 5: "server_error"}.get(status // 100, "refused")
+
+
+def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
+    """What a line has, of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
+    row: dict[str, Any] = {"at": round(at, 1)}
+    row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
+    revisits = figures_of(figures)
+    if revisits is not None:
+        row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]
+    row["mix"] = [figures.get("mix", {}).get(kind, 0) for kind in KINDS]
+    bins = list(figures.get("milliseconds", ()))  # downloads by the number of bits of their duration
+    while bins and not bins[-1]:
+        bins.pop()
+    row["milliseconds"] = bins
+    return row
+
+
+def line(row: Mapping[str, Any]) -> bytes:
+    return json.dumps(row, separators=(",", ":")).encode() + b"\n"
+
+
+class Revisited(NamedTuple):
+    """What became of pages that are fetched again; the last two are estimates, means by `records`."""
+
+    records: float
+    taken: float
+    unchanged: float
+    changed: float
+    gone: float
+    freshness: float
+    age: float
+
+
+class Moment(NamedTuple):
+    """Counters and states at a time, as `moment` has them."""
+
+    at: float
+    pages: float
+    bytes: float
+    failures: float
+    queued: float
+    seen: float
+    asked: float
+    ready: float
+    hosts: float
+    aside: float
+    mix: tuple[float, ...]
+    milliseconds: tuple[float, ...]
+    revisits: Revisited | None = None  # if pages are fetched again
+
+
+def moment_of(row: Mapping[str, Any]) -> Moment:
+    """What `moment` gave; ValueError, TypeError or KeyError for anything else."""
+    mixed = tuple(map(_number, row["mix"]))
+    if len(mixed) != len(KINDS):
+        raise ValueError("another number of kinds")
+    plain = {name: _number(row[name]) for name in ("at", *PLAIN)}
+    return Moment(**plain, mix=mixed, milliseconds=tuple(map(_number, row["milliseconds"])), revisits=_revisited(row))
+
+
+def read(data: bytes) -> Moment | None:
+    """None for what is no line of this file."""
+    try:
+        return moment_of(json.loads(data))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _revisited(row: Mapping[str, Any]) -> Revisited | None:
+    values = row.get("revisits", ())
+    return Revisited(*map(_number, values)) if len(values) == len(REVISITS) else None
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value < 1e18:
+        raise ValueError(f"{value!r:.20}: no number")
+    return float(value)

@@ -1,0 +1,220 @@
+"""A row of the table `host`: what a crawl remembers of one host, and the words for its states (docs/files.md)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum, IntEnum
+from typing import Any, NamedTuple, Protocol
+
+import msgpack
+
+from webcrawl.base.model import Packed, Status
+from webcrawl.store import rowcrc
+from webcrawl.store.jobdir.queue_row import count_of
+from webcrawl.store.jobdir.snapshot import Snapshot
+
+COLUMNS = "name, state, data, crc"
+ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE name = ?"
+FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of `data`
+FAILED = (float, float, int, int, bool, int, float, float, list)  # its failures in a row; older rows lack some
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
+Row = tuple[str, int, bytes, int]
+PLAIN = 8  # fields of a FailedRow that are numbers
+
+
+class State(IntEnum):
+    """Where a host is; the numbers are stored in the database."""
+
+    MOVING = (
+        -3
+    )  # is on its way to another crawl of the hive, or has come from one and is not yet ours (host_handover.py)
+    ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (distant_turns.py)
+    PARKED = -1  # gave way to other hosts, with URLs in its queue
+    IDLE = 0  # has nothing to fetch
+    ACTIVE = 1  # in the back-end: scheduled, or with a request in flight
+
+
+STATES = {int(state): state for state in State}  # ten times as fast as State(number)
+PLACES = {
+    State.MOVING: "on its way to another drone",
+    State.ASIDE: "set aside",
+    State.PARKED: "waits for a place",
+    State.IDLE: "nothing queued",
+    State.ACTIVE: "waits for its turn",
+}
+
+
+class Health(Enum):
+    """What is thought of a host, in the one word that every command has for it."""
+
+    HEALTHY = "healthy"  # its last answer was one
+    FAILING = "failing"  # it is tried at growing intervals, in its place
+    ASIDE = "aside"  # the same, from aside: one URL is tried at each of them
+    SPENT = "spent"  # it has given all its pages: HOST_MAX_PAGES
+    GIVEN_UP = "given up"  # its URLs end, because it was away for too long
+
+
+class Judged(Protocol):
+    """A host, in memory or as a row."""
+
+    @property
+    def failures(self) -> int:
+        """In a row."""
+
+    @property
+    def retired(self) -> int:
+        """If not 0, the Status with which all its URLs end."""
+
+
+def given_up(host: Judged) -> bool:
+    """Whether all URLs of the host end because it was away for too long."""
+    return host.retired not in (0, Status.HOST_BUDGET)
+
+
+def health_of(host: Judged, most: int) -> Health:
+    """What is thought of this host now. `most` failures in a row set it aside: HOST_MAX_FAILURES."""
+    if given_up(host):
+        return Health.GIVEN_UP
+    if host.failures:
+        return Health.ASIDE if host.failures >= most else Health.FAILING
+    return Health.SPENT if host.retired else Health.HEALTHY
+
+
+class FailedRow(NamedTuple):
+    """The failures in a row of one host, beside their number; stored with it."""
+
+    at: float  # when the last one was
+    away: float  # seconds for which the host was away, as far as we have looked
+    status: int  # that all its URLs end with if the host is given up now
+    only: int  # a checksum of the URL that alone has failed; 0: there were several
+    gone: bool  # it was never reached, and the name servers say that there is no such name, or none that may be asked
+    origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several, -1: none yet
+    planned: float = 0.0  # seconds for which it was to be left alone after that
+    asked: float = 0.0  # of these, for how many it has asked itself (Retry-After)
+    # Before it fails: checksums of the URLs that its last answers, all of them errors, were charged to; negative if the
+    # URL had been charged before (unwell.py)
+    unwell: tuple[int, ...] = ()
+
+
+def stored_row(fields: Iterable[Any]) -> FailedRow:
+    """The row that was stored with these fields, or sent by another drone; older ones lack the last."""
+    known = [*fields]
+    known[PLAIN:] = map(tuple, known[PLAIN:])
+    return FailedRow(*known)
+
+
+class HostRow(NamedTuple):
+    """A row as the last checkpoint has it; all after the state is packed in `data`, in this order."""
+
+    name: str
+    state: State
+    ready_at: float  # no request before this time
+    times: list[float]  # the last five downloads, seconds
+    crawl_delay: float
+    failures: int
+    pages: int
+    retired: int
+    ip: str
+    later: list[tuple[float, Packed]]  # when to retry, and what
+    failed: FailedRow | None
+    aside: float  # when it comes back, while it is ASIDE
+    queue: bytes | None
+    ranked: list[tuple[int, bytes]]  # its queues by priority: above 0 before the queue, below 0 after it
+
+    @property
+    def queues(self) -> list[bytes]:
+        """Its saved queues, as they are served."""
+        ranked = sorted(self.ranked, key=lambda one: -one[0])
+        before = [saved for priority, saved in ranked if priority > 0]
+        own = [self.queue] if self.queue is not None else []
+        return [*before, *own, *(saved for priority, saved in ranked if priority < 0)]
+
+    @property
+    def waiting(self) -> int:
+        """Its URLs, with those in flight."""
+        return len(self.later) + sum(map(count_of, self.queues))
+
+    @property
+    def due(self) -> float:
+        """No request before this time."""
+        return max(self.ready_at, self.aside)
+
+    def told(self, most: int) -> str:
+        """Its health in a few words, the first of which are those of `Health`."""
+        health = health_of(self, most)
+        if health is Health.GIVEN_UP:
+            return f"{health.value}: its URLs end with {self.retired}"
+        if health is Health.SPENT:
+            return f"{health.value}: it has given all its pages (HOST_MAX_PAGES)"
+        if self.failures:
+            return f"{health.value}: {self.failures} in a row"
+        return health.value if self.times else f"{health.value}: not asked yet"
+
+
+pack: Callable[[tuple[Any, ...]], bytes] = (
+    msgpack.packb
+)  # of these fields, as FIELDS has them, and the queues by priority if there are any
+
+
+def unpack(data: bytes) -> tuple[Any, ...]:
+    """The fields of a HostRow behind its state; one of UNREADABLE if they are none."""
+    ready_at, times, crawl_delay, failures, pages, retired, ip, later, failed, aside, queue, *ranked = msgpack.unpackb(
+        data
+    )
+    if later:
+        later = sorted((at, record) for at, record in later)
+    row = stored_row(failed) if failed is not None else None
+    return (
+        *(ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, aside or 0.0, queue),
+        saved_queues(*ranked),
+    )
+
+
+def saved_queues(ranked: Iterable[tuple[int, bytes]] | bytes = ()) -> list[tuple[int, bytes]]:
+    """A host's queues by priority, as its row has them; earlier rows of this version have one for all above 0."""
+    return [(1, ranked)] if isinstance(ranked, bytes) else [(priority, saved) for priority, saved in ranked]
+
+
+def read(row: Row) -> HostRow:
+    """ValueError if the row is damaged."""
+    name, number, data, _ = row
+    if not rowcrc.agrees(rowcrc.host, row):
+        raise ValueError("checksum")
+    if number not in STATES:
+        raise ValueError(f"{number} is not a valid State")
+    try:
+        return HostRow(name, STATES[number], *unpack(data))
+    except UNREADABLE as error:
+        raise ValueError(repr(error)) from error
+
+
+def check(row: Row) -> HostRow:
+    """The same of a row that has nothing wrong in it."""
+    found = read(row)
+    values = msgpack.unpackb(row[2])
+    if not 0 <= len(values) - len(FIELDS) <= 1 or not all(map(isinstance, values, (*FIELDS, list | bytes))):
+        raise ValueError("no host record")
+    if not all(isinstance(priority, int) and priority for priority, _ in found.ranked):
+        raise ValueError("no priority")
+    if not found.name or min(found.ready_at, *found.times, found.crawl_delay, found.failures, found.pages) < 0:
+        raise ValueError("times and counts below nothing")
+    failed = values[len(FIELDS) - 3]
+    if failed is not None and (not 0 <= len(FAILED) - len(failed) <= 3 or not all(map(isinstance, failed, FAILED))):
+        raise ValueError("no failures in a row")
+    return found
+
+
+def host_row(snapshot: Snapshot, name: str) -> HostRow | None:
+    """None if the crawl never queued a URL of this host. DamagedFile."""
+    for row in snapshot.rows(ONE, (name,)):
+        try:
+            return read(row)
+        except ValueError as error:
+            raise snapshot.damaged(f"table host, {name}: {error}") from error
+    return None
+
+
+def host_rows(snapshot: Snapshot) -> Iterator[Row]:
+    """All rows, as they are stored."""
+    yield from snapshot.rows(ALL)

@@ -1,0 +1,210 @@
+"""A line of an archive's index, CDXJ: one per record that can be replayed, by this crawler or another program.
+
+`com,example)/a 20260102030405 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length": ..., "offset": ...,
+"filename": ...}`, as cdxj-indexer writes and pywb and OutbackCDX read it (docs/warc.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from siphashc import siphash
+
+from webcrawl.base.percent_encoding import visible
+from webcrawl.base.surt import surt
+
+ARCHIVE, INDEX = ".warc.gz", ".cdxj"
+INDEXED = frozenset(("response", "revisit", "resource", "conversion"))  # records that have a line
+SHAPE = re.compile(rb"([!-~]+) (\d{14}) (\{[ -~]*\})\n")
+NAMES = ("url", "digest", "length", "offset", "filename")
+_END = re.compile(r"[;\s]")  # of a media type
+LONGEST = 1 << 20  # bytes of a line; a damaged file may have no line ends at all
+MOST = 1 << 62  # bytes of a file: beyond it no offset is one
+DIGITS = 3  # of a status
+REVISIT = "warc/revisit"
+NOT_MODIFIED = 304
+_LINE = re.compile(rb"([^ ]+) (\d{14})\d{0,3} (\{.*\})\s*", re.DOTALL)
+_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})", re.IGNORECASE)
+# The keys of SipHash: its result need not be secret, because what it leads to is compared with what was looked for.
+_OF_URL, _OF_DIGEST = b"since webcrawl u", b"since webcrawl d"
+
+
+class BadLine(ValueError):  # noqa: N818 - reads as what it is
+    """Bytes that are no line of such a file."""
+
+
+# -- writing
+
+
+def begin(address: str, date: str) -> str:
+    """How a line begins; `date` as WARC fields have it."""
+    return f'{surt(address)} {stamp(date)} {{"url": {quoted(address)}, '
+
+
+def stamp(date: str) -> str:
+    """14 digits of a date as WARC fields have it."""
+    return date[:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]
+
+
+def method(request: bytes) -> str:
+    """Of another request than GET, as pywb names it: its answer is not the page of the URL."""
+    word = request.partition(b" ")[0]
+    return f'"method": {quoted(word.decode("latin-1"))}, ' if word else ""
+
+
+@lru_cache(256)  # few are common
+def mime(written: str) -> str:
+    kind = _END.split(written, maxsplit=1)[0]
+    return f'"mime": {quoted(kind)}, ' if kind else ""
+
+
+def place(digest: str, length: int, offset: int) -> str:
+    return f'"digest": "{digest}", "length": "{length}", "offset": "{offset}", '
+
+
+def end(archive: str) -> str:
+    return f'"filename": "{archive}"}}\n'
+
+
+def index_of(archive: str) -> str:
+    """The path of an archive file's index, beside it; both may end in `.open`."""
+    return INDEX.join(archive.rsplit(ARCHIVE, 1))
+
+
+def archive_of(index: str) -> str:
+    """The name of the archive file that has this index."""
+    return ARCHIVE.join(index.rsplit(INDEX, 1))
+
+
+# -- reading
+
+
+class IndexLine(NamedTuple):
+    """One record, and where it lies."""
+
+    key: str
+    url: str
+    stamp: str  # 14 digits: when the download began
+    status: int  # 0 if the record has none
+    mime: str
+    digest: str
+    file: str  # the name of the archive file
+    offset: int
+    length: int
+
+    @property
+    def date(self) -> str:
+        """The stamp as WARC-Date has it."""
+        day, time = self.stamp[:8], self.stamp[8:]
+        return f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
+
+    def in_file(self, name: str) -> IndexLine:
+        """The same record in an archive file that has another name now."""
+        return self._replace(file=name)
+
+    @property
+    def is_revisit(self) -> bool:
+        """Whether its record refers to another one for its payload."""
+        return self.mime.lower() == REVISIT
+
+
+def read(data: bytes) -> IndexLine:
+    """BadLine for anything else than one record's."""
+    key, when, values = _parsed(data)
+    try:
+        status = str(values.get("status", ""))
+        return IndexLine(
+            *(key, values["url"], when, int(status) if status.isdecimal() else 0, str(values.get("mime", ""))),
+            *(str(values.get("digest", "")), PurePath(values["filename"]).name),
+            *(int(values["offset"]), int(values["length"])),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadLine(f"no line of an index: {data[:60]!r}") from error
+
+
+def check(data: bytes) -> IndexLine:
+    """The same of a line in this crawler's own form."""
+    found, values = read(data), _parsed(data)[2]
+    if not SHAPE.fullmatch(data) or not all(isinstance(values.get(name), str) for name in NAMES):
+        raise BadLine(f"no line of an index: {data[:60]!r}")
+    return found
+
+
+def _parsed(data: bytes) -> tuple[str, str, dict[str, Any]]:
+    match = _LINE.fullmatch(data)
+    try:
+        values = json.loads(match[3]) if match is not None else None
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"no line of an index: {data[:60]!r}") from error
+    if match is None or not isinstance(values, dict):
+        raise BadLine(f"no line of an index: {data[:60]!r}")
+    return match[1].decode("utf-8", "replace"), match[2].decode(), values
+
+
+# -- for a later crawl (record/since)
+
+
+class Line(NamedTuple):
+    """One capture as a later crawl wants it, and where its record lies."""
+
+    url: str
+    stamp: str  # 14 digits
+    status: int
+    digest: str  # of its payload, as crawl.log writes it; empty if it is no SHA-1
+    is_revisit: bool
+    file: str  # the name of the archive file
+    offset: int
+
+    @property
+    def date(self) -> str:
+        """The stamp as WARC-Date has it."""
+        day, time = self.stamp[:8], self.stamp[8:]
+        return f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
+
+    @property
+    def has_payload(self) -> bool:
+        """Whether a revisit record may refer to this one for its payload."""
+        return 200 <= self.status < 300 and not self.is_revisit and bool(self.digest)
+
+
+def read_line(data: bytes) -> Line | None:
+    """None for what is no page over HTTP: a header of the file, what a browser made of a page. BadLine.
+
+    Nor is the answer to another request than GET, nor a page that was found unmodified where nothing says of which
+    payload, as in a record of the 304 alone: the capture before it stands.
+    """
+    if data.startswith(b"!") or not data.strip():  # pywb's headers
+        return None
+    _, when, values = _parsed(data)
+    try:
+        url, status = values["url"], values.get("status", "")
+        if not str(status).isdecimal() or values.get("method", "GET") != "GET":
+            return None
+        name, offset = values["filename"], int(values["offset"])
+        named = isinstance(url, str) and isinstance(name, str) and "\0" not in name and bool(os.fsencode(name))
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise BadLine from error
+    if not named or not 0 <= offset < MOST or len(str(status)) > DIGITS:
+        raise BadLine
+    digest = _SHA1.fullmatch(str(values.get("digest", "")))
+    label = f"sha1:{digest[1].upper()}" if digest is not None else ""
+    is_revisit = values.get("mime") == REVISIT
+    if int(status) == NOT_MODIFIED and not (is_revisit and label):
+        return None
+    return Line(visible(url), when, int(status), label, is_revisit, name, offset)
+
+
+def url_key(url: str) -> int:
+    """The number under which the index has the latest capture of a URL."""
+    return int(siphash(_OF_URL, visible(url)))
+
+
+def digest_key(digest: str) -> int:
+    """The number under which the index has a capture with this payload."""
+    return int(siphash(_OF_DIGEST, digest))

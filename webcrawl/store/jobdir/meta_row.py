@@ -1,0 +1,125 @@
+"""Rows of the table `meta`: what a checkpoint keeps under a name, read with its checksum (docs/files.md)."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgpack
+
+from webcrawl.base.names import current
+from webcrawl.store import rowcrc
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.snapshot import Snapshot
+
+T = TypeVar("T")
+KEY, KEY_BYTES = "key", 16  # of the crawl's hashes
+TERMS = "terms"  # with which spider and settings the crawl was last run, as texts by name
+CLOCK = "clock"
+CLEAN = "clean"  # the last run ended with a checkpoint
+MAPPINGS = ("seeds", TERMS, "tallies", "filters")
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, struct.error)
+
+
+def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T) -> T:
+    """What `read` makes of a value; the default if there is none. DamagedFile if it cannot be read."""
+    for row in snapshot.rows("SELECT name, value, crc FROM meta WHERE name = ?", (name,)):
+        if not rowcrc.agrees(rowcrc.meta, row):
+            raise snapshot.damaged(f"table meta, {name}: checksum", value=row[1])
+        try:
+            return read(row[1])
+        except UNREADABLE as error:
+            raise snapshot.damaged(f"table meta, {name}: {error!r}", value=row[1]) from error
+    return default
+
+
+def mapping(data: bytes) -> dict[str, Any]:
+    """A map, of whichever of the two forms it has."""
+    found = json.loads(data) if data[:1] == b"{" else msgpack.unpackb(data, strict_map_key=False)
+    if not isinstance(found, Mapping):
+        raise TypeError("not a mapping")
+    return dict(found)
+
+
+def eights(data: bytes) -> bytes:
+    """Numbers of 64 bits."""
+    if len(data) % 8:
+        raise ValueError("not a whole number of keys")
+    return data
+
+
+def readable(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
+    """A mapping; empty if there is none, or if it is damaged, which a line in `odd` says."""
+    try:
+        return value(snapshot, name, mapping, {})
+    except DamagedFile:
+        odd.append(f"{name} in state/crawl.db cannot be read")
+        return {}
+
+
+def read_terms(data: bytes) -> dict[str, str]:
+    """The terms as a state keeps them, with the names that components have now."""
+    return {str(name): str(text) for name, text in mapping(current(data.decode()).encode()).items()}
+
+
+def terms(snapshot: Snapshot, odd: list[str] | None = None) -> dict[str, str]:
+    """With which spider and settings the crawl was last run; of damaged ones a line in `odd`, or DamagedFile."""
+    try:
+        return value(snapshot, TERMS, read_terms, {})
+    except DamagedFile:
+        if odd is None:
+            raise
+        odd.append(f"{TERMS} in state/crawl.db cannot be read")
+        return {}
+
+
+def key(snapshot: Snapshot) -> bytes:
+    """The key of the crawl's hashes; one of a damaged state is as long."""
+    return (snapshot.get(KEY) or b"").ljust(KEY_BYTES, b"\0")[:KEY_BYTES]
+
+
+def times(snapshot: Snapshot) -> tuple[float, float]:
+    """When the checkpoint was taken by the crawl's clock, and how far the machine's was ahead of that."""
+    return value(snapshot, CLOCK, _times, (0.0, 0.0))
+
+
+def is_clean(snapshot: Snapshot) -> bool:
+    """Whether the last run ended with a checkpoint."""
+    return snapshot.get(CLEAN) == b"1"
+
+
+def _times(data: bytes) -> tuple[float, float]:
+    last, ahead = msgpack.unpackb(data)
+    return float(last), float(ahead)
+
+
+def check(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    """The small values of known form: key, position in the seeds, counters, state of filters and pipelines."""
+    data = snapshot.get(KEY)
+    if data is not None and len(data) != KEY_BYTES:
+        yield snapshot.damaged(f"table meta, {KEY}: {len(data)} bytes, not {KEY_BYTES}")
+    for name in MAPPINGS:
+        data = snapshot.get(name)
+        try:
+            if data is not None:
+                mapping(data)
+        except (ValueError, TypeError) as error:
+            yield snapshot.damaged(f"table meta, {name}: {error}")
+    for name, saved in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB 'pipeline.*'"):
+        try:
+            msgpack.unpackb(saved, strict_map_key=False)
+        except (ValueError, TypeError) as error:
+            yield snapshot.damaged(f"table meta, {name}: {error}")
+    archive = (snapshot.get("warc") or b"0 ").decode(errors="replace")
+    number, _, path = archive.partition(" ")
+    if not number.isdecimal() or (path and not list(snapshot.rows("SELECT 1 FROM output WHERE path = ?", (path,)))):
+        yield snapshot.damaged(f"table meta, warc: {archive!r} is not a number and a noted output")
+
+
+def check_sums(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    """The checksum of every row."""
+    for row in snapshot.rows("SELECT name, value, crc FROM meta"):
+        if not rowcrc.agrees(rowcrc.meta, row):
+            yield snapshot.damaged(f"table meta, {row[0]}: checksum", value=row[1])

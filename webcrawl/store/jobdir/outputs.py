@@ -1,0 +1,86 @@
+"""The files that a crawl appends to, as the table `output` notes them: each counts up to the length it has there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from webcrawl.store import rowcrc
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.output import OPEN, PARQUET, STREAM, Mark
+from webcrawl.store.outputs import FINISHED, NOTED
+from webcrawl.store.regular import regular
+
+Check = Callable[[Path, BinaryIO, str, Mark], Iterator[DamagedFile]]
+Absent = Callable[[str, int], Iterator[DamagedFile]]
+
+
+def lengths(snapshot: Snapshot) -> dict[str, int]:
+    """The bytes that count of each file, by its path."""
+    rows = snapshot.rows("SELECT path, length FROM output ORDER BY path")
+    return {str(path): length for path, length in rows if isinstance(length, int)}
+
+
+def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
+    """Yields the files that are missing or too short."""
+    yield from each_noted(snapshot, jobdir, check_length, lambda *_: iter(()))
+
+
+def each_noted(snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent) -> Iterator[DamagedFile]:
+    """Check each file that the checkpoint names; `absent` judges a finished one that is not here."""
+    finished = {name for (name,) in snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))}
+    for row in snapshot.rows(NOTED):
+        name, length, bytes_crc, _ = row
+        if not rowcrc.agrees(rowcrc.output, row):
+            yield snapshot.damaged(f"table output, {name}: checksum")
+            continue
+        where = PurePosixPath(str(name))
+        if where.is_absolute() or ".." in where.parts or not isinstance(length, int) or length < 0:
+            yield snapshot.damaged(f"table output: {length!r} bytes of {name!r}")
+            continue
+        file = open_noted(jobdir, str(name))
+        if file is None and (f"{FINISHED}{name}" in finished or _finished_since(jobdir, str(name))):
+            yield from absent(str(name).removesuffix(OPEN), length)
+            continue
+        if file is None and _is_converted(jobdir, str(name)):
+            continue
+        if file is None:
+            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")
+            continue
+        with file:
+            yield from check(Path(file.name), file, str(name), (length, bytes_crc))
+
+
+def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
+    """Opens a file that may still have its `.open`, which a running crawl may remove at this moment."""
+    for candidate in (name, f"{name}{OPEN}", name, name.removesuffix(OPEN)):
+        try:
+            return regular(jobdir / candidate)
+        except FileNotFoundError:
+            continue
+    return None
+
+
+def _finished_since(jobdir: Path, name: str) -> bool:
+    """Whether a running crawl has finished this file since the snapshot was taken: then it may be gone already."""
+    if not name.endswith(OPEN):
+        return False
+    with Snapshot(jobdir / "state") as now:
+        return bool(list(now.rows("SELECT 1 FROM meta WHERE name = ?", (f"{FINISHED}{name.removesuffix(OPEN)}",))))
+
+
+def _is_converted(jobdir: Path, name: str) -> bool:
+    """Whether a running crawl has replaced this stream by its Parquet file since the snapshot was taken."""
+    table = f"{name.removesuffix(STREAM)}{PARQUET}"
+    return name.endswith(STREAM) and any((jobdir / path).exists() for path in (table, f"{table}{OPEN}"))
+
+
+def check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
+    del name
+    length, _ = mark
+    size = os.fstat(file.fileno()).st_size
+    if size < length:
+        yield DamagedFile(path, size, f"the file ends early, {length} bytes expected")

@@ -1,0 +1,162 @@
+"""What a checkpoint stores of a disk FIFO, its blocks beside it: written, read and checked (docs/files.md)."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import zstandard
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import unpack as unpack_link
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.framing import bounds
+from webcrawl.store.jobdir.snapshot import Snapshot
+
+HEAD = struct.Struct("<BQQI")  # packing, count, place, number of ids; the ids and the records follow
+PLAIN, ZSTD = 0, 1
+WORTH_PACKING = 512  # bytes; for fewer, compression saves less than its header and checksum take
+LARGEST = 64 << 20  # bytes; a block has 32 KiB and a record, a saved queue 8 bytes per block: enough for 8 million
+
+
+class Packing(Protocol):
+    """How blocks are compressed, and what is raised for one that is damaged."""
+
+    def pack(self, data: bytes, /) -> bytes: ...
+
+    def unpack(self, data: bytes, what: str, /) -> bytes: ...
+
+    def damaged(self, why: str, /) -> DamagedFile: ...
+
+
+@dataclass(slots=True)
+class SavedFifo:
+    """`count` records: those in the blocks `ids`, from byte `place` of the first one, then those in `rest`."""
+
+    count: int
+    place: int
+    ids: array[int]
+    rest: bytes
+
+    def pack(self, blocks: Packing) -> bytes:
+        body, packing = self.ids.tobytes() + self.rest, PLAIN
+        if len(body) > WORTH_PACKING:
+            body, packing = blocks.pack(body), ZSTD
+        return HEAD.pack(packing, self.count, self.place, len(self.ids)) + body
+
+
+def unpack(saved: bytes, blocks: Packing, what: str = "a saved queue") -> SavedFifo:
+    """The inverse of `SavedFifo.pack`."""
+    if len(saved) < HEAD.size:
+        raise blocks.damaged(f"{what} is cut short")
+    packing, count, place, size = HEAD.unpack_from(saved)
+    body = saved[HEAD.size :]
+    if packing == ZSTD:
+        body = blocks.unpack(body, what)
+    if packing > ZSTD or len(body) < size * 8 or (place and not size):
+        raise blocks.damaged(f"{what}: its sizes do not match its data")
+    return SavedFifo(count, place, array("Q", body[: size * 8]), body[size * 8 :])
+
+
+def count_of(saved: bytes | None) -> int:
+    """How many records a queue has."""
+    return int(HEAD.unpack_from(saved)[1]) if saved is not None and len(saved) >= HEAD.size else 0
+
+
+class SavedQueues:
+    """Reads the queues of a snapshot, and remembers in 8 bytes each which blocks they name."""
+
+    def __init__(self, snapshot: Snapshot, table: str = "block") -> None:
+        """`table`: where their blocks are."""
+        self._snapshot, self._table = snapshot, table
+        self._named = array("Q")
+        self._unpack, self.pack = zstandard.ZstdDecompressor().decompress, zstandard.ZstdCompressor().compress
+
+    def __repr__(self) -> str:
+        return f"<SavedQueues of {self._snapshot.path} blocks={len(self._named)}>"
+
+    def records(self, saved: bytes, what: str) -> Iterator[bytes]:
+        """All records of a queue. Raises DamagedFile at the first damage, and at the end if their number is wrong."""
+        found, queue = 0, unpack(saved, self, f"{what}: a saved queue")
+        self._named.extend(queue.ids)
+        place = queue.place
+        for number in queue.ids:
+            for record in self.cut(self.block(number, what), place, f"{what}, block {number}"):
+                found += 1
+                yield record
+            place = 0
+        for record in self.cut(queue.rest, 0, what):
+            found += 1
+            yield record
+        if found != queue.count:
+            raise self.damaged(f"{what}: a queue of {queue.count} records has {found}")
+
+    def pieces(self, saved: bytes) -> Iterator[bytes]:
+        """The records of a queue with their lengths, some hundred at a time: block by block, as far as is asked for."""
+        queue = unpack(saved, self)
+        for at, number in enumerate(queue.ids):
+            yield self.block(number, "a saved queue")[0 if at else queue.place :]
+        yield queue.rest
+
+    def rest(self, saved: bytes) -> Iterator[bytes]:
+        """The records of a queue that are in no block."""
+        return self.cut(unpack(saved, self).rest, 0, "a saved queue")
+
+    def block(self, number: int, what: str) -> bytes:
+        """The records of a block with their lengths."""
+        for (data,) in self._snapshot.rows(f"SELECT data FROM {self._table} WHERE id = ?", (number,)):
+            return self.unpack(data, f"{what}, block {number}")
+        raise self.damaged(f"{what}: block {number} is missing")
+
+    def unpack(self, data: bytes, what: str) -> bytes:
+        """The bytes of a zstd frame, which has a checksum."""
+        try:
+            if zstandard.frame_content_size(data) > LARGEST:
+                raise self._snapshot.damaged(f"{what}: impossibly large", value=data)
+            return self._unpack(data)
+        except (zstandard.ZstdError, TypeError) as error:
+            raise self._snapshot.damaged(f"{what}: {error}", value=data) from error
+
+    def damaged(self, why: str) -> DamagedFile:
+        return self._snapshot.damaged(why)
+
+    def cut(self, data: bytes, place: int, what: str) -> Iterator[bytes]:
+        """The records from byte `place` on, where one must begin."""
+        at = 0
+        while at < len(data):
+            start, end = bounds(data, at)
+            if end > len(data) or at < place < end:
+                raise self.damaged(f"{what}: a record is cut")
+            if at >= place:
+                yield data[start:end]
+            at = end
+        if at < place:
+            raise self.damaged(f"{what}: the queue continues at byte {place} of {len(data)}")
+
+    def check_blocks(self, found: Counter[str]) -> Iterator[DamagedFile]:
+        """Yields blocks that no queue or more than one queue names. Call it after reading all queues."""
+        named = np.sort(np.frombuffer(self._named, np.uint64))
+        for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():
+            yield self.damaged(f"table {self._table}, {number}: two queues name it")
+        for (number,) in self._snapshot.rows(f"SELECT id FROM {self._table}"):
+            found["blocks"] += 1
+            at = np.searchsorted(named, np.uint64(number))
+            if at == len(named) or named[at] != number:
+                yield self.damaged(f"table {self._table}, {number}: no queue names it")
+
+
+def link_flaw(record: bytes, host: str | None = None) -> str:
+    """Why these bytes are not a link (of this host); empty if they are."""
+    try:
+        link = unpack_link(record)
+        name = host_of(link.url)
+    except (ValueError, IndexError):
+        return f"not a link: {record[:80]!r}"
+    if not (link.url.isascii() and link.url.isprintable()) or (link.path and not link.path.isalpha()):
+        return f"not a link: {record[:80]!r}"
+    return f"a link of another host: {link.url[:80]!r}" if host not in (None, name) else ""

@@ -1,0 +1,112 @@
+"""requests.log, which outlives everything: written at once, synced soon, never cut back, no part of the checkpoint.
+
+`Windows` keeps from when to when nobody knows what became of requests, because a crawl was killed there: what a run did
+after its last checkpoint is in requests.log and not in crawl.log, which is cut back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgpack
+
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import StoreError
+
+
+class SyncedLog:
+    """A log of lines: what was written survives kill -9, and what was synced a power cut."""
+
+    def __init__(self, disk: Disk, path: Path) -> None:
+        self._disk, self._path = disk, path
+        self._unsynced = True  # there may be lines of a run that was killed
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = disk.append(path)
+            size = os.fstat(self._fd).st_size
+            if size and os.pread(self._fd, 1, size - 1) != b"\n":  # a power cut, or a full disk
+                disk.write(self._fd, b"\n")
+        except OSError as error:
+            raise StoreError(f"{path}: {error}") from error
+
+    def write(self, line: bytes) -> None:
+        """Appends the line now."""
+        self._unsynced = True
+        try:
+            self._disk.write(self._fd, line)
+        except OSError as error:
+            raise StoreError(f"{self._path}: {error}") from error
+
+    def sync(self) -> None:
+        """Makes what was written survive a power cut; does nothing if all of it does already."""
+        if not self._unsynced:
+            return
+        self._unsynced = False  # set before syncing: a line that is written meanwhile needs another sync
+        try:
+            self._disk.sync(self._fd)
+        except OSError as error:
+            raise StoreError(f"{self._path}: {error}") from error
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+KEY = "requests.windows"
+MOST = 1000  # windows; then the oldest is forgotten
+Window = tuple[float, float]  # seconds since 1970: the last checkpoint before a kill, and the start after it
+
+
+class Saved(NamedTuple):
+    """The windows as of the last checkpoint."""
+
+    at: float = 0.0  # its time; 0: there was none
+    over: bool = True  # no request followed in its run
+    windows: tuple[Window, ...] = ()
+
+
+class Windows:
+    """Part of each checkpoint. A run that ends without having said so leaves a window.
+
+    `asked`: when the last request known of was sent, 0 if none was. Of a run that was killed before its first
+    checkpoint nothing else is left.
+    """
+
+    def __init__(self, db: CrawlDB, clock: Callable[[], float], asked: float = 0.0) -> None:
+        self._db, self._clock = db, clock
+        saved = read(db.get(KEY))
+        self.found = [*saved.windows]
+        if is_open(saved, asked):
+            self.found = [*self.found, (saved.at, clock())][-MOST:]
+        self._over = False
+        db.join(self)
+
+    def end(self) -> None:
+        """No request follows."""
+        self._over = True
+
+    def prepare(self) -> Iterator[None]:
+        """There is nothing to do ahead."""
+        yield from ()
+
+    def save(self) -> None:
+        self._db.set(KEY, bytes(msgpack.packb((self._clock(), self.found, self._over))))
+
+
+def is_open(saved: Saved, asked: float) -> bool:
+    """True if something was done after this checkpoint that no later one knows of."""
+    return not saved.over or asked > saved.at
+
+
+def read(data: bytes | None) -> Saved:
+    """Unpack what a checkpoint has saved."""
+    if data is None:
+        return Saved()
+    at, windows, *over = msgpack.unpackb(data)
+    found = tuple((float(since), float(until)) for since, until in windows)
+    if not over:  # of an earlier version: 0 is the end of a run, whenever that was
+        return Saved(float(at) or float("inf"), over=not at, windows=found)
+    return Saved(float(at), bool(over[0]), found)

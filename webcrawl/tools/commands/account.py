@@ -1,0 +1,83 @@
+"""`scrapy account`: all that was asked of a site, for its owner."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from webcrawl.base.readable import readable
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.commands.console import read_enough, say, say_all, write_page
+from webcrawl.tools.tool_command import ToolCommand
+
+
+class Command(ToolCommand):
+    """Reads the last checkpoint and the logs, and changes nothing; docs/report.md says what is on the page."""
+
+    says = "Give a site's owner an account: each request, the wait before it and why, what was kept"
+    same_as = "report --for"
+
+    def syntax(self) -> str:
+        return "JOBDIR DOMAIN [options]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="an .html page, or .csv (default: account-DOMAIN.html); - prints HTML",
+        )
+
+        parser.add_argument(
+            "--offsets",
+            action="store_true",
+            help="list what of a site, or below a URL prefix, lies in the archives: file, offset, length, kind, URL",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 2:
+            raise UsageError("a folder and a site: scrapy account JOBDIR DOMAIN")
+        try:
+            if opts.offsets:
+                self._list(Path(args[0]), args[1])
+            else:
+                self._give(Path(args[0]), args[1], opts.output)
+        except BrokenPipeError:
+            read_enough()
+        except (StoreError, OSError) as error:
+            self.fail(error)
+
+    def _give(self, jobdir: Path, name: str, output: str | None) -> None:
+        # Scrapy imports every command for any
+        from webcrawl.tools.account.account import account_of, site_of  # noqa: PLC0415
+        from webcrawl.tools.account.page import page, sheet  # noqa: PLC0415
+
+        site = site_of(name)
+        target = Path(output if output is not None else f"account-{site.name.strip('[]')}.html")
+        if output != "-" and target.suffix.lower() not in (".html", ".htm", ".csv"):
+            raise UsageError(f"-o {output}: must end in .html or .csv", print_help=False)
+        account = account_of(jobdir, site)
+        as_csv = output != "-" and target.suffix.lower() == ".csv"
+        text = "".join(sheet(account)) if as_csv else page(account, time.time())
+        if output == "-":
+            say_all(text.encode())
+            return
+        write_page(target, text)
+        what = f"{len(account.requests)} requests" if account.requests else "no request to it is known of"
+        say(f"{target}: {site.name}, {what}")
+
+    def _list(self, jobdir: Path, rule: str) -> None:
+        """Exit status 1, with a line for each, if archives are left out."""
+        from webcrawl.tools.optout.records import Offsets  # noqa: PLC0415 - as above
+
+        offsets = Offsets(jobdir, rule)
+        for one in offsets:
+            sys.stdout.write(f"{one.file}\t{one.offset}\t{one.length}\t{one.kind}\t{readable(one.url)}\n")
+        for line in offsets.unread:
+            sys.stderr.write(f"{readable(line)}\n")
+            self.exitcode = 1

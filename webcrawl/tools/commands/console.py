@@ -1,0 +1,67 @@
+"""The lines that commands print while they work, the pages that they write, and the numbers that they are given."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from scrapy.exceptions import UsageError
+
+from webcrawl.base.readable import readable
+
+
+def say(line: str) -> None:
+    """Prints a line at once, as `say_all` does, escaped: names of files and of hosts may contain anything."""
+    say_all(f"{readable(line)}\n")
+
+
+def say_all(text: str | bytes) -> None:
+    """Prints a whole answer, or what somebody wants of it who reads through a pipe; OSError if it cannot be written.
+
+    A reader who has read enough stops nothing: the command goes on, and its exit status says how it went. Nor does it
+    matter if nobody wants to read anything (`>&-`).
+    """
+    output: TextIO | None = sys.stdout
+    if output is None:
+        return
+    try:
+        if isinstance(text, bytes):
+            output.buffer.write(text)
+        else:
+            output.write(text)
+        output.flush()
+    except BrokenPipeError:
+        read_enough()
+
+
+def read_enough() -> None:
+    """Whoever reads what is printed has closed the pipe: nothing that follows is an error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write_page(path: Path, text: str) -> None:
+    """Replaces the file as a whole; what is no file, such as /dev/stdout, is written to."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    try:
+        with new.open("x", encoding="utf-8") as file:  # follows no link that somebody put there
+            file.write(text)
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+DIGITS = 20
+
+
+def whole(option: str, text: str, least: int, most: int) -> int:
+    """A whole number within bounds. UsageError."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most):
+        raise UsageError(f"{option} {text}: must be a whole number from {least} to {most}", print_help=False)
+    return int(text)

@@ -1,0 +1,158 @@
+"""`scrapy crawl`, with checks before the start: any problem is one line and exit status 1.
+
+Scrapy imports every command for any of them: what only a crawl needs is imported later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from scrapy import Spider, signals
+from scrapy.commands.crawl import Command as CrawlCommand
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from webcrawl import settings as defaults
+from webcrawl.adapter.crawl_end import EndedBadly
+from webcrawl.adapter.default_jobdir import JOB, default_jobdir
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.resource_exhaustion import lack
+from webcrawl.tools.commands.interrupts import OneSignal
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
+ARGUMENTS = (
+    "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
+    "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
+    "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds.  "
+    "-a since=JOBDIR: of pages that an earlier crawl has, only what changed is stored (docs/since.md).  "
+    "-a follow=0: only the seeds; links are left to scrapy segments (docs/segments.md)."
+)
+
+
+class Command(CrawlCommand):
+    """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
+
+    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
+        """The spider that the command line names."""
+        from webcrawl.adapter.preflight import spider_named  # noqa: PLC0415 - 0.4 s, here and below
+
+        if len(args) != 1:
+            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
+        return spider_named(settings, args[0])
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
+        super().process_options(args, opts)
+        if self.settings is None:
+            return
+        demote_details()
+        try:
+            self._spider = self.spider(args, self.settings)
+            self.check(self.settings, opts)
+        except CannotStart as error:
+            _tell(str(error), self.settings["LOG_FILE"])
+            sys.exit(1)
+        except (OSError, MemoryError, RuntimeError) as error:
+            if not _of_system(error):
+                raise
+            _tell(_line(error), self.settings["LOG_FILE"])
+            sys.exit(1)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+
+    def check(self, settings: Settings, opts: argparse.Namespace) -> None:
+        """Raises CannotStart for whatever can be wrong before the start."""
+        from webcrawl.adapter.preflight import preflight  # noqa: PLC0415
+
+        if JOB in opts.spargs and settings["JOBDIR"] == defaults.JOBDIR:
+            settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
+        preflight(settings, self._spider, opts.spargs)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        del args
+        if self.crawler_process is None:
+            raise RuntimeError("Scrapy runs this command with a crawler process")
+        self._closed_well = False
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
+        self._crawler = self.crawler_process.create_crawler(self._spider)
+        self._crawler.signals.connect(self._closed, signals.spider_closed)
+        crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
+        OneSignal().install_soon()
+        self.crawler_process.start()
+        if self.crawler_process.bootstrap_failed:
+            self.exitcode = 1
+        if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
+            self._explain(crawling.exception())
+        # After a second signal Scrapy ignores more of them, and it leaves nothing else to recognize it by. A first one
+        # that comes while the crawl is being opened ends the process too; then all is as it was before.
+        if not self._closed_well and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+            self.exitcode = INTERRUPTED
+
+    def _explain(self, error: BaseException | None) -> None:
+        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback.
+
+        A crawl that ended badly has said why.
+        """
+        from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415
+
+        if error is not None and not isinstance(error, EndedBadly):
+            known = isinstance(error, REASONS)
+            line = _line(error) if _of_system(error) and not known else str(error)
+            logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
+        if error is not None:
+            self.exitcode = 1
+
+    def _closed(self) -> None:
+        self._closed_well = True
+
+
+def _of_system(error: BaseException) -> bool:
+    """Return whether the system refused something, which is no mistake in code."""
+    return isinstance(error, OSError) or bool(lack(error))
+
+
+def _line(error: BaseException) -> str:
+    return f"the crawl cannot start: {lack(error) or error}"
+
+
+def _tell(line: str, log: Any) -> None:
+    """Writes to standard error, and to the log file, which is all that scrapyd shows of a job."""
+    sys.stderr.write(f"{line}\n")
+    if log:
+        with Path(log).open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+
+# By logger, how these messages begin: others of the same loggers, on signals for instance, are for everybody.
+DETAILS: dict[str, str | tuple[str, ...]] = {
+    "scrapy.addons": "Enabled addons",
+    "scrapy.crawler": "Overridden settings",
+    "scrapy.middleware": "Enabled ",
+    "scrapy.statscollectors": "Dumping Scrapy stats",
+    "scrapy.utils.log": ("Scrapy %(version)s started", "Versions"),
+}
+
+
+def demote(record: logging.LogRecord) -> bool:
+    """A filter that makes such notices details."""
+    if record.levelno == logging.INFO and str(record.msg).startswith(DETAILS[record.name]):
+        record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+    return True
+
+
+def demote_details() -> None:
+    """Filters outlive Scrapy's configuration of the log, which resets the levels of its loggers."""
+    for name in DETAILS:
+        logging.getLogger(name).addFilter(demote)

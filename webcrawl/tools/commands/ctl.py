@@ -1,0 +1,178 @@
+"""`scrapy ctl`: asks and commands a crawl that runs (docs/control.md).
+
+Scrapy imports every command for any of them: what takes long is imported later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.readable import readable
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import HIVE, crawls_of
+from webcrawl.tools.commands.console import say_all
+from webcrawl.tools.tool_command import ToolCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.crawl.control.client import Client
+    from webcrawl.tools.why.answer import Answer
+
+REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
+PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint, or for the end of a profile
+WIDTH = 32  # columns of the help before its explanations
+USAGE = "usage: scrapy ctl JOBDIR COMMAND [WORDS]; scrapy ctl --help lists the commands"
+
+
+class Command(ToolCommand):
+    """Exit status 0: done; 1: refused, with the reason in a line; 2: no crawl is running there."""
+
+    says = "Ask and command a crawl that runs: status, pause, stop, exclude, set and others"
+
+    def syntax(self) -> str:
+        return "JOBDIR COMMAND [WORDS] [--json]"
+
+    def long_desc(self) -> str:
+        from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415
+
+        lines = (_line(one.usage, one.says) for one in COMMANDS.values())
+        here = _line("why URL", "what became of a URL, and why: as `scrapy why` says")
+        return "\n".join((f"{self.says}\n\ncommands:", *lines, here))
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            answer = self._asked(args)
+        except (CommandError, NotRunning) as error:
+            self.exitcode = NOT_RUNNING if isinstance(error, NotRunning) else REFUSED
+            line = readable(" ".join(str(error).split()))
+            sys.stderr.write(f"{line}\n")
+            if opts.json:
+                with suppress(OSError):  # standard error has it
+                    say_all(f"{json.dumps({'error': line})}\n")
+        except KeyboardInterrupt:
+            self.exitcode = INTERRUPTED
+        else:
+            self._say(_text(args[1], answer, as_json=opts.json))
+
+    def _say(self, text: str) -> None:
+        try:
+            say_all(text)
+        except OSError as error:
+            self.exitcode = REFUSED
+            sys.stderr.write(f"{error}\n")
+
+    def _asked(self, args: list[str]) -> Any:
+        if len(args) < 2:
+            raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
+        jobdir, command, *words = args
+        if command == "why":
+            return _why(Path(jobdir), words)
+        if command == "excluded" and "://" not in jobdir:
+            return self._excluded(jobdir, words)
+        return self._asked_crawl(jobdir, command, words)
+
+    def _excluded(self, jobdir: str, words: list[str]) -> Any:
+        """The sites that are left alone, also of a crawl that does not run: as of its last checkpoint."""
+        from webcrawl.tools.optout.records import Saved  # noqa: PLC0415 - Scrapy imports every command for any
+
+        try:
+            return self._asked_crawl(jobdir, "excluded", words)
+        except NotRunning as error:
+            try:
+                saved = Saved(Path(jobdir))
+            except (StoreError, OSError) as damage:
+                raise CommandError(str(damage)) from damage
+            if not saved.found:
+                raise
+            sys.stderr.write(f"{readable(str(error))}: this is as of the last checkpoint\n")
+            return saved.ask(*words)
+
+    def _asked_crawl(self, jobdir: str, command: str, words: list[str]) -> Any:
+        from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - as above
+
+        if "://" in jobdir or (Path(jobdir) / HIVE).exists():
+            return self._asked_hive(jobdir, command, words)
+        client = Client(Path(jobdir), PATIENCE)
+        if command == "seeds":
+            return _seeds(client, Path(jobdir), words)
+        return client.ask(command, *words)
+
+    def _asked_hive(self, place: str, command: str, words: list[str]) -> Any:
+        from webcrawl.tools.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
+
+        if self.settings is None:
+            raise RuntimeError("Scrapy sets them before it asks for anything")
+        try:
+            return AskedHive(self.settings, place, PATIENCE, sys.stdin.buffer).ask(command, *words)
+        except REFUSALS as error:
+            raise CommandError(text_without_credentials(str(error))) from error
+
+
+def _why(jobdir: Path, words: Sequence[str]) -> Answer:
+    """The answer of `scrapy why`, if the crawl runs, or a drone of the hive does."""
+    from webcrawl.crawl.control.client import Client  # noqa: PLC0415
+    from webcrawl.tools.why.answer import why  # noqa: PLC0415
+
+    if len(words) != 1:
+        raise CommandError("usage: why URL")
+    try:
+        for folder in crawls_of(jobdir):
+            with suppress(NotRunning):
+                Client(folder, PATIENCE).ask("status")
+                return why(jobdir, words[0])
+    except (StoreError, OSError) as error:
+        raise CommandError(str(error)) from error
+    raise NotRunning(f"{jobdir}: no crawl is running there, or none that listens")
+
+
+def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
+    """Sources as the crawl can open them. `-` is standard input, which is read only if a crawl is there."""
+    from webcrawl.crawl.control.seed_sources import forget, named, spooled  # noqa: PLC0415
+
+    given = [word for place, word in enumerate(words) if place or word != "add"]
+    if given.count("-") > 1 or not given:
+        raise CommandError("usage: seeds add SRC…; - is standard input, once")
+    spool = ""
+    if "-" in given:
+        client.ask("status")
+        spool = spooled(jobdir, sys.stdin.buffer)
+    try:
+        return client.ask("seeds", "add", *(spool if source == "-" else named(source) for source in given))
+    except NoAnswer:
+        raise
+    except CommandError:
+        if spool:
+            forget(jobdir, spool)
+        raise
+
+
+def _line(usage: str, says: str) -> str:
+    """Of the help, in two columns; what does not fit into the first one has a line for itself."""
+    between = "\n" + " " * (WIDTH + 3) if len(usage) > WIDTH else " "
+    return f"  {usage:<{WIDTH}}{between}{says}"
+
+
+def _text(command: str, answer: Any, *, as_json: bool) -> str:
+    from webcrawl.crawl.control.answer_text import shown, status  # noqa: PLC0415
+
+    if command == "why":
+        from webcrawl.tools.why.text import text_of  # noqa: PLC0415
+
+        return f"{json.dumps(answer.to_json())}\n" if as_json else text_of(answer)
+    if as_json:
+        return f"{json.dumps(answer if isinstance(answer, dict) else {'answer': answer})}\n"
+    lines = status(answer) if command == "status" and isinstance(answer, dict) else shown(answer)
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,89 @@
+"""`scrapy dashboard`: a web page on crawls, running or not.
+
+Scrapy imports every command for any of them: what takes long is imported later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.libraries import missing
+from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.crawl_queries import ask
+from webcrawl.tools.tool_command import ToolCommand
+
+ROOT = "crawls"
+PATIENCE = 3.0  # seconds for an answer that a page shows
+LONGER = 60.0  # and for one to a command, which may have to wait for a checkpoint
+LONGEST = {"profile": 330.0}
+SHOWN = ("status", "hosts", "errors", "threads")
+
+
+class Command(ToolCommand):
+    """A process of its own; it costs a crawl next to nothing (docs/report.md#the-dashboard). Ctrl-C: exit status 0."""
+
+    says = "Show crawls and hives in a browser: live figures, hosts, errors, commands"
+    same_as = "report --live"
+
+    def syntax(self) -> str:
+        return "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
+
+    def long_desc(self) -> str:
+        return (
+            f"{self.says}. Without a JOBDIR it shows all crawls below ./{ROOT}. The address that it prints has"
+            " a token: whoever has it may command the crawls."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--port", default="8700", metavar="N", help="0: any that is free (default: %(default)s)")
+        parser.add_argument(
+            "--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if unknown := next((word for word in args if word.startswith("-")), ""):
+            raise UsageError(f"unknown option {unknown}", print_help=False)
+        try:
+            if self.settings is None:
+                raise RuntimeError("Scrapy sets them before it asks for anything")
+            _serve(self.settings, [*map(Path, args)], opts.host, _port(opts.port))
+        except CannotStart as error:
+            self.fail(error)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
+        raise CannotStart(f"--port {text}: must be a whole number from 0 to 65535")
+    return int(text)
+
+
+def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> None:
+    from webcrawl.tools.dashboard.looking import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
+
+    for jobdir in jobdirs:
+        if not is_jobdir(jobdir):
+            raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
+    try:
+        from webcrawl.tools.dashboard.running import NotListening, run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "aiohttp":
+            raise
+        raise CannotStart(missing("aiohttp")) from error
+    try:
+        run(Finder(jobdirs, Path(ROOT)), f"{ROOT}{os.sep}", (host, port), partial(_ask, settings), say)
+    except NotListening as error:
+        raise CannotStart(str(error)) from error
+
+
+def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b"") -> Any:
+    patience = PATIENCE if command in SHOWN else LONGEST.get(command, LONGER)
+    return ask(settings, jobdir, patience, command, *words, written=written)

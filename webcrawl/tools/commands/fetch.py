@@ -1,0 +1,11 @@
+"""`scrapy fetch`: fetches a URL and prints it."""
+
+from __future__ import annotations
+
+from scrapy.commands.fetch import Command as ScrapysCommand
+
+from webcrawl.adapter.plain_scrapy import PlainCommand
+
+
+class Command(PlainCommand, ScrapysCommand):
+    """Scrapy's own command, by plain Scrapy: no crawl is opened."""

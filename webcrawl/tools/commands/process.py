@@ -1,0 +1,113 @@
+"""`scrapy process`: runs modules and pipelines over archives, without crawling.
+
+Scrapy imports every command for any of them: what only this one needs is imported later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy import Spider
+from scrapy.commands import BaseRunSpiderCommand
+from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
+from scrapy.utils.misc import load_object
+
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.tools.commands.crawl import Command as CrawlCommand
+
+if TYPE_CHECKING:
+    from webcrawl.urls.exclusion_rules import Forgotten
+
+ADDON = "webcrawl.WebcrawlAddon"
+
+
+class Command(CrawlCommand):
+    """Each answer in the archives becomes a Page, as in the crawl, and passes the pipelines; nobody is asked.
+
+    Exit status 1 if something in the archives cannot be read, once the rest is processed.
+    """
+
+    requires_project = False
+
+    def syntax(self) -> str:
+        return "[options] WARC ..."
+
+    def short_desc(self) -> str:
+        return "Run modules over WARC files without crawling"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        BaseRunSpiderCommand.add_options(self, parser)
+
+    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
+        del settings
+        if not args:
+            raise UsageError("which archives? scrapy process FILE ..., or a folder of WARC files", print_help=False)
+        from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below  # noqa: PLC0415 - 0.4 s, here and below
+        from webcrawl.record.archives.archives import NoArchive, archive_files  # noqa: PLC0415  # noqa: PLC0415
+
+        lines = [line for argument in args for line in _in_store(argument)]
+        try:
+            self._files, again = archive_files(args)
+        except NoArchive as error:
+            raise CannotStart("; ".join((str(error), *lines))) from error
+        for line in lines:
+            sys.stderr.write(f"{line}\n")
+        for path in again:
+            sys.stderr.write(f"{path}: named more than once: read once\n")
+        return RereadingSpider
+
+    def check(self, settings: Settings, opts: argparse.Namespace) -> None:
+        from webcrawl.adapter.archive_reading import ONLY_FETCHED  # noqa: PLC0415
+        from webcrawl.adapter.preflight import preflight_rereading  # noqa: PLC0415
+        from webcrawl.adapter.scheduler import FrontierScheduler  # noqa: PLC0415
+
+        if opts.spargs:
+            raise CannotStart(f"-a {next(iter(opts.spargs))}=…: archives have no arguments; settings are -s NAME=VALUE")
+        if settings.getpriority("OUTPUTS") == SETTINGS_PRIORITIES["cmdline"]:
+            left_out = sorted(ONLY_FETCHED & set(str(settings["OUTPUTS"]).lower().split()))
+            if left_out:
+                sys.stderr.write(f"OUTPUTS: {', '.join(left_out)}: only a crawl can write that: left out\n")
+        if issubclass(load_object(settings["SCHEDULER"]), FrontierScheduler):
+            preflight_rereading(settings, self._spider)
+        else:  # the add-on makes the crawl, and checks it
+            settings.set("ADDONS", {ADDON: 300, **settings.getdict("ADDONS")}, "cmdline")
+        opts.spargs["files"] = self._files
+        opts.spargs["forgotten"] = self._forgotten()
+
+    def _forgotten(self) -> Forgotten:
+        """By the states of the crawls in whose folders the archives lie. CannotStart if one cannot be read."""
+        from webcrawl.store.errors import StoreError  # noqa: PLC0415
+        from webcrawl.tools.optout.records import crawls_with, records_of  # noqa: PLC0415
+        from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415
+
+        try:
+            return Forgotten(records_of(crawls_with(self._files)))
+        except StoreError as error:
+            raise CannotStart(f"{error}: it may say who wants to be forgotten") from error
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        from webcrawl.adapter.archive_reading import STAT  # noqa: PLC0415
+
+        super().run(args, opts)
+        stats = self._crawler.stats
+        if not self.exitcode and stats is not None and stats.get_value(STAT, 0):
+            self.exitcode = 1
+
+
+def _in_store(argument: str) -> Iterator[str]:
+    """A line for each crawl that the argument names whose archive lies in a store, in part or whole."""
+    from webcrawl.record.objectstore.stored import not_looked_at  # noqa: PLC0415
+    from webcrawl.store.errors import StoreError  # noqa: PLC0415
+    from webcrawl.store.jobdir.crawls import crawls_of  # noqa: PLC0415
+
+    path = Path(argument)
+    if path.is_dir():
+        with suppress(StoreError):  # a damaged state says nothing of archives, which can be read all the same
+            for crawl in crawls_of(path.parent if path.name == "warc" else path):
+                yield from not_looked_at(crawl, "warc", (".warc.gz",))

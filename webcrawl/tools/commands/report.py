@@ -1,0 +1,112 @@
+"""`scrapy report`: one HTML page on a crawl."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.commands import account, dashboard
+from webcrawl.tools.commands.console import say, say_all, write_page
+from webcrawl.tools.tool_command import ToolCommand
+
+NAME = "report.html"
+
+
+class Command(ToolCommand):
+    """Reads the last checkpoint and changes nothing of the crawl; docs/report.md says what is on the page."""
+
+    says = "Make one HTML page on a crawl, running or not: figures, hosts, seeds, what went wrong"
+
+    def syntax(self) -> str:
+        return "JOBDIR [options]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-o", "--output", metavar="FILE", help=f"where to write it (default: JOBDIR/{NAME}); - prints it"
+        )
+
+        parser.add_argument(
+            "--graph", metavar="FOLDER", help="write the graph of hosts in place of the page (hosts.tsv, edges.tsv)"
+        )
+
+        parser.add_argument(
+            "--for", dest="site", metavar="SITE", help="in place of the page, an account for SITE's owner"
+        )
+        parser.add_argument("--live", action="store_true", help="serve crawls in a browser: figures, hosts, commands")
+        parser.add_argument("--port", default="8700", metavar="N", help="of --live; 0: any that is free (%(default)s)")
+        parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="of --live: where (%(default)s)")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if opts.live and (opts.site is not None or opts.graph is not None or opts.output is not None):
+            raise UsageError("--live serves pages; it writes none", print_help=False)
+        if opts.live:
+            self._delegate(dashboard.Command(), args, opts)
+            return
+        if opts.site is not None:
+            if opts.graph is not None:
+                raise UsageError("--for or --graph", print_help=False)
+            opts.offsets = False
+            self._delegate(account.Command(), [*args, opts.site], opts)
+            return
+        if len(args) != 1:
+            raise UsageError("one folder: scrapy report JOBDIR")
+        jobdir = Path(args[0])
+        try:
+            if opts.graph is None:
+                self._page(jobdir, opts.output)
+            else:
+                self._graph(jobdir, Path(opts.graph))
+        except (StoreError, OSError) as error:
+            self.fail(error)
+
+    def _delegate(self, other: ToolCommand, args: list[str], opts: argparse.Namespace) -> None:
+        other.settings = self.settings
+        other.run(args, opts)
+        self.exitcode = other.exitcode
+
+    def _graph(self, jobdir: Path, folder: Path) -> None:
+        from webcrawl.tools.report.graph import write_graph  # noqa: PLC0415 - as below
+
+        graph = write_graph(jobdir, folder)
+        say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
+
+    def _page(self, jobdir: Path, output: str | None) -> None:
+        from webcrawl.tools.report.page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
+
+        target = None if output == "-" else _target(jobdir, output)
+        text = report(jobdir, _defaults(), time.time())
+        if target is None:
+            say_all(text.encode())
+        else:
+            write_page(target, text)
+            say(str(target))
+
+
+def _defaults() -> Mapping[str, str]:
+    """The defaults of all settings, as the state keeps them."""
+    from scrapy.settings import Settings  # noqa: PLC0415 - as above, and what follows
+
+    from webcrawl import settings  # noqa: PLC0415
+    from webcrawl.adapter.values import plain_values  # noqa: PLC0415
+    from webcrawl.crawl.terms import terms_of  # noqa: PLC0415
+
+    ours = Settings()
+    ours.setmodule(settings, "project")
+    return terms_of("web", {}, plain_values(ours, "web"))
+
+
+def _target(jobdir: Path, name: str | None) -> Path:
+    """The path to write to; OSError if nothing may be written there."""
+    path = jobdir / NAME if name is None else Path(name)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: a folder, not a file to write to")
+    inside = path.resolve().is_relative_to(jobdir.resolve())
+    if inside and path.suffix.lower() not in (".html", ".htm"):
+        raise PermissionError(f"{path}: in the crawl's own folder a report must end in .html")
+    return path

@@ -1,0 +1,121 @@
+"""`scrapy search`: finds pages of a crawl by their words."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+
+from webcrawl.base.libraries import missing
+from webcrawl.base.readable import readable
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import crawls_of
+from webcrawl.tools.commands.console import read_enough, whole
+from webcrawl.tools.tool_command import ToolCommand
+
+if TYPE_CHECKING:
+    from webcrawl.record.fulltext.text_search import Answer, Snippet
+
+BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
+MOST = 10_000
+
+
+class Command(ToolCommand):
+    """Exit status 0, whether or not a page is found; 1 if an index is missing, 2 if the query is not understood."""
+
+    says = "Find pages of a crawl or hive, running or not, by their words"
+
+    def syntax(self) -> str:
+        return "JOBDIR WORDS... [-n 10] [--json]"
+
+    def long_desc(self) -> str:
+        return (
+            "Prints title, URL and a piece of the text of the pages that have all of the words, the best first; the"
+            ' OUTPUTS of the crawl must name index. Queries: "words side by side", this OR that, -without, title:word,'
+            " host:www.example.com, language:en. Write -- before the words if one looks like an option."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("-n", metavar="N", dest="most", default="10", help="print at most N pages (default: 10)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per page")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if "--" in args:
+            args.remove("--")
+        query = " ".join(args[1:])
+        if not query.strip():
+            raise UsageError("a folder and words: scrapy search JOBDIR WORDS...", print_help=False)
+        most = whole("-n", opts.most, 1, MOST)
+        try:
+            from webcrawl.record.fulltext.text_search import BadQuery, SearchAll  # noqa: PLC0415 - tantivy is optional
+            from webcrawl.tools.optout.records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
+            from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
+        except ImportError:
+            self._fail(1, missing("tantivy"))
+            return
+        try:
+            crawls = crawls_of(Path(args[0]))
+            search = SearchAll(crawls, Forgotten(records_of(crawls)))
+            total, answers = search.find(query, most)
+            (_as_json if opts.json else _as_text)(total, answers)
+            for error in search.unread:
+                self._fail(1, f"{error}; its pages are not among these")
+        except BrokenPipeError:
+            read_enough()
+        except BadQuery as error:
+            self._fail(2, str(error))
+        except (StoreError, OSError) as error:
+            self._fail(1, str(error))
+
+    def _fail(self, status: int, why: str) -> None:
+        sys.stderr.write(f"{_line(why)}\n")
+        self.exitcode = status
+
+
+def _as_json(total: int, answers: Iterable[Answer]) -> None:
+    del total
+    for answer in answers:
+        text, ranges = answer.snippet
+        value = {
+            "url": answer.url,
+            "title": answer.title,
+            "snippet": text,
+            "highlights": ranges,
+            "score": round(answer.score, 4),
+            "language": answer.language,
+            "fetched_at": answer.fetched_at,
+        }
+        sys.stdout.write(f"{json.dumps(value)}\n")
+
+
+def _as_text(total: int, answers: Iterable[Answer]) -> None:
+    shown = 0
+    bold = sys.stdout.isatty()
+    for answer in answers:
+        shown += 1
+        title = _line(answer.title) or "(no title)"
+        snippet = _marked(answer.snippet) if bold else _line(answer.snippet[0])
+        lines = (f"{shown}. {title}", f"   {_line(answer.url)}", f"   {snippet}")
+        sys.stdout.write("\n".join(line for line in lines if line.strip()) + "\n\n")
+    sys.stdout.write(f"{shown} of {total} pages\n" if shown < total else f"{total} page{'s' * (total != 1)}\n")
+
+
+def _marked(snippet: Snippet) -> str:
+    """The words in bold; what the page's text has of a terminal's language is spelled out."""
+    text, ranges = snippet
+    pieces, at = [], 0
+    for start, end in ranges:
+        pieces += [_line(text[at:start]), BOLD, _line(text[start:end]), PLAIN]
+        at = end
+    return "".join([*pieces, _line(text[at:])])
+
+
+def _line(text: str) -> str:
+    """On one line, harmless to a terminal."""
+    return readable(text.replace("\n", " "))

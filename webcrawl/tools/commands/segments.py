@@ -1,0 +1,175 @@
+"""`scrapy segments`: offline crawling, segment by segment (docs/segments.md)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+from scrapy.utils.conf import arglist_to_dict
+
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.quantities import count
+from webcrawl.base.readable import readable
+from webcrawl.tools.commands.console import say, say_all, whole
+from webcrawl.tools.tool_command import ToolCommand
+
+INTERRUPTED = 130
+URLS = 1_000_000
+MOST = 1_000_000_000
+UNTOUCHED = "nothing was asked for since this segment was built: if its crawl was killed, crawl it, for no other has it"
+STORES = {"exact": "webcrawl.frontier.seen.disk.DiskSeen", "bloom": "webcrawl.frontier.seen.bloom.BloomSeen"}
+
+
+class Command(ToolCommand):
+    """Exit status 0; 1 and one line if it cannot be done, or if something in the archives could not be read."""
+
+    says = "Crawl offline: build segments of new URLs from what crawls left"
+    default_settings: ClassVar[dict[str, Any]] = {}
+
+    def syntax(self) -> str:
+        return "build JOBDIR... [options]\n       scrapy segments run DIR -a seeds=SRC [options]"
+
+    def long_desc(self) -> str:
+        return (
+            "build: reads what crawls have left since the last time, and writes the next segment of new URLs, sorted by"
+            " domain, for scrapy crawl web -a seeds=segment.csv -a follow=0.  run: builds and crawls segments in DIR,"
+            " one after the other, until nothing is new; the same command resumes it."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--urls", metavar="N", default=str(URLS), help=f"URLs in a segment, at most (default: {URLS})"
+        )
+        parser.add_argument(
+            "--seen", choices=[*STORES], help="the index: exact, or a Bloom filter (default: as it is, at first exact)"
+        )
+        parser.add_argument("-o", metavar="FILE", help="build: the segment (default: segment.csv)")
+        parser.add_argument("--tables", action="store_true", help="build: take links from tables, where there are both")
+        parser.add_argument("--json", action="store_true", help="build: print one JSON object")
+        parser.add_argument(
+            "-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="run: as for crawl"
+        )
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        try:
+            opts.spargs = arglist_to_dict(opts.spargs)
+        except ValueError as error:
+            raise UsageError("Invalid -a value, use -a NAME=VALUE", print_help=False) from error
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        name, *folders = args or [""]
+        if name not in ("build", "run") or not folders or not all(folders):
+            raise UsageError("scrapy segments build JOBDIR... | run DIR -a seeds=SRC", print_help=False)
+        assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
+        opts.urls = whole("--urls", opts.urls, 1, MOST)
+        from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415 - Scrapy imports every command for any
+
+        try:
+            if name == "build":
+                self.exitcode = _build(self.settings, [*map(Path, folders)], opts)
+            elif len(folders) > 1 or opts.o or opts.json or opts.tables:
+                raise UsageError("scrapy segments run DIR -a seeds=SRC: one folder, and no -o", print_help=False)
+            else:
+                self.exitcode = _run(self.settings, Path(folders[0]), opts)
+        except (*REASONS, CannotStart, OSError) as error:
+            self.exitcode = 1
+            line = readable(text_without_credentials(" ".join(str(error).split())))
+            sys.stderr.write(f"{line}\n")
+            if opts.json:
+                with suppress(OSError):  # standard error has it
+                    say_all(f"{json.dumps({'error': line})}\n")
+        except KeyboardInterrupt:
+            self.exitcode = INTERRUPTED
+
+
+def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) -> int:
+    from webcrawl.adapter.plain_scrapy import trusted_code  # noqa: PLC0415 - 0.4 s, here and below
+    from webcrawl.crawl.segments import FOLDER  # noqa: PLC0415
+    from webcrawl.tools.segments.builder import Builder  # noqa: PLC0415
+    from webcrawl.tools.segments.left import left_by  # noqa: PLC0415
+    from webcrawl.tools.segments.segment import copied  # noqa: PLC0415
+
+    if opts.spargs:
+        raise UsageError("-a is for scrapy segments run; settings are -s NAME=VALUE", print_help=False)
+    target = Path(opts.o or "segment.csv")
+    if not target.parent.is_dir() or target.is_dir():
+        raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")
+    if target.exists() and not target.is_file():  # a file would take the place of a device, or of /dev/stdout
+        raise CannotStart(f"-o {target}: is no file")
+    crawls = [left for jobdir in jobdirs for left in left_by(jobdir, trusted_code(settings))]
+    values = _values(settings, crawls[0].values)
+    with Builder(jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")) as builder:
+        before = builder.lost
+        if builder.waiting is None:
+            builder.read(crawls, tables=opts.tables)
+            if builder.untouched is not None:
+                sys.stderr.write(f"{readable(str(builder.untouched))}: {UNTOUCHED}\n")
+            made = vars(builder.make(opts.urls, _needed(values)))
+        else:  # it was made, and the process ended before the file was where it should be
+            made = {}
+        copied(builder.path(builder.number) if builder.waiting else None, target.resolve())
+        builder.given()
+        figures = builder.sizes()
+        lost = builder.lost - before
+    answer = {"segment": str(target), "number": builder.number, **made, "known": figures["seen/keys"], "lost": lost}
+    if opts.json:
+        say_all(f"{json.dumps(answer)}\n")
+    elif made:
+        say(
+            f"{target}: {made['urls']} URLs, {made['hosts']} hosts, {made['domains']} domains, at most "
+            f"{made['per_host']} per host; {made['left']} left for later, {answer['known']} known"
+        )
+    else:
+        say(f"{target}: segment {builder.number}, which had been made and not handed over")
+    if lost:
+        sys.stderr.write(f"{count(lost, 'record')} could not be read: the links are missing\n")
+    return int(lost > 0)
+
+
+def _run(settings: Settings, folder: Path, opts: argparse.Namespace) -> int:
+    from webcrawl.crawl.segments import FOLDER  # noqa: PLC0415 - as above
+    from webcrawl.tools.segments.run import Run  # noqa: PLC0415 - 0.4 s, here and below
+    from webcrawl.tools.supervisor.segments import SegmentCrawls, check_run  # noqa: PLC0415
+
+    check_run(settings, folder, opts.spargs)
+    values = _values(settings, {})
+    if opts.spargs.get("scope"):
+        values["URL_SCOPE"] = opts.spargs["scope"]
+    limit = opts.spargs.get("limit")
+    with SegmentCrawls(settings, folder, opts.spargs, folder / FOLDER / "crawls.log") as crawls:
+        seeds, most = opts.spargs["seeds"], int(limit) if limit else None
+        try:
+            store = STORES.get(opts.seen, "")
+            return Run(folder, values, seeds, opts.urls, _needed(values), crawls.crawl, say, most, store).run()
+        except KeyboardInterrupt:  # while building: as of the last checkpoint
+            say(f"{folder}: stopped: run it again to resume")
+            return 0
+
+
+def _values(settings: Settings, of_crawl: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the project, then the crawl's own, then those of the command line."""
+    from webcrawl.adapter.user_settings import on_command_line  # noqa: PLC0415 - as above
+    from webcrawl.adapter.values import plain_values  # noqa: PLC0415 - as above
+
+    given = plain_values(settings, "web")
+    named = on_command_line(settings)
+    return {**given, **{name: value for name, value in of_crawl.items() if name not in named}}
+
+
+def _needed(values: Mapping[str, Any]) -> int:
+    from webcrawl.base.loading import load  # noqa: PLC0415 - as above
+    from webcrawl.tools.segments.segment import hosts_needed  # noqa: PLC0415 - as above
+
+    names = ("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY")
+    policy = load(values["POLITENESS_POLICY"])(*(values[name] for name in names))
+    return hosts_needed(values["CONCURRENT_REQUESTS"] or URLS, policy.wait)

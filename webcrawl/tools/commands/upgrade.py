@@ -1,0 +1,49 @@
+"""`scrapy upgrade`: brings the JOBDIR of an earlier webcrawl to the form that this one reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from webcrawl.base.readable import readable
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import crawls_of
+from webcrawl.tools.commands.console import say
+from webcrawl.tools.tool_command import ToolCommand
+
+
+class Command(ToolCommand):
+    """Exit status 0, or 1 and one line that says why nothing has changed; docs/operations.md has examples."""
+
+    says = "Bring the crawl or hive of an earlier webcrawl up to date"
+    same_as = "verify --upgrade"
+
+    def syntax(self) -> str:
+        return "JOBDIR"
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        del opts
+        if len(args) != 1 or not args[0]:  # an empty name would be the current folder
+            raise UsageError("one folder: scrapy upgrade JOBDIR")
+        self.exitcode = upgraded(Path(args[0]))
+
+
+def upgraded(jobdir: Path) -> int:
+    """Prints what is done; returns the exit status."""
+    from webcrawl.tools.upgrade.upgrade import upgrade  # noqa: PLC0415 - Scrapy imports every command for any
+
+    try:
+        for folder in crawls_of(jobdir):
+            lines = 0
+            for line in upgrade(folder):
+                lines += 1
+                say(f"{folder}: {line}")
+            if not lines:
+                say(f"{folder}: is up to date")
+    except (StoreError, OSError) as error:
+        sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
+        return 1
+    return 0

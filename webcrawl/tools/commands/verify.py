@@ -1,0 +1,124 @@
+"""`scrapy verify`: checks that everything a crawl left is complete and undamaged."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from webcrawl.base.libraries import install
+from webcrawl.base.quantities import count
+from webcrawl.base.readable import readable
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import hive_of
+from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.upgrade import upgraded
+from webcrawl.tools.tool_command import ToolCommand
+
+
+class Command(ToolCommand):
+    """Exit status 0 and a summary, or 1 and one line per damaged place; docs/operations.md has examples."""
+
+    says = "Check every file of a crawl or hive, running or not, without changing any"
+
+    def syntax(self) -> str:
+        return "JOBDIR [--upgrade]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--upgrade", action="store_true", help="first bring what an earlier webcrawl left up to date"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1 or not args[0]:
+            raise UsageError("one folder: scrapy verify JOBDIR")
+        self.exitcode = upgraded(Path(args[0])) if opts.upgrade else 0
+        self.exitcode = self.exitcode or verified(args[0])
+
+
+def verified(jobdir: str) -> int:
+    """Prints what is found in a crawl or a hive; returns the exit status."""
+    from webcrawl.tools.verify.hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
+    from webcrawl.tools.verify.whole import verify  # noqa: PLC0415 - as above
+
+    found: Counter[str] = Counter()
+    damages = 0
+    try:
+        path = Path(jobdir)
+        for damage in verify(path, found) if hive_of(path) is None else verify_hive(path, found):
+            damages += 1
+            say(str(damage))
+        if not damages:
+            for line in _summary(jobdir, found):
+                say(line)
+            return 0
+        say(f"{jobdir}: damaged places: {damages}")
+    except (StoreError, OSError) as error:
+        sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
+    return 1
+
+
+def _summary(jobdir: str, found: Counter[str]) -> list[str]:
+    from webcrawl.record.objectstore.stored import IN_STORE  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.outputs import ABSENT  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.tables import UNREAD  # noqa: PLC0415 - as above
+
+    over = f" ({found['over budget']} over their domains' budgets)" if found["over budget"] else ""
+    outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
+    lines = [
+        f"{jobdir}: no damage found",
+        *_of_hive(found),
+        f"frontier: {_queued(found)}{over}, {found['hosts']} hosts, {found['robots']} robots.txt",
+        f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
+        f"{outputs}, {found['lines']} log lines",
+    ]
+    if found["revisits"] or found["ahead"]:
+        lines.append(f"revisits: {found['revisits']} pages wait, {found['ahead']} were fetched ahead of their turns")
+    if found["letters"]:
+        lines.append(f"hive: {found['letters']} letters that are not acknowledged, {found['items']} items")
+    if found["texts"]:
+        lines.append(f"text: {found['texts']} pages{_of_index(found)}")
+    lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
+    lines += [
+        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at: scrapy store --verify does"
+        for name in found
+        if name.startswith(IN_STORE)
+    ]
+    if found["rows"]:
+        lines.append(f"tables: {found['rows']} pages, as crawl.log and the archive have them")
+    if found["changes"]:
+        lines.append(f"changes: {found['changes']} fetches of pages, as crawl.log has them")
+    if found[UNREAD]:
+        lines.append(f"tables: only their checksums were looked at: {install('pyarrow')}")
+    if found["behind"]:
+        lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
+    return lines
+
+
+def _queued(found: Counter[str]) -> str:
+    from webcrawl.tools.verify.frontier import OTHER  # noqa: PLC0415 - as above
+
+    others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
+    return f"the URLs of {others[0]} are not looked at" if others else f"{found['queued']} URLs queued"
+
+
+def _of_hive(found: Counter[str]) -> list[str]:
+    if not found["drones"]:
+        return []
+    many = (("drones", "drone"), ("pages", "URL"), ("archived", "archived URL"), ("hosts in use", "host"))
+    drones, *others = (count(found[figure], word) for figure, word in many)
+    return [f"hive: {drones}; {', '.join(others)} in use, each of one drone"]
+
+
+def _of_index(found: Counter[str]) -> str:
+    from webcrawl.tools.verify.texts import UNREAD  # noqa: PLC0415 - as above
+
+    if found[UNREAD]:
+        return f"; the index was not checked: {install('tantivy')}"
+    later = f", {found['unindexed']} will be added by the next start" if found["unindexed"] else ""
+    replaced = f", {found['replaced']} replaced there by later ones" if found["replaced"] else ""
+    return f", {found['indexed']} of them in the index{replaced}{later}" if found["indexed"] or later else ""

@@ -1,0 +1,115 @@
+"""`scrapy why`: what became of a URL, and why (docs/why.md).
+
+Scrapy imports every command for any of them: what takes long is imported later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import UsageError
+
+from webcrawl.base.readable import readable
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.commands.console import read_enough
+from webcrawl.tools.tool_command import ToolCommand
+
+if TYPE_CHECKING:
+    from webcrawl.tools.why.answer import Answer
+
+MOST = 1000  # of a sample
+INTERRUPTED = 130
+USAGE = "a folder and a URL: scrapy why JOBDIR URL, or --sample N, or --file URLS"
+
+
+class Command(ToolCommand):
+    """Exit status 0, whatever the answer; 1 if the folder cannot be read as a crawl, with the reason in a line."""
+
+    says = "Say why a URL was fetched or not, of a crawl or hive, running or not"
+
+    def syntax(self) -> str:
+        return "JOBDIR URL | JOBDIR --sample N | JOBDIR --file URLS"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print one JSON object per answer")
+        parser.add_argument("--deep", action="store_true", help="look through all queues and logs, however large")
+        parser.add_argument("--sample", metavar="N", help=f"N URLs that are known and not fetched, {MOST} at most")
+        parser.add_argument("--file", metavar="URLS", help="the URLs in this file, one a line; - for standard input")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if "--" in args:
+            args.remove("--")
+        if len(args) != 1 + (opts.sample is None and opts.file is None) or None not in (opts.sample, opts.file):
+            raise UsageError(USAGE, print_help=False)
+        if opts.sample is not None and not _is_number(opts.sample):
+            raise UsageError(f"--sample {opts.sample}: must be a whole number from 1 to {MOST}", print_help=False)
+        try:
+            self._answer(Path(args[0]), args[1:], opts)
+        except KeyboardInterrupt:
+            self.exitcode = INTERRUPTED
+        except BrokenPipeError:
+            read_enough()
+        except (StoreError, OSError) as error:
+            self.exitcode = 1
+            line = readable(" ".join(str(error).split()))
+            sys.stderr.write(f"{line}\n")
+            if opts.json:
+                sys.stdout.write(f"{json.dumps({'error': line})}\n")
+
+    def _answer(self, jobdir: Path, urls: list[str], opts: argparse.Namespace) -> None:
+        from webcrawl.tools.why.answer import Crawls  # noqa: PLC0415 - as above, and what follows
+        from webcrawl.tools.why.sample import sample  # noqa: PLC0415
+        from webcrawl.tools.why.text import text_of  # noqa: PLC0415
+
+        with Crawls(jobdir, deep=opts.deep, trusted=self._trusted()) as crawls:
+            if opts.sample is not None:
+                _print_many(sample(crawls, int(opts.sample)), as_json=opts.json)
+            elif opts.file is not None:
+                _print_many(crawls.answers(_lines(opts.file)), as_json=opts.json)
+            else:
+                (answer,) = crawls.answers(urls)
+                sys.stdout.write(_json(answer.to_json()) if opts.json else text_of(answer))
+
+    def _trusted(self) -> frozenset[str]:
+        from webcrawl.adapter.plain_scrapy import trusted_code  # noqa: PLC0415 - as above
+
+        return trusted_code(self.settings) if self.settings is not None else frozenset()
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= MOST
+
+
+def _print_many(answers: Iterator[Answer], *, as_json: bool) -> None:
+    """An answer a line, and how many have which reason."""
+    from webcrawl.tools.why.text import line_of  # noqa: PLC0415 - as above
+
+    kinds: Counter[tuple[str, str]] = Counter()
+    for answer in answers:
+        kinds[answer.state, answer.kind] += 1
+        sys.stdout.write(_json(answer.to_json()) if as_json else f"{line_of(answer)}\n")
+    counted = [{"state": state, "kind": kind, "urls": number} for (state, kind), number in kinds.most_common()]
+    if as_json:
+        sys.stdout.write(_json({"summary": counted}))
+        return
+    sys.stdout.write("\n")
+    for one in counted:
+        sys.stdout.write(readable(f"{one['urls']:>8} {one['state']}: {one['kind']}") + "\n")
+
+
+def _json(value: Any) -> str:
+    return f"{json.dumps(value)}\n"
+
+
+def _lines(name: str) -> list[str]:
+    """The URLs of a file, one a line; OSError if it cannot be read."""
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    lines = data.decode("utf-8", "replace").split("\n")
+    return [line.strip() for line in lines if line.strip()]

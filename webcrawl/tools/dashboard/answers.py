@@ -1,0 +1,106 @@
+"""Whatever a crawl answers to a command, as markup: a line, figures by name, or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.markup import Html, join, tag
+
+MOST_ROWS, MOST_DEPTH = 500, 4
+LONGEST = 2000  # characters of a text
+BYTES = {"bytes", "size", "received"}  # figures that are
+NOTHING = "Nothing now."
+CAPITALS = {"url": "URL", "urls": "URLs", "ip": "IP"}
+Link = Callable[[str, str], str | None]  # of a column and its text: where a click leads
+
+
+def nowhere(name: str, text: str) -> str | None:
+    """No text is a link."""
+    del name, text
+    return None
+
+
+def answered(answer: Any, link: Link = nowhere, depth: int = 0) -> Html:
+    """Bounded, however large the answer is."""
+    if depth == MOST_DEPTH or not isinstance(answer, (Mapping, list, tuple)):
+        return tag("p", said(answer), class_="answer")
+    if isinstance(answer, Mapping):
+        return _figures(answer, link, depth)
+    if answer and all(isinstance(one, Mapping) for one in answer):
+        return table(answer, link)
+    if not answer:
+        return tag("p", NOTHING, class_="note")
+    if not any(isinstance(one, (Mapping, list, tuple)) for one in answer):
+        return tag("p", ", ".join(map(said, answer[:MOST_ROWS])), class_="answer")
+    return tag("ul", *(tag("li", answered(one, link, depth + 1)) for one in answer[:MOST_ROWS]), _more(len(answer)))
+
+
+def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
+    """Figures side by side, without those that are nothing; what is larger comes below, under its name."""
+    some = {name: value for name, value in answer.items() if value is not None and value not in ("", [], {})}
+    plain = {name: value for name, value in some.items() if not isinstance(value, (Mapping, list, tuple))}
+    rows = [tag("div", tag("dt", words(name)), tag("dd", _linked(name, value, link))) for name, value in plain.items()]
+    rest = [
+        join(tag("h3", words(name)), answered(value, link, depth + 1))
+        for name, value in some.items()
+        if name not in plain
+    ]
+    if not some:
+        return tag("p", NOTHING, class_="note")
+    return join(tag("dl", *rows[:MOST_ROWS], class_="facts") if rows else None, *rest)
+
+
+def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str = "", label: str = "Answer") -> Html:
+    """A row for each mapping, a column for each name in any of them. `label`: what it is, if it has no caption."""
+    shown = rows[:MOST_ROWS]
+    names = list(dict.fromkeys(name for row in shown for name in row))
+    right = {name for name in names if all(_is_number(row.get(name)) or row.get(name) is None for row in shown)}
+    head = tag("tr", *(tag("th", words(name), scope="col", class_="n" if name in right else None) for name in names))
+    body = [
+        tag(
+            "tr",
+            *(tag("td", _linked(name, row.get(name), link), class_="n" if name in right else None) for name in names),
+        )
+        for row in shown
+    ]
+    made = tag("table", tag("caption", caption) if caption else None, tag("thead", head), tag("tbody", *body))
+    return join(
+        tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption or label), _more(len(rows))
+    )
+
+
+def _linked(name: str, value: Any, link: Link) -> Html:
+    where = link(str(name), value) if isinstance(value, str) and value else None
+    if _is_number(value) and str(name) in BYTES:
+        return join(numbers.size(value))
+    return tag("a", said(value), href=where) if where else join(said(value))
+
+
+def _more(number: int) -> Html | None:
+    if number <= MOST_ROWS:
+        return None
+    return tag("p", f"The first {numbers.number(MOST_ROWS)} of {numbers.number(number)}.", class_="note")
+
+
+def said(value: Any) -> str:
+    """A value in a few words."""
+    if value is None or value in ("", [], {}):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if _is_number(value):
+        return numbers.number(float(f"{value:.6g}")) if isinstance(value, float) else f"{value:,}"
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def words(name: object) -> str:
+    """The name of a figure as people write it."""
+    text = " ".join(CAPITALS.get(word, word) for word in str(name)[:100].replace("_", " ").split(" "))
+    return text[:1].upper() + text[1:] if "://" not in text else text
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300

@@ -1,0 +1,135 @@
+"""What each page of a crawl shows: asked of the crawl, or read from what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.dashboard.logs import LOGS, SeedProgress, tail
+from webcrawl.tools.dashboard.looking import Ask
+from webcrawl.tools.dashboard.pages import crawl as overview
+from webcrawl.tools.dashboard.pages import orders, tabs
+from webcrawl.tools.dashboard.pages.crawl import Shown
+from webcrawl.tools.dashboard.pages.frame import Parts
+from webcrawl.tools.dashboard.watching import Watch
+from webcrawl.tools.report.markup import Html
+
+LIVE = ("overview", "hosts", "errors", "seeds", "fetchers", "log")  # pages that change while they are open
+TRACEBACKS = "errors.log"
+LONGEST = 4096  # characters of a URL that is asked about
+Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
+
+
+class Contents:
+    """`ask` and `why` may block; they run in threads."""
+
+    def __init__(self, ask: Ask, why: Why) -> None:
+        self._ask, self._why = ask, why
+        self._seeds: dict[str, SeedProgress] = {}
+
+    async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
+        """All that is on a page below its header."""
+        still = await self._still(watch, shown, tab, query)
+        if still is not None:
+            return still
+        parts = await self.parts(watch, shown, tab, query)
+        if tab == "":
+            return overview.figures_content(shown, overview.span_of(query.get("span", ""), shown), parts)
+        if tab == "hosts":
+            return tabs.hosts_content(shown, _of(query.get("by"), tabs.HOSTS_BY), parts)
+        if tab == "log":
+            return tabs.log_content(shown, _of(query.get("name"), LOGS), query.get("find", ""), parts)
+        return tabs.seeds_content(shown, parts) if tab == "seeds" else tabs.content(tab, parts)
+
+    async def _still(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html | None:
+        """A page that does not change while it is open."""
+        if tab == "why":
+            return await self._why_page(watch, shown, query.get("url", "").strip())
+        if tab == "commands":
+            return orders.commands_content(shown, query.get("host", ""))
+        host = query.get("host", "").strip()[:LONGEST]
+        return await self._host_page(watch, shown, host) if host and tab == "hosts" else None
+
+    async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
+        """What changes of a page that stays open."""
+        if tab == "hosts":
+            by = _of(query.get("by"), tabs.HOSTS_BY)
+            found = tabs.hosts_part(shown, by, *await self._asked(watch, shown, "hosts", "--by", by))
+            return {"hosts": found, "levels": tabs.levels_part(shown)}
+        if tab == "errors":
+            found, _ = await self._asked(watch, shown, "errors")
+            return {"errors": tabs.errors_part(shown, found, await _lines(watch, TRACEBACKS, ""))}
+        if tab == "seeds":
+            return {"seeds": tabs.seeds_part(shown, await self._progress(watch))}
+        if tab == "fetchers":
+            return {"fetchers": tabs.fetchers_part(shown, *await self._asked(watch, shown, "threads"))}
+        if tab == "log":
+            name = _of(query.get("name"), LOGS)
+            return {"log": tabs.lines_part(shown, name, await _lines(watch, name, query.get("find", "")))}
+        return overview.figures(shown, overview.span_of(query.get("span", ""), shown))
+
+    async def _asked(self, watch: Watch, shown: Shown, name: str, *words: str) -> tuple[Any, str]:
+        """What a crawl answers to a command that only asks, or why there is no answer."""
+        if not shown.sample.answers:
+            return None, "The crawl does not run, or does not answer."
+        try:
+            found = await watch.answer((name, *words), lambda: self._ask(watch.known.jobdir, name, *words))
+            return _by_drone(found) if watch.known.drones else found, ""
+        except CommandError as error:
+            if "is no command" in str(error):  # of an earlier version
+                return None, f"This crawl does not know the command {name}."
+            return None, f"{error}."
+        except NotRunning:
+            return None, "The crawl has just ended."
+
+    async def _host_page(self, watch: Watch, shown: Shown, host: str) -> Html:
+        found, why_not = await self._asked(watch, shown, "host", host)
+        queue, _ = await self._asked(watch, shown, "queue", host) if found is not None else (None, "")
+        return tabs.host_content(shown, host, found, why_not, queue)
+
+    async def _progress(self, watch: Watch) -> SeedProgress:
+        known = watch.known
+        progress = self._seeds.setdefault(known.id, SeedProgress([one.jobdir for one in known.crawls]))
+        await watch.answer("seeds", progress.read)
+        return progress
+
+    async def _why_page(self, watch: Watch, shown: Shown, url: str) -> Html:
+        found, failed = None, ""
+        if len(url) > LONGEST:
+            url, failed = "", f"A URL of more than {LONGEST} characters."
+        elif url:
+            try:
+                found = await watch.answer(("why", url), lambda: self._why(watch.known.jobdir, url))
+            except (ValueError, OSError, StoreError, NotRunning) as error:
+                failed = f"No answer: {error}"
+        return orders.why_content(shown, url, found, failed)
+
+
+def _by_drone(found: Any) -> Any:
+    """What a hive answers, if each drone has said something: by its name."""
+    rows = found.get("drones") if isinstance(found, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "answer" in row for row in rows):
+        return found
+    return {f"drone {row.get('drone')}": row["answer"] for row in rows}
+
+
+async def _lines(watch: Watch, name: str, find: str) -> list[str]:
+    """The latest first, but tracebacks as they are; of a hive, those of all drones."""
+
+    def read() -> list[str]:
+        each = [tail(one.jobdir, name, find, tabs.MOST_LINES) for one in watch.known.crawls]
+        if name == TRACEBACKS:
+            return [line for lines in each for line in reversed(lines[: tabs.MOST_LINES // len(each)])]
+        return sorted((line for lines in each for line in lines), reverse=True) if len(each) > 1 else each[0]
+
+    lines: list[str] = await watch.answer(("log", name, find), read)
+    return lines[: tabs.MOST_LINES]
+
+
+def _of(given: str | None, allowed: Iterable[str]) -> str:
+    """What was asked for, if it is one of these; else the first."""
+    first, *others = allowed
+    return given if given is not None and given in others else first

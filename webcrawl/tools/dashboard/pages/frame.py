@@ -1,0 +1,106 @@
+"""What all pages have: head, header, ways to other pages, and the parts that change while they are open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from webcrawl.tools.report.markup import Child, Html, join, tag
+
+WORDS = {  # of a state
+    "running": "Running",
+    "paused": "Paused",
+    "stopping": "Stopping",
+    "stopped": "Stopped",
+    "killed": "Was killed",
+    "new": "Not begun",
+    "gone": "Gone",
+    "silent": "Not answering",
+}
+Parts = Mapping[str, Html]  # by the id of the element that each one fills
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where pages lie, and the token of their forms."""
+
+    base: str
+    form_token: str
+
+    def at(self, *parts: str, **query: str | None) -> str:
+        """The address of a page; parts and values may be anything."""
+        path = "/".join(quote(part, safe="") for part in parts)
+        given = {name: value for name, value in query.items() if value}
+        return f"{self.base}/{path}{'?' if given else ''}{urlencode(given, errors='replace')}"
+
+    def form(self, action: str, *children: Child, class_: str | None = None) -> Html:
+        """A form that changes something."""
+        token = tag("input", type="hidden", name="form", value=self.form_token)
+        return tag("form", token, *children, method="post", action=action, class_=class_)
+
+
+def page(site: Site, title: str, header: Html, parts: Html, events: str | None, said: Html | None = None) -> str:
+    """A whole document. `events`: where the script hears of changes; a browser without it loads the page again."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{title} · webcrawl"),
+        Html(f'<link rel="stylesheet" href="{site.at("style.css")}">'),
+        Html('<link rel="icon" href="data:,">'),
+        tag("noscript", tag("meta", http_equiv="refresh", content="10")) if events else None,
+        tag("script", src=site.at("script.js"), defer=""),
+    )
+    body = tag(
+        "body",
+        tag("a", "To the content", href="#content", class_="skip"),
+        header,
+        tag("main", tag("div", said, id="said", role="status"), parts, id="content", tabindex="-1"),
+        data_events=events,
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def part(name: str, content: Child, element: str = "div", class_: str | None = None) -> Html:
+    """An element whose content changes while the page is open."""
+    return tag(element, content, id=name, class_=class_, data_part="")
+
+
+def top(site: Site, *crumbs: Child) -> Html:
+    """The line at the top: where one is."""
+    home = tag("a", tag("span", class_="mark", aria_hidden="true"), "webcrawl", href=site.at(), class_="home")
+    updates = tag("span", id="updates")
+    return tag("div", home, *crumbs, updates, class_="top")
+
+
+def badge(state: str) -> Html:
+    """The state as a word with its colour."""
+    return tag("span", tag("span", class_="dot", aria_hidden="true"), WORDS.get(state, state), class_=f"badge {state}")
+
+
+def choice(name: str, chosen: str, links: Mapping[str, str], label: str) -> Html:
+    """Links of which one is where one is; `name` is for the style."""
+    made = [
+        tag("a", words, href=where, aria_current="true" if words == chosen else None) for words, where in links.items()
+    ]
+    return tag("nav", *made, class_=f"choice {name}", aria_label=label)
+
+
+def field(label: str, name: str, value: str = "", kind: str = "text", **attributes: str | None) -> Html:
+    """A labelled field of a form."""
+    return tag("label", tag("span", label), tag("input", type=kind, name=name, value=value or None, **attributes))
+
+
+def button(words: str, class_: str | None = None, **attributes: str | None) -> Html:
+    return tag("button", words, type="submit", class_=class_, **attributes)
+
+
+def section(title: str, *children: Child, more: Child = None) -> Html:
+    """A part of a page with its heading."""
+    return tag("section", tag("div", tag("h2", title), more, class_="head"), join(*children))
+
+
+def note(*words: Child) -> Html:
+    return tag("p", *words, class_="note")

@@ -1,0 +1,188 @@
+"""What comes of a check: the proof that was found becomes an order to the crawl, or words on why not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import ceil
+from typing import Any, Protocol
+
+from webcrawl.base.quantities import count
+from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.tools.optout.budget import Budget, take
+from webcrawl.tools.optout.looking import Found
+from webcrawl.tools.optout.subject import Subject
+from webcrawl.tools.optout.token import Proof, Tokens, Wish, counts
+from webcrawl.urls.optout import COMMAND, PROOF, read_date, said
+
+CHECKS = (3, 20, 60.0)  # of a site for one asker; for one asker, and of a site for all; in so many seconds
+ORDERS = (10, 1000, 86_400.0)  # of a site; for one asker
+AT_ONCE = 10  # checks under way for one asker
+MOST_AT_ONCE = 100  # for all
+UNTOLD = "Your proof was found, but the crawl cannot be told just now. Leave it in place, and check again later."
+OTHERWISE = "by a record that was made otherwise. Whoever runs the crawl can change it."
+UNITS = ((3600, "hour"), (60, "minute"))
+
+Ask = Callable[..., Any]
+"""A command to the crawl and its words, as to `scrapy ctl`; blocks."""
+
+
+class Looks(Protocol):
+    """Where tokens are looked for."""
+
+    async def look(self, subject: Subject) -> list[Found]: ...
+
+
+class Outcome(Enum):
+    """How a check ended, with the status of the answer."""
+
+    DONE = "200 OK"
+    NOT_PROVEN = "403 Forbidden"
+    REFUSED = "409 Conflict"
+    TOO_OFTEN = "429 Too Many Requests"
+    NOT_NOW = "503 Service Unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the page says of it. `wait`: seconds until it is worth asking again."""
+
+    outcome: Outcome
+    text: str
+    details: Sequence[str] = ()
+    wait: float = 0.0
+
+
+class Deciding:
+    """`ask` reaches the crawl, `say` whoever runs it."""
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        looking: Looks,
+        ask: Ask,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tokens, self._looking, self._ask, self._say = tokens, looking, ask, say
+        self._clock, self._ticks = clock, ticks  # what tokens expire by; what is counted by
+        few, many, seconds = CHECKS
+        self._pairs, self._askers, self._sites = Budget(few, seconds), Budget(many, seconds), Budget(many, seconds)
+        of_site, of_asker, seconds = ORDERS
+        self._ordered_of, self._ordered_by = Budget(of_site, seconds), Budget(of_asker, seconds)
+        self._under_way: dict[str, str] = {}  # rules, and who asked
+
+    def __repr__(self) -> str:
+        return f"<Deciding under_way={len(self._under_way)}>"
+
+    async def check(self, subject: Subject, asker: str = "") -> Result:
+        """Looks for a proof, and does what it asks for. Each `asker` has bounds of its own."""
+        if subject.rule in self._under_way or self._is_busy(asker):
+            return _too_often(5.0)
+        pair = f"{asker} {subject.site}"
+        if wait := take(self._ticks(), (self._pairs, pair), (self._askers, asker), (self._sites, subject.site)):
+            return _too_often(wait)
+        self._under_way[subject.rule] = asker
+        try:
+            found = await self._looking.look(subject)
+            now = self._clock()
+            proofs = [proof for one in found for proof in self._proofs(subject, one)]
+            proof = counts(proofs, now)
+            if proof is None:
+                result = _unproven(found, proofs)
+                self._say(f"{subject.rule}: checked: {result.text}")
+                return result
+            if wait := take(self._ticks(), (self._ordered_of, subject.site), (self._ordered_by, asker)):
+                return _too_often(wait)
+            return await self._ordered(subject, proof)
+        finally:
+            del self._under_way[subject.rule]
+
+    def _is_busy(self, asker: str) -> bool:
+        askers = self._under_way.values()
+        return len(askers) >= MOST_AT_ONCE or [*askers].count(asker) >= AT_ONCE
+
+    def _proofs(self, subject: Subject, found: Found) -> list[Proof]:
+        return self._tokens.found(subject.rule, found.lines, f"{found.kind} {found.place}")
+
+    async def _ordered(self, subject: Subject, proof: Proof) -> Result:
+        """In a thread, for it waits until the crawl has it in a checkpoint. Nobody who goes away ends it."""
+        try:
+            result = await asyncio.shield(asyncio.to_thread(self._order, subject, proof))
+        except (CommandError, NotRunning, OSError) as error:
+            self._say(f"{subject.rule}: {proof.wish} is proven ({proof.place}), but not carried out: {error}")
+            return Result(Outcome.NOT_NOW, UNTOLD, wait=60.0)
+        self._say(f"{subject.rule}: {proof.wish}, proven by {proof.place}: {result.text}")
+        return result
+
+    def _order(self, subject: Subject, proof: Proof) -> Result:
+        """The order has a condition, for the operator may exclude the same between our look and it."""
+        records, record = self._records(subject)
+        try:
+            if record is None or is_proven(record):
+                return self._carried_out(subject, proof, record, records)
+        except CommandError:
+            _, record = self._records(subject)
+            if record is None or is_proven(record):
+                raise
+        until = f", until {record['until']}" if record["until"] else ""
+        return Result(Outcome.REFUSED, f"{subject.rule} is left alone already{until}, {OTHERWISE}")
+
+    def _records(self, subject: Subject) -> tuple[Sequence[Any], Any]:
+        """All that name it, and the one of this very rule, if there is one that holds."""
+        records = self._ask("excluded", subject.url)["excluded"]
+        return records, next((one for one in records if one["rule"] == subject.rule and one["holds"]), None)
+
+    def _carried_out(self, subject: Subject, proof: Proof, record: Any, records: Sequence[Any]) -> Result:
+        if proof.wish is Wish.RETURN:
+            return self._back(subject, proof, record, records)
+        kind, _, place = proof.place.partition(" ")
+        words = (
+            "--by",
+            f"{PROOF}{kind})",
+            "--why",
+            place,
+            "--if-by",
+            PROOF,
+            *(["--forget"] if proof.wish is Wish.FORGET else []),
+        )
+        self._ask("exclude", subject.rule, *words)  # again too: then a checkpoint has it for certain
+        since = record["since"] if record is not None else said(self._clock())
+        forgotten = record is not None and record["forget"]
+        more = " What is stored of it is not shown any more." if proof.wish is Wish.FORGET or forgotten else ""
+        return Result(Outcome.DONE, f"{subject.rule} is left alone, since {since}.{more}")
+
+    def _back(self, subject: Subject, proof: Proof, record: Any, records: Sequence[Any]) -> Result:
+        if record is None:
+            return Result(Outcome.REFUSED, f"There is no record of {subject.rule} that could be taken back.")
+        if record["since"] and proof.issued < read_date(record["since"]):  # of the time before, and not removed
+            return Result(Outcome.REFUSED, f"{subject.rule} has left since this token was issued: get a new one.")
+        self._ask("include", subject.rule, "--if-by", PROOF)
+        others = any(one["holds"] for one in records if one is not record)
+        more = " Another record still names it, so it is left alone all the same." if others else ""
+        return Result(Outcome.DONE, f"{subject.rule} may be crawled again.{more}")
+
+
+def is_proven(record: Any) -> bool:
+    """Whether a record, as a crawl tells it, was made by a proof."""
+    return record["source"] == COMMAND and str(record["by"]).startswith(PROOF)
+
+
+def _too_often(wait: float) -> Result:
+    size, unit = next(((size, unit) for size, unit in UNITS if wait >= 2 * size), (1, "second"))
+    return Result(Outcome.TOO_OFTEN, f"Too many checks: try again in {count(ceil(wait / size), unit)}.", wait=wait)
+
+
+def _unproven(found: Sequence[Found], proofs: Sequence[Proof]) -> Result:
+    details = [f"{one.place}: {one.trouble or 'has no token for this name from this crawl'}" for one in found]
+    if any(one.ours for one in found):  # it may be just there
+        text = "The crawler's machine cannot ask just now. Check again in a few minutes."
+        return Result(Outcome.NOT_NOW, text, details, 60.0)
+    if proofs:
+        last = max(proofs, key=lambda one: one.issued)
+        return Result(Outcome.NOT_PROVEN, f"The token that was found is over since {said(last.ends)}: get a new one.")
+    return Result(Outcome.NOT_PROVEN, "No proof was found.", details)

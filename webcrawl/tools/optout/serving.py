@@ -1,0 +1,178 @@
+"""The form over HTTP, made to stand behind a web server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from webcrawl.net.dns_records import TextRecords
+from webcrawl.net.http_answerer import TOO_LARGE, Connection, Limits, Listener
+from webcrawl.net.network import Network
+from webcrawl.net.robots import agent_of
+from webcrawl.tools.optout.asker import asker
+from webcrawl.tools.optout.deciding import Ask, Deciding, Outcome, Result
+from webcrawl.tools.optout.looking import Looking
+from webcrawl.tools.optout.page import POLICY, Pages, Token
+from webcrawl.tools.optout.subject import CannotName, Subject, subject_of
+from webcrawl.tools.optout.token import LIFE, Tokens, Wish
+from webcrawl.urls.host_names import RegisteredDomains
+
+MOST = 64  # connections at once; the oldest that is not being checked gives way
+PATIENCE = 10.0  # seconds for a request
+CHECKED = 180.0  # and for its check, which may have to wait for a checkpoint of each drone
+HEAD, BODY = 8192, 8192  # bytes
+FIELDS = 8
+HTML = "text/html; charset=utf-8"
+MORE = (
+    f"Content-Security-Policy: {POLICY}\r\nReferrer-Policy: no-referrer\r\nX-Frame-Options: DENY\r\n"
+    "Cache-Control: no-store\r\n"
+)
+FORM = b"application/x-www-form-urlencoded"
+
+Check = Callable[[Subject, str], Awaitable[Result]]
+"""Of a subject, for who asks."""
+
+
+class Form(Listener):
+    """Makes tokens for whoever asks, and has their proofs checked."""
+
+    def __init__(
+        self,
+        port: socket.socket,
+        pages: Pages,
+        tokens: Tokens,
+        check: Check,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(port, lambda: Asked(self))
+        self.pages, self.check = pages, check
+        self._tokens, self._clock = tokens, clock
+        self._domains = RegisteredDomains(1024)
+        self.checks: set[asyncio.Task[None]] = set()
+
+    def close(self) -> None:
+        """What was ordered already is carried out; who waits for the rest gets no answer."""
+        super().close()
+        for task in self.checks:
+            task.cancel()
+
+    def subject(self, rule: str) -> Subject:
+        return subject_of(rule, self._domains)
+
+    def token(self, rule: str, wish: str) -> Token:
+        """Raises CannotName, or ValueError for a wish that is none."""
+        subject, asked, now = self.subject(rule), Wish(wish), self._clock()
+        return Token(subject, asked, self._tokens.issue(subject.rule, asked, now), int(now) + LIFE)
+
+
+class Asked(Connection):
+    """One request of a stranger's."""
+
+    too_long_head = TOO_LARGE  # the name that is typed is in it
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form.open, Limits(MOST, PATIENCE, HEAD + BODY, BODY, HEAD + BODY))
+        self._form = form
+
+    def received(self) -> None:
+        path, _, query = self.target.partition(b"?")
+        if b"." in path.rpartition(b"/")[2]:  # robots.txt, favicon.ico; else the server before us knows its paths
+            self.reply("404 Not Found")
+        elif self.method == b"GET":
+            self._get(_fields(query))
+        elif self.method != b"POST":
+            self.reply("405 Method Not Allowed", more="Allow: GET, POST\r\n")
+        elif self._last(b"content-type").partition(b";")[0].strip().lower() != FORM:
+            self.reply("415 Unsupported Media Type")
+        else:
+            self._post(_fields(bytes(self.body)))
+
+    def _last(self, name: bytes) -> bytes:
+        return next(reversed(self.values(name)), b"")
+
+    # -- answers
+
+    def _get(self, said: dict[str, str]) -> None:
+        pages, rule = self._form.pages, said.get("rule", "")
+        if not rule:
+            self._page("200 OK", pages.first())
+            return
+        try:
+            token = self._form.token(rule, said.get("wish", Wish.LEAVE))
+        except CannotName as error:
+            self._page("400 Bad Request", pages.first(rule[:1000], f"{error}"))
+        except ValueError:
+            self.reply("400 Bad Request")
+        else:
+            self._page("200 OK", pages.token(token))
+
+    def _post(self, said: dict[str, str]) -> None:
+        rule = said.get("rule", "")
+        try:
+            subject = self._form.subject(rule)
+        except CannotName as error:
+            self._page("400 Bad Request", self._form.pages.first(rule[:1000], f"{error}"))
+            return
+        self.hold(CHECKED)  # whoever floods us does not end a check; there are few at once
+        task = asyncio.get_running_loop().create_task(self._checked(subject, self._asker()))
+        self._form.checks.add(task)
+        task.add_done_callback(self._form.checks.discard)
+
+    def _asker(self) -> str:
+        peer = self._transport.get_extra_info("peername") if self._transport is not None else None
+        return asker(peer[0], self._last(b"x-forwarded-for").decode("latin-1")) if peer else ""  # who has gone already
+
+    async def _checked(self, subject: Subject, who: str) -> None:
+        """Who goes away meanwhile has it done all the same."""
+        try:
+            result = await self._form.check(subject, who)
+        except Exception:
+            self.reply("500 Internal Server Error")
+            raise
+        done = result.outcome is Outcome.DONE
+        retry = f"Retry-After: {int(result.wait) + 1}\r\n" if result.wait else ""
+        self._page(result.outcome.value, self._form.pages.result(subject, result, done=done), retry)
+
+    def _page(self, status: str, body: bytes, more: str = "") -> None:
+        self.reply(status, body, HTML, f"{MORE}{more}")
+
+
+def _fields(query: bytes) -> dict[str, str]:
+    try:  # as UTF-8 also what is not percent-encoded, as browsers do: curl sends names as they were typed
+        return dict(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS))
+    except ValueError:
+        return {}
+
+
+def run(values: Mapping[str, Any], port: socket.socket, secret: bytes, ask: Ask, say: Callable[[str], None]) -> None:
+    """Until SIGINT or SIGTERM. `values`: the settings, checked. Raises DnsFailed if DNS_NAMESERVERS cannot be used."""
+    with port:
+        asyncio.run(_serve(values, port, secret, ask, say))
+
+
+async def _serve(
+    values: Mapping[str, Any], port: socket.socket, secret: bytes, ask: Ask, say: Callable[[str], None]
+) -> None:
+    end = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end.set)
+    tokens, name = Tokens(secret), agent_of(values)
+    network = Network(values, keep_at_most=0)
+    try:
+        looking = Looking(network.http, TextRecords(values["DNS_NAMESERVERS"]).of)
+        deciding = Deciding(tokens, looking, ask, say)
+        form = Form(port, Pages(name, values["BOT_FROM"]), tokens, deciding.check)
+        await form.start()
+        host, number = port.getsockname()[:2]
+        say(f"the form for owners: http://{f'[{host}]' if ':' in host else host}:{number}/")
+        try:
+            await end.wait()
+        finally:
+            form.close()
+    finally:
+        await network.close()

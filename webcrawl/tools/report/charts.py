@@ -1,0 +1,162 @@
+"""Charts as SVG that stretches to any width. Their labels are HTML, so that they stay readable on a phone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from webcrawl.tools.report.markup import Html, join, tag
+
+WIDE = 1000  # units of the drawing in both directions
+TICKS = 5
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From a value to a place, and which values have a label."""
+
+    low: float
+    high: float
+    labels: Sequence[tuple[float, str]]
+    logarithmic: bool = False
+
+    def place(self, value: float) -> float:
+        """Between 0 and 1."""
+        low, high = self.low, self.high
+        if self.logarithmic:
+            value, low, high = math.log10(value), math.log10(low), math.log10(high)
+        return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def linear(high: float, label: Callable[[float], str], *, least: float = 1e-9) -> Axis:
+    """From 0 to a round number that is not below `high`; `label` makes the text of a value."""
+    step = nice(max(high, least) / TICKS)
+    steps = max(math.ceil(max(high, least) / step - 1e-9), 1)
+    values = [step * at for at in range(steps + 1)]
+    return Axis(0.0, values[-1], [(value, label(value)) for value in values])
+
+
+def powers(low: float, high: float, label: Callable[[float], str]) -> Axis:
+    """From a power of ten that is not above `low` to one that is not below `high`."""
+    bottom = math.floor(math.log10(max(low, 1)) + 1e-9)
+    top = max(math.ceil(math.log10(max(high, 1)) - 1e-9), bottom + 1)
+    step = max(math.ceil((top - bottom) / TICKS), 1)
+    values = [10.0**at for at in range(bottom, top + 1, step)]
+    return Axis(10.0**bottom, 10.0**top, [(value, label(value)) for value in values], logarithmic=True)
+
+
+def nice(step: float) -> float:
+    """The next larger 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(one * power for one in (1, 2, 5, 10) if one * power >= step * (1 - 1e-9))
+
+
+def area(values: Sequence[float], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]) -> Html:
+    """A line with its area, one value per slot of equal width."""
+    width = WIDE / max(len(values), 1)
+    heights = [f"{_y(y, value):.1f}" for value in values]
+    points = [f"{at * width:.1f} {high} {(at + 1) * width:.1f} {high}" for at, high in enumerate(heights)]
+    line = "M" + " L".join(points) if points else ""
+    shapes = [
+        tag("path", class_="area", d=f"{line} L{WIDE} {WIDE} L0 {WIDE} Z"),
+        tag("path", class_="line", d=line),
+    ]
+    return _plot(shapes, x, y, about, units)
+
+
+def dots(
+    points: Iterable[tuple[float, float]], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]
+) -> Html:
+    """One dot per point; lines of no length, because those stay round when the drawing is stretched."""
+    path = "".join(f"M{x.place(one) * WIDE:.1f} {_y(y, other):.1f}h0" for one, other in points)
+    return _plot([tag("path", class_="dots", d=path)], x, y, about, units)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A stack of parts, from below."""
+
+    label: str
+    parts: Sequence[float]
+    title: str
+
+
+def columns(
+    stacks: Sequence[Column], y: Axis, about: tuple[str, str], units: tuple[str, str], x: Axis | None = None
+) -> Html:
+    """A histogram; every column says on demand what it is. `x`: what stands below instead of the columns' labels."""
+    width = WIDE / max(len(stacks), 1)
+    shapes = []
+    for at, stack in enumerate(stacks):
+        rects, below = [], 0.0
+        for kind, part in enumerate(stack.parts):
+            top, bottom = _y(y, below + part), _y(y, below)
+            below += part
+            if part:
+                box = {"x": f"{(at + 0.08) * width:.1f}", "width": f"{0.84 * width:.1f}"}
+                rects.append(
+                    tag("rect", class_=f"c{kind}", y=f"{top:.1f}", height=f"{max(bottom - top, 2):.1f}", **box)
+                )
+        whole = tag("rect", class_="hit", x=f"{at * width:.1f}", y="0", width=f"{width:.1f}", height=str(WIDE))
+        shapes.append(tag("g", tag("title", stack.title), whole, *rects))
+    every = max(math.ceil(len(stacks) / 12), 1)
+    labels = [(at + 0.5, stack.label) for at, stack in enumerate(stacks) if at % every == 0]
+    return _plot(shapes, x or Axis(0, max(len(stacks), 1), labels), y, about, units)
+
+
+def legend(names: Sequence[str]) -> Html:
+    """What the colours of a stack mean."""
+    marks = [tag("li", tag("span", class_=f"key c{at}"), name) for at, name in enumerate(names)]
+    return tag("ul", *marks, class_="legend")
+
+
+def _y(axis: Axis, value: float) -> float:
+    return (1 - axis.place(value)) * WIDE if value > 0 or not axis.logarithmic else WIDE
+
+
+def _plot(shapes: Sequence[Html], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]) -> Html:
+    """The drawing, its grid, and the labels at their places in percent; `about` is its title and description."""
+    number = next(_numbers)
+    grid = [tag("path", class_="grid", d=f"M0 {_y(y, value):.1f}H{WIDE}") for value, _ in y.labels]
+    if x.logarithmic:
+        grid += [tag("path", class_="grid", d=f"M{x.place(value) * WIDE:.1f} 0V{WIDE}") for value, _ in x.labels]
+    drawing = tag(
+        "svg",
+        tag("title", about[0], id=f"t{number}"),
+        tag("desc", about[1], id=f"d{number}"),
+        *grid,
+        *shapes,
+        viewBox=f"0 0 {WIDE} {WIDE}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_labelledby=f"t{number} d{number}",
+    )
+    ys = [tag("span", text, style=f"top:{(1 - y.place(value)) * 100:.2f}%") for value, text in y.labels]
+    last = len(x.labels) - 1
+    xs = [
+        tag("span", text, style=f"left:{x.place(value) * 100:.2f}%", class_=_side(at, last, x.place(value)))
+        for at, (value, text) in enumerate(x.labels)
+    ]
+    hidden = {"aria_hidden": "true"}
+    return tag(
+        "figure",
+        tag("figcaption", tag("b", about[0]), " ", tag("span", units[1], class_="unit")),
+        tag("div", tag("div", *ys, class_="ys", **hidden), tag("div", drawing, class_="draw"), class_="plot"),
+        tag("div", *xs, class_="xs", **hidden),
+        tag("div", units[0], class_="unit x"),
+        class_="chart",
+    )
+
+
+def _side(at: int, last: int, place: float) -> str | None:
+    """Labels at the edges point inwards; every other one gives way on a narrow screen."""
+    names = ["first"] * (place < 0.02) + ["last"] * (place > 0.98) + ["alt"] * (at % 2 == 1 and at != last)
+    return " ".join(names) or None
+
+
+def both(*charts: Html) -> Html:
+    """Charts side by side, or one below the other where there is no room."""
+    return tag("div", join(*charts), class_="pair")

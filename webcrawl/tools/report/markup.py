@@ -1,0 +1,133 @@
+"""HTML that cannot be broken by what it shows, and what pages are made of: head, sections, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+
+from webcrawl.base.readable import readable
+from webcrawl.tools.report import numbers
+
+VOID = frozenset(("meta", "input", "br"))
+
+
+class Html(str):
+    """Markup, as opposed to text."""
+
+    __slots__ = ()
+
+
+Child = str | None
+
+
+def text(content: str) -> Html:
+    """Any text: special characters are escaped, and those that nobody sees are spelled out."""
+    return Html(escape(readable(content)))
+
+
+def tag(name: str, /, *children: Child, **attributes: str | None) -> Html:
+    """An element. Names of attributes are written with `_` for `-` and a last `_` that is dropped: `class_`."""
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(readable(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in VOID:
+        return Html(f"<{name}{given}>")
+    return Html(f"<{name}{given}>{join(*children)}</{name}>")
+
+
+def join(*children: Child) -> Html:
+    """Several pieces, one after the other; None is none."""
+    return Html("".join(one if isinstance(one, Html) else text(one) for one in children if one is not None))
+
+
+def head(title: str, policy: str) -> Html:
+    """`policy`: what the page may load and run."""
+    style = Html((files("webcrawl.tools.report") / "assets" / "style.css").read_text(encoding="utf-8"))
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="robots", content="noindex"),
+        tag("title", title),
+        tag("style", style),
+    )
+
+
+SEARCHED = 15  # rows from which on a table has a field for searching
+Cell = str | float | None
+PLAIN: dict[str, Callable[[float], str]] = {"code": str, "number": numbers.number}
+SHOWN: dict[str, Callable[[float], str]] = {
+    "size": numbers.size,
+    "seconds": numbers.seconds,
+    "when": numbers.when,
+    "part": lambda value: numbers.percent(value, 1),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and the kind of its values: text, code, number, size, seconds, share, part, when.
+
+    A share is a part of 1 with a bar.
+    """
+
+    name: str
+    kind: str = "text"
+    title: str | None = None
+
+
+def table(name: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], caption: str) -> Html:
+    """`name` identifies it on the page."""
+    body = [tag("tr", *(_cell(column, value) for column, value in zip(columns, row, strict=True))) for row in rows]
+    heads = [tag("th", column.name, scope="col", class_=_class(column), title=column.title) for column in columns]
+    head = tag("thead", tag("tr", *heads))
+    made = tag("table", head, tag("tbody", *body), id=name, class_="sortable", aria_labelledby=f"{name}-name")
+    frame = {"class_": "scroll long" if len(body) >= SEARCHED else "scroll", "tabindex": "0", "role": "region"}
+    return tag(
+        "div",
+        tag("div", tag("h3", caption, id=f"{name}-name"), class_="head"),
+        tag("div", made, aria_labelledby=f"{name}-name", **frame),
+        class_="table",
+    )
+
+
+def _class(column: Column) -> str | None:
+    return {"text": None, "code": "n code", "share": "n share"}.get(column.kind, "n")
+
+
+def _cell(column: Column, value: Cell) -> Html:
+    if value is None:
+        return tag("td", "-", class_=_class(column), data_v="-1")
+    if isinstance(value, str):
+        return tag("td", value)
+    if column.kind == "share":
+        shown = numbers.percent(value, 1)
+        bar = tag("span", class_="bar", style=f"--w:{value * 100:.2f}%")
+        return tag("td", tag("span", shown), bar, class_="n share", data_v=f"{value:.6g}")
+    if column.kind in PLAIN:
+        return tag("td", PLAIN[column.kind](value), class_=_class(column))
+    return tag("td", SHOWN[column.kind](value), class_="n", data_v=f"{value:.15g}")
+
+
+def section(name: str, title: str, *children: Child) -> Html:
+    """A section with its heading, to which the table of contents links."""
+    return tag("section", tag("h2", title), *children, id=name)
+
+
+def note(*words: Child) -> Html:
+    """A sentence or two."""
+    return tag("p", *words, class_="note")
+
+
+def tiles(*pairs: tuple[str, str, str]) -> Html:
+    """Large numbers: the number, what it is, and a remark."""
+    made = [
+        tag("div", tag("dt", name), tag("dd", value), tag("dd", more, class_="more")) for value, name, more in pairs
+    ]
+    return tag("dl", *made, class_="tiles")

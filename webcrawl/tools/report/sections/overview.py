@@ -1,0 +1,178 @@
+"""How much, how fast, how URLs ended and what bounded it: figures 5 and 6 of the Mercator paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from webcrawl.base.model import FAILURES
+from webcrawl.crawl.profiling.bound_words import HELPS, WORDS, shares
+from webcrawl.store.jobdir.series import Series
+from webcrawl.tools.report import charts, numbers, words
+from webcrawl.tools.report.log import Log
+from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
+from webcrawl.tools.report.source import Source
+
+MOST = 240  # points of a line: what a screen can show
+
+
+def overview(source: Source, log: Log) -> Html:
+    """The numbers that are asked for first."""
+    statistics, state = source.statistics, source.state
+    hosts = sum(weight for row, weight in statistics.hosts.weighed(0) if row.documents)
+    about = "about " if statistics.hosts.level else ""
+    ended = sum(statistics.outcomes.values())
+    failed = sum(many for status, many in statistics.outcomes.items() if status in FAILURES or status >= 400)
+    return tag(
+        "div",
+        tiles(
+            (numbers.number(statistics.documents), "documents", rate(statistics.series)),
+            (numbers.size(statistics.size), "in documents", f"{_mean(statistics.size, statistics.documents)} each"),
+            (about + numbers.number(hosts), "hosts with documents", f"{numbers.number(state.hosts)} hosts known"),
+            (numbers.number(ended), "URLs ended", f"{numbers.percent(failed, ended)} without a good answer"),
+            (numbers.number(source.queued), "URLs queued", _queued(source)),
+            (numbers.number(len(log.seeds)), "seeds with an outcome", _seeds(source)),
+        ),
+        id="overview",
+    )
+
+
+def rate(series: Series) -> str:
+    """Of the time in which anything came: a crawl may have been stopped for a week."""
+    lasted = sum(map(bool, series.downloads)) * series.width / 1000
+    return f"{numbers.number(round(sum(series.documents) / lasted, 1))} per second" if lasted else "none yet"
+
+
+def _mean(size: int, documents: int) -> str:
+    return numbers.size(size / documents) if documents else "-"
+
+
+def _queued(source: Source) -> str:
+    urls, hosts = source.aside
+    return f"{numbers.number(urls)} set aside, of {numbers.count(hosts, 'host')}" if urls else "none set aside"
+
+
+def _seeds(source: Source) -> str:
+    return f"of {numbers.number(source.seeds_read)} read"
+
+
+def over_time(source: Source) -> Html:
+    """Documents and megabits per second (figure 5)."""
+    series = source.statistics.series
+    if not series.downloads:
+        return section("time", "Over time", note("Nothing was downloaded yet."))
+    slot = series.width / 1000
+    merged = max(-(-len(series.downloads) // MOST), 1)
+    documents, sizes = (_merged(values, merged) for values in (series.documents, series.sizes))
+    slot *= merged
+    x = time_axis(slot * len(documents))
+    begun = numbers.when(series.start / 1000)
+    pages = [many / slot for many in documents]
+    megabits = [many * 8 / 1e6 / slot for many in sizes]
+    unit = f"time since {begun}"
+    return section(
+        "time",
+        "Over time",
+        note(f"Means over {numbers.seconds(slot)}, from {begun} on. Bytes are those of bodies, robots.txt included."),
+        charts.both(
+            charts.area(
+                pages,
+                x,
+                charts.linear(max(pages), numbers.number),
+                ("Documents", f"At most {numbers.number(round(max(pages), 1))} documents per second."),
+                (unit, "per second"),
+            ),
+            charts.area(
+                megabits,
+                x,
+                charts.linear(max(megabits), numbers.number),
+                ("Throughput", f"At most {numbers.number(round(max(megabits), 2))} megabits per second."),
+                (unit, "Mbit/s"),
+            ),
+        ),
+    )
+
+
+def _merged(values: Sequence[int], several: int) -> list[int]:
+    return [sum(values[at : at + several]) for at in range(0, len(values), several)]
+
+
+def time_axis(lasted: float) -> charts.Axis:
+    """From 0 to so many seconds, in the unit that suits them."""
+    unit, word = next((one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s"))
+    step = max(charts.nice(lasted / unit / charts.TICKS), 1)
+    labels = [(step * at * unit, f"{numbers.number(step * at)} {word}") for at in range(int(lasted / unit / step) + 1)]
+    return charts.Axis(0.0, max(lasted, 1e-3), labels)
+
+
+def outcomes(source: Source) -> Html:
+    """How URLs ended (figure 6)."""
+    statistics = source.statistics
+    return section(
+        "outcomes",
+        "Outcomes",
+        _known(source),
+        _outcomes("outcome-table", "URLs", statistics.outcomes, "How URLs ended, robots.txt apart")
+        if statistics.outcomes
+        else note("No URL has ended yet."),
+        _outcomes("robots-table", "Requests", statistics.robots, "How requests for robots.txt ended")
+        if statistics.robots
+        else note("No robots.txt was asked for."),
+    )
+
+
+def _known(source: Source) -> Html | None:
+    """What an earlier crawl had already (docs/since.md): those that were unmodified are no documents here."""
+    same, again, size = (source.counters[f"since/{name}"] for name in ("unmodified", "identical", "bytes"))
+    if not same and not again:
+        return None
+    unchanged, sent = f"{numbers.count(same, 'page')} unchanged since the earlier crawl", numbers.number(again)
+    return note(f"{unchanged} (status 304), {sent} sent again the same: {numbers.size(size)} not stored.")
+
+
+def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:
+    head = [Column("Status", "code"), Column("Meaning"), Column(what, "number"), Column("Share", "share")]
+    whole = sum(counts.values())
+    rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    cells: list[list[Cell]] = [[code, words.status(code), many, many / whole] for code, many in rows]
+    return table(name, head, cells, caption)
+
+
+def wrong(source: Source) -> Html:
+    """What went wrong, by kind: once per attempt, so that what was tried again counts again."""
+    counted = {name: many for name, many in source.counters.items() if name.startswith(words.KINDS) and many}
+    rows: list[list[Cell]] = []
+    for group, names in words.WRONG.items():
+        rows += [[group, meaning, counted.pop(name)] for name, meaning in names.items() if name in counted]
+    rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
+    parts: list[Html] = []
+    if rows:
+        head = [Column("Where"), Column("What"), Column("Attempts", "number")]
+        parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
+    else:
+        parts.append(note("Nothing went wrong: no attempt failed, and no answer had a flaw."))
+    errors = int(source.stats.get("errors") or 0)
+    if errors:
+        parts.append(note(f"{numbers.count(errors, 'unexpected error')} in the last run: see logs/errors.log."))
+    cut = source.statistics.truncated.rows()
+    if cut:
+        head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
+        parts.append(table("cut-table", head, cut, "Answers that were not taken whole"))
+    return section("wrong", "What went wrong", join(*parts))
+
+
+HEAD = [Column("Bound by"), Column("Time", "seconds"), Column("Share", "share"), Column("What helps")]
+
+
+def bound(source: Source) -> Html:
+    """A row for each cause; of a hive the time of all drones."""
+    rows: list[list[Cell]] = [
+        [WORDS[cause], seconds, share, HELPS[cause]] for cause, (seconds, share) in shares(source.counters).items()
+    ]
+    if not rows:
+        return section("bound", "What bounded it", note("Nobody has looked at it while it ran."))
+    return section(
+        "bound",
+        "What bounded it",
+        note("Once a second the crawl names the one thing that it waits for most."),
+        table("bound-table", HEAD, rows, "Time of the crawl, by what bounded it"),
+    )

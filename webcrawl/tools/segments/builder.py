@@ -1,0 +1,235 @@
+"""Builds segments: reads what crawls left, keeps the index, and cuts the next segment from what waits.
+
+All that it knows is one state folder, with one checkpoint: what was read, what is known, what waits, and how many
+segments there are. A segment has its name before the checkpoint that counts it; one that no checkpoint counts is made
+anew under the same name. So whatever kills it, no URL is lost, and none is in two segments.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event
+from typing import Any, Self
+
+import msgpack
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Packed, is_link
+from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
+from webcrawl.crawl.saved_state import FILTERS as LEARNED
+from webcrawl.crawl.segments import FOUND, NAME, SPIDER
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawl_line import LOG
+from webcrawl.store.jobdir.meta_row import TERMS, read_terms
+from webcrawl.tools.segments.building import Building
+from webcrawl.tools.segments.left import Left, crawled
+from webcrawl.tools.segments.pool import Pool
+from webcrawl.tools.segments.reading import ArchiveReader, TableReader
+from webcrawl.tools.segments.segment import Cut, cut
+from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.seeds.seed_reader import Seeds
+
+logger = logging.getLogger(__name__)
+
+EXACT = "webcrawl.frontier.seen.disk.DiskSeen"
+META = "segments.made"
+PLACE = "segments.place."  # before a file's path: how far it was read
+OFTEN = 1 << 20  # links between two checkpoints
+PAUSE = 0.01  # seconds
+OWN: Mapping[str, Any] = {  # of these settings a builder has its own values
+    "DOMAIN_BUDGET": UNLIMITED,  # who links to whom, which it would remember, is the crawl's business
+    "REVISIT_POLICY": "none",
+    "URL_FOLLOW": True,
+    "URL_TRACE": False,
+    "LINK_LOG": False,
+    "SITEMAPS": False,
+    "HIVE_DRONES": 0,
+}
+
+
+class Builder:
+    """One process at a time; StateLocked for a second one."""
+
+    def __init__(
+        self,
+        folder: Path,
+        values: Mapping[str, Any],
+        first: Left | None = None,
+        seeds: str = "",
+        limit: int | None = None,
+        disk: Disk | None = None,
+        store: str = "",
+    ) -> None:
+        """`first`: whose seeds' domains are known, if the index is new. `seeds`: where a whole run begins.
+
+        `store`: the seen store that is the index; by default an index stays what it is, and a new one is exact.
+        """
+        self.folder = folder
+        domains = RegisteredDomains()
+        values = {**values, **OWN, "JOBDIR": str(folder)}
+        with ExitStack() as opened:
+            db = CrawlDB(folder / "state", disk)
+            opened.callback(db.close)
+            if first is not None and db.get("key") is None and first.key:
+                db.set("key", first.key)
+                db.set(LEARNED, msgpack.packb({name: one for name, one in first.learned.items() if name == "scope"}))
+            terms = read_terms(db.get(TERMS) or b"{}")
+            values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
+            lists = Seeds(seeds, limit, values["URL_MAX_LENGTH"]) if seeds else None
+            self._ready = Event()
+            crawl, self._visitor = assemble(
+                values, spider=SPIDER, seeds=lists, on_ready=self._ready.set, kind=Building, db=db
+            )
+            assert isinstance(crawl, Building)  # noqa: S101 - as asked for
+            self._crawl = crawl
+            opened.callback(crawl.close)
+            self._db = db
+            self.pool = Pool(db, folder, lambda url: domains(host_of(url)))
+            made = json.loads(db.get(META) or b'{"number": 0, "given": 0}')
+            self.number, self._given = made["number"], made["given"]  # of the last segment, and of the last given away
+            self._archives = opened.enter_context(ArchiveReader(crawl, self._visitor, db, values))
+            self._tables = TableReader(crawl, db, self._archives.lose)
+            self._sweep()
+            self._closing = opened.pop_all()
+        self._since = self._asked_since = 0
+        self._seeds_matter = needs_all_seeds(values)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def _sweep(self) -> None:
+        """Removes segments that no checkpoint counts."""
+        for path in self.folder.iterdir():
+            match = NAME.fullmatch(path.name)
+            if match and (match[2] or int(match[1]) > self.number):
+                self._db.disk.unlink(path)
+
+    # -- reading
+
+    @property
+    def lost(self) -> int:
+        """What of the archives could not be read, over all builds."""
+        return self._archives.lost
+
+    def read_seeds(self) -> None:
+        """The seeds of a run; those read before are not read again."""
+        while self._crawl.read_seeds(500):
+            self._step(500)
+
+    def read(self, crawls: Sequence[Left], *, tables: bool = False) -> None:
+        """What these crawls have left since they were read last: all that they asked for, then all that they found.
+
+        `tables`: of a crawl that has both, the links are taken from its tables, not from its archive.
+        """
+        for left in crawls:
+            self._log(left, LOG, self._asked)
+        for left in crawls:
+            if left.has_found_log:
+                self._log(left, FOUND, self._found)
+            elif left.tables("links") and (tables or not left.archives()[0]):
+                self._each(self._tables.read(left))
+            elif left.has_archives:
+                self._each(self._archives.read(left))
+            elif left.outputs.get(LOG):  # else it has asked for nothing yet
+                self._archives.lose(1, f"{left.jobdir}: no archive, no tables, no {FOUND}: nobody knows its links")
+
+    def take(self, batches: Iterable[Sequence[Packed]]) -> None:
+        """Links that were found and have passed the filters."""
+        for records in batches:
+            self._crawl.found(records)
+            self._step(len(records))
+
+    def _found(self, records: Sequence[Packed]) -> None:
+        if not all(map(is_link, records)):
+            raise StoreError(f"{FOUND}: damaged: a line that is no link")
+        self._crawl.found(records)
+
+    def _asked(self, lines: Sequence[bytes]) -> None:
+        urls, seeds = crawled(lines)
+        self._asked_since += len(urls)
+        if self._seeds_matter:
+            self._crawl.start_from(seeds)
+        self._crawl.know(urls)
+
+    def _log(self, left: Left, path: str, take: Callable[[Sequence[bytes]], None]) -> None:
+        name = f"{PLACE}{(left.jobdir / path).resolve()}"
+        start = int(self._db.get(name) or b"0")
+        if start > left.outputs.get(path, 0):
+            raise StoreError(f"{left.jobdir / path}: shorter than it was when {start} bytes of it were read")
+        for lines, end in left.lines(path, start):
+            take(lines)
+            self._db.set(name, b"%d" % end)
+            self._step(len(lines))
+
+    def _each(self, links: Iterator[int]) -> None:
+        for number in links:
+            self._step(number)
+
+    def _step(self, links: int) -> None:
+        """Takes out what is new, so that it does not wait in two places, and a checkpoint now and then."""
+        self._since += links
+        if self._since >= OFTEN:
+            self._take()
+            self.checkpoint()
+
+    def _take(self) -> None:
+        self._crawl.submit_all_portions()
+        for records in self._crawl.take_new(self._ready):
+            self.pool.add(records)
+
+    def checkpoint(self) -> None:
+        self._since = 0
+        self._db.set(META, json.dumps({"number": self.number, "given": self._given}).encode())
+        self._crawl.checkpoint(last=True)
+
+    # -- segments
+
+    def path(self, number: int) -> Path:
+        return self.folder / f"segment-{number:06d}.csv"
+
+    @property
+    def waiting(self) -> int | None:
+        """The number of a segment that is made and was not given away, if there is one."""
+        return self.number if self._given < self.number else None
+
+    @property
+    def untouched(self) -> Path | None:
+        """The last segment, if nothing was asked for since it was given away, as far as crawls were read."""
+        return self.path(self.number) if self.number and self.waiting is None and not self._asked_since else None
+
+    def given(self) -> None:
+        """The last segment is in somebody's hands, or was crawled."""
+        self._given = self.number
+        self.checkpoint()
+
+    def make(self, most: int, needed: int) -> Cut:
+        """The next segment, unless nothing waits. `needed`: hosts that keep a crawl busy."""
+        self._take()
+        while self._crawl.decide():
+            time.sleep(PAUSE)
+            self._take()
+        self._take()
+        self.checkpoint()
+        try:
+            found = cut(self.pool, self._db.disk, self.path(self.number + 1), most, needed)
+        except OSError as error:
+            raise StoreError(f"{self.folder}: {error.strerror or error}") from error
+        if found.urls:
+            self.number += 1
+            self.checkpoint()
+        return found
+
+    def sizes(self) -> dict[str, int | float]:
+        """Figures of the index."""
+        return self._crawl.stats()

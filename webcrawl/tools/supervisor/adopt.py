@@ -1,0 +1,159 @@
+"""`scrapy hive adopt`: what becomes of a drone that shall not crawl any more, or cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from scrapy.settings import BaseSettings
+
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.quantities import count
+from webcrawl.crawl.hive.drone_identity import Identity
+from webcrawl.crawl.hive.hive_folder import HiveFolder
+from webcrawl.crawl.hive.operator import Look
+from webcrawl.store.lock import is_held
+from webcrawl.tools.supervisor.orders import LOOKS, give_up, must_run, one_look, others
+from webcrawl.tools.supervisor.plan import command, given_by_command
+from webcrawl.tools.supervisor.target import DEFAULT, Target
+
+ALIVE = "was alive within HIVE_LEASE seconds; without"
+
+
+def adopt_lost(target: Target, drone: int, say: Callable[[str], Any], *, sure: bool) -> int:
+    """The drone's state is gone: says what is lost, and gives its part of the web to the others if that is wanted."""
+    if target.folder is not None and not target.folder.supervised:
+        return _adopt_later(target.folder, drone, say, sure=sure)
+    for line in _losses(one_look(target), drone):
+        say(line)
+    _say_what_follows(say)
+    if not sure:
+        say("nothing was changed: repeat the command with --yes to give it up")
+        return 1
+    return give_up(target, drone, say, lost=(drone,))
+
+
+def _adopt_later(folder: HiveFolder, drone: int, say: Callable[[str], Any], *, sure: bool) -> int:
+    """The same for a hive that does not run: its drones hear of it when they are started."""
+    lock = folder.lock()
+    try:
+        founding = folder.known()
+        left = tuple(one for one in founding.drones if one != drone)
+        if left == founding.drones:
+            raise CannotStart(f"--drone {drone}: no member of this hive")
+        if not left:
+            raise CannotStart(f"--drone {drone}: no drone would be left")
+        figures = folder.figures(drone)
+        queued, pages = (int(figures.get(name, 0)) for name in ("queued", "pages"))
+        known = f"{count(queued, 'URL')} queued, {count(pages, 'page')}" if figures else "its URLs, its pages"
+        say(f"lost with the state of drone {drone} are {known},")
+        say("what it has seen, and links for others that they had not got")
+        _say_what_follows(say)
+        if not sure:
+            say("nothing was changed: repeat the command with --yes to give it up")
+            return 1
+        folder.write(replace(founding, drones=left, lost=tuple(sorted({*founding.lost, drone})), wanted=()))
+        say(f"the others take over its hosts when the hive is started, with {count(len(left), 'drone')}")
+        return 0
+    finally:
+        lock.close()
+
+
+def _say_what_follows(say: Callable[[str], Any]) -> None:
+    say("pages of these hosts are fetched again when somebody links to them or a seed names them;")
+    say("the other drones send their unacknowledged links again, and seeds are read from the beginning")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key of its hive."""
+
+    jobdir: Path
+    identity: Identity | None
+    key: bytes | None
+
+
+def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: Callable[[str], Any]) -> int:
+    """Runs the drone here, until the others have all that it had. `words` start it on its JOBDIR.
+
+    Nobody is told anything before the folder has proved to be this drone's, and the hive has let the drone in.
+    """
+    must_run(target)
+    look = one_look(target)
+    others(look, drone)
+    _check_folder(target.name, look, drone, found)
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:  # noqa: S603 - this very program
+
+        def still() -> None:
+            if process.poll():
+                raise CannotStart(
+                    f"drone {drone} ended with exit status {process.returncode} before all was given away"
+                )
+
+        try:
+            say(f"waiting for drone {drone}, which is started")
+            while process.poll() is None and drone not in one_look(target).leases:
+                time.sleep(LOOKS)
+            still()
+            give_up(target, drone, say, still=still)
+        except BaseException:
+            process.terminate()
+            raise
+        return process.wait()
+
+
+def _check_folder(name: str, look: Look, drone: int, found: Found) -> None:
+    """CannotStart unless this is the JOBDIR of this drone, and nobody runs it."""
+    told, report, its = f"--jobdir {found.jobdir}", look.reports.get(drone), found.identity
+    if its is None:
+        raise CannotStart(f"{told}: holds a crawl of its own, and is not drone {drone} of the hive {name}")
+    if (its.name, its.drone) != (name, drone):
+        raise CannotStart(f"{told}: is drone {its.drone} of the hive {its.name}, not drone {drone} of {name}")
+    if found.key and look.key and found.key != look.key:
+        raise CannotStart(f"{told}: belongs to another hive of the name {name}")
+    if report is not None and report.identity != its.id:
+        where = f"{report.jobdir} on {report.host}"
+        raise CannotStart(f"{told}: drone {drone} of this hive has its state in another folder, {where}")
+    if drone in look.leases:
+        raise CannotStart(f"--drone {drone}: it {ALIVE} --jobdir it gives away what it has")
+    if is_held(found.jobdir / "state"):
+        raise CannotStart(f"{told}: another process is using it")
+
+
+def drone_command(
+    settings: BaseSettings, target: Target, drone: int, jobdir: str, arguments: Mapping[str, str]
+) -> list[str]:
+    """Starts a drone on a JOBDIR that is at hand; the spider is the hive's, or else `web`."""
+    found = one_look(target)
+    given = {
+        **given_by_command(settings),
+        "JOBDIR": jobdir,
+        "HIVE_DRONES": str(max(found.founders, drone + 1)),
+        "HIVE_DRONE": str(drone),
+        "HIVE_NAME": target.name,
+        **({"HIVE_PARTITION": target.founding.partition} if target.founding else {}),
+        **({"REDIS_URL": target.url()} if target.url() else {}),
+    }
+    return command(target.founding.spider if target.founding else DEFAULT, arguments, given)
+
+
+def _losses(look: Look, drone: int) -> Iterator[str]:
+    if drone in look.leases:
+        raise CannotStart(f"--drone {drone}: it {ALIVE} --lost it gives away what it has")
+    if look.map is None or drone not in look.map.drones:
+        raise CannotStart(f"--drone {drone}: no member of this hive")
+    slots = len(look.map.owned(drone))
+    yield f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; lost with its state are"
+    report = look.reports.get(drone)
+    if report is None:
+        yield "  its URLs queued, what it has seen, and its archive: how many, the server does not know"
+    else:
+        figures = report.figures
+        queued = count(int(figures.get("queued", 0)), "URL")
+        yield f"  {queued} queued for {count(int(figures.get('hosts', 0)), 'host')}"
+        yield f"  {count(int(figures.get('pages', 0)), 'page')} in its archive, {report.jobdir} on {report.host}"
+        yield f"  {count(report.unacknowledged, 'letter')} of links for others"

@@ -1,0 +1,127 @@
+"""What a hive on this machine is to be, and how each of its drones is started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
+from scrapy.utils.misc import load_object
+
+from webcrawl import settings as defaults
+from webcrawl.adapter.default_jobdir import default_jobdir
+from webcrawl.adapter.preflight import preflight, spider_named
+from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.adapter.user_settings import is_given
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.names import path_of
+from webcrawl.base.quantities import count
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+
+ADDON = "webcrawl.WebcrawlAddon"
+DRONE = (sys.executable, "-m", "webcrawl.tools.supervisor.until_eof", "crawl")
+NOT_GIVEN = {  # by -s
+    "HIVE_DRONES": "-n says how many drones there are",
+    "HIVE_DRONE": "each drone gets its own number",
+}
+
+
+class Plan:
+    """`wanted`: how many drones; 0: as many as there are cores, or as the hive has."""
+
+    def __init__(self, settings: Settings, spider: str, arguments: Mapping[str, str], wanted: int) -> None:
+        self._settings, self._arguments, self._wanted = settings, arguments, wanted
+        self._given = given_by_command(settings)
+        for name in NOT_GIVEN.keys() & self._given.keys():
+            raise CannotStart(f"-s {name}={self._given[name]}: {NOT_GIVEN[name]}")
+        self._spider = spider_named(settings, spider)
+        self.memory = _mebibytes(settings)
+        self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
+
+    def founding(self, before: Founding | None) -> Founding:
+        """What this hive is; CannotStart if it is not what it was."""
+        name = self._settings.get("HIVE_NAME") or self._arguments.get("name", self._spider.name)
+        partition = str(self._settings.get("HIVE_PARTITION") or "domain")
+        if before is None:
+            drones = self._wanted or len(usable_cores())
+            if left := self.folder.states():
+                if self._wanted != len(left):
+                    raise CannotStart(
+                        f"{self.folder.path}: hive.json is missing, and {count(len(left), 'drone')} are there: say "
+                        f"-n {len(left)}, so that none is left out"
+                    )
+                return Founding(name, self._spider.name, partition, left[-1] + 1, left)
+            return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
+        path = self.folder.path
+        if self._wanted not in (0, len(before.drones)):
+            has = count(len(before.drones), "drone")
+            raise CannotStart(
+                f"{path}: has {has}: start it without -n, then scrapy hive resize {path} -n {self._wanted}"
+            )
+        if self._spider.name != before.spider:
+            raise CannotStart(f"{path}: a hive of the spider {before.spider}, not of {self._spider.name}")
+        for setting, now, was in (("HIVE_NAME", name, before.name), ("HIVE_PARTITION", partition, before.partition)):
+            if now != was and is_given(self._settings, setting):
+                raise CannotStart(f"{setting} = {now}: {path} was founded with {was}")
+        return before
+
+    def settings_of(self, founding: Founding, number: int, url: str | None) -> dict[str, str]:
+        """What `-s` says to one drone. `url`: of the server that this hive has of its own."""
+        return {
+            **self._given,
+            "JOBDIR": str(self.folder.drone(number)),
+            "HIVE_DRONES": str(max(founding.founders, number + 1)),  # more have joined since the founding
+            "HIVE_DRONE": str(number),
+            "HIVE_NAME": founding.name,
+            "HIVE_PARTITION": founding.partition,
+            "LOG_FILE": "",  # to standard error, which goes to a file for each drone
+            **({"REDIS_URL": url} if url else {}),
+        }
+
+    def command_of(self, founding: Founding, number: int, url: str | None) -> list[str]:
+        """The drone's command line."""
+        return command(self._spider.name, self._arguments, self.settings_of(founding, number, url))
+
+    def check(self, founding: Founding) -> None:
+        """All that `scrapy crawl` checks before it starts, as the first drone does. CannotStart."""
+        own = self._settings.copy()
+        self._spider.update_settings(own)
+        ours = issubclass(load_object(own["SCHEDULER"]), FrontierScheduler)
+        if not ours and ADDON not in map(path_of, own.getdict("ADDONS")):
+            raise CannotStart(f"SCHEDULER = {own['SCHEDULER']!r}: only webcrawl's own shares a crawl")
+        if own.getdict("FEEDS"):
+            raise CannotStart("FEEDS: all drones would write into the same file: use OUTPUTS, or a pipeline")
+        checked = self._settings.copy()
+        given = self.settings_of(founding, founding.drones[0], None)  # nobody has put seeds into a server of our own
+        checked.setdict(given, "cmdline")
+        preflight(checked, self._spider, self._arguments)
+
+
+def given_by_command(settings: BaseSettings) -> dict[str, str]:
+    """What the command line says, as its `-s` options would."""
+    names = [name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]]
+    return {name: str(settings[name]) for name in names}
+
+
+def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
+    """The command line of a drone."""
+    options = [word for name, value in arguments.items() for word in ("-a", f"{name}={value}")]
+    return [*DRONE, spider, *options, *(word for name, value in settings.items() for word in ("-s", f"{name}={value}"))]
+
+
+def usable_cores() -> list[int]:
+    """Those on which this process may run."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _mebibytes(settings: Settings) -> int:
+    """What the server may hold of links on their way, in bytes."""
+    try:
+        value = settings.getint("HIVE_STREAM_MEMORY") or defaults.HIVE_STREAM_MEMORY
+    except ValueError:  # told by the checks
+        value = defaults.HIVE_STREAM_MEMORY
+    return value << 20

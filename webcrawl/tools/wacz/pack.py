@@ -1,0 +1,276 @@
+"""Packs the archive of a crawl or hive into WACZ: archive/, indexes/, pages/, datapackage.json (docs/warc.md)."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
+from os import SEEK_END
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, Self
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+from webcrawl.base.dates import read_digits
+from webcrawl.base.quantities import count
+from webcrawl.store.jobdir.crawls import crawls_of
+from webcrawl.store.jobdir.index_line import read
+from webcrawl.store.regular import regular
+from webcrawl.tools.verify.members import Torn
+from webcrawl.tools.wacz.archives import CannotPack, Still, archives_of_all, index_path
+from webcrawl.tools.wacz.index import NAME, blocks, make_index, merged
+from webcrawl.tools.wacz.records import PageEntry, elsewhere, first_of, header, pages
+from webcrawl.urls.exclusion_rules import Forgotten
+
+PART = ".part"  # after the name: the folder in which the package is put together
+MIB = 1 << 20
+NOBODY = Forgotten()
+STAY = (
+    "are in no index and no list of this package; their bytes are still in its archive files: scrapy account --offsets"
+)
+NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+
+
+def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten: Forgotten = NOBODY) -> Iterator[str]:
+    """Yields what has to be said; afterwards `target` is there, whole, and `found` has the figures.
+
+    What is `forgotten` is in no index and no list of the package.
+
+    CannotPack, StoreError or OSError: nothing is there, and nothing was changed.
+    """
+    if not jobdir.is_dir():
+        raise CannotPack(f"{jobdir}: no such folder")
+    _refuse_existing(target)
+    with ExitStack() as opened:
+        stills = [opened.enter_context(Still(crawl)) for crawl in crawls_of(jobdir)]
+        folder = opened.enter_context(_folder(target))
+        archives = archives_of_all(stills)
+        _refuse_full(target.parent, archives.paths)
+        yield from archives.left_out
+        indexes = [_remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths]
+        if found["forgotten"]:
+            yield f"{count(found['forgotten'], 'record')} of sites that want to be forgotten {STAY}"
+        both = list(zip(archives.paths, indexes, strict=True))
+        if more := _elsewhere(both):
+            yield f"{count(more, 'record')} without a body, which is in earlier archives: they are not in this package"
+        with (folder / "package").open("wb+") as file:
+            with Package(file, now) as package:
+                for path in archives.paths:
+                    with regular(path) as archive:
+                        package.add(f"archive/{path.name}", archive)
+                found["files"] = len(archives.paths)
+                _add_index(package, indexes, folder, found)
+                main = _add_pages(package, both, folder, found)
+                package.close({"title": jobdir.resolve().name, **main})
+            file.flush()
+            os.fsync(file.fileno())
+            found["bytes"] = file.tell()
+        _name(folder / "package", target)
+
+
+def _index(archive: Path, folder: Path) -> Path:
+    """The index of an archive file: the one beside it, or one made now."""
+    beside = index_path(archive)
+    if beside.exists():
+        return beside
+    made = folder / beside.name
+    try:
+        make_index(archive, made)
+    except Torn as torn:
+        raise CannotPack(f"{archive}: damaged ({torn}): scrapy verify says where") from torn
+    return made
+
+
+def _remembered(index: Path, folder: Path, forgotten: Forgotten, found: Counter[str]) -> Path:
+    """The same index, or one without what is to be forgotten."""
+    if not forgotten:
+        return index
+    kept = folder / f"{index.name}.kept"
+    with regular(index) as lines, kept.open("wb") as out:
+        for line in lines:
+            if _is_forgotten(line, forgotten):
+                found["forgotten"] += 1
+            else:
+                out.write(line)
+    return kept
+
+
+def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
+    """Of a line that cannot be read others complain."""
+    try:
+        found = read(line)
+        return forgotten.has(found.url, read_digits(f"{found.stamp}000"))
+    except (ValueError, IndexError):
+        return False
+
+
+def _elsewhere(both: list[tuple[Path, Path]]) -> int:
+    first, found = first_of(index for _, index in both), 0
+    for archive, index in both:
+        try:
+            found += elsewhere(archive, index, first)
+        except (Torn, ValueError, KeyError, IndexError) as error:
+            raise _damaged(archive, error) from error
+    return found
+
+
+def _damaged(archive: Path, error: Exception) -> CannotPack:
+    return CannotPack(f"{archive}: not as its index says ({error}): scrapy verify says where")
+
+
+def _add_index(package: Package, indexes: list[Path], folder: Path, found: Counter[str]) -> None:
+    def counted(lines: int) -> None:
+        found["records"] += lines
+
+    with TemporaryFile(dir=folder) as packed, TemporaryFile(dir=folder) as keys:
+        for block in blocks(merged(indexes, folder), keys, counted):
+            packed.write(block)
+        package.add(f"indexes/{NAME}", packed)
+        package.add("indexes/index.idx", keys, deflate=True)
+
+
+def _add_pages(
+    package: Package, archives: list[tuple[Path, Path]], folder: Path, found: Counter[str]
+) -> dict[str, str]:
+    """Adds the list of seeds and that of all other pages; returns what the package says of the first seed."""
+    first: PageEntry | None = None
+    with ExitStack() as opened:
+        seeds, others = (opened.enter_context(TemporaryFile(dir=folder)) for _ in range(2))
+        seeds.write(header("pages", "Seeds"))
+        others.write(header("extra-pages", "Other pages"))
+        for archive, index in archives:
+            for page in _pages(archive, index):
+                (seeds if page.is_seed else others).write(page.line())
+                found["seeds" if page.is_seed else "others"] += 1
+                if page.is_seed and (first is None or page.stamp < first.stamp):
+                    first = page
+        package.add("pages/pages.jsonl", seeds, deflate=True)
+        if found["others"]:
+            package.add("pages/extraPages.jsonl", others, deflate=True)
+    return {} if first is None else {"mainPageUrl": first.url, "mainPageDate": first.date}
+
+
+def _pages(archive: Path, index: Path) -> Iterator[PageEntry]:
+    with regular(archive) as file, regular(index) as lines:
+        try:
+            yield from pages(lines, file, archive.stat().st_size)
+        except (Torn, ValueError, KeyError) as error:
+            raise _damaged(archive, error) from error
+
+
+@contextmanager
+def _folder(target: Path) -> Iterator[Path]:
+    """An empty folder beside the file to be, for this process alone; removed at the end, or by the next one."""
+    folder = target.with_name(target.name + PART)
+    folder.mkdir(exist_ok=True)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise CannotPack(f"{target}: another process is writing it") from error
+        for left in folder.iterdir():
+            left.unlink()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(fd)
+
+
+def _refuse_existing(target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise CannotPack(f"{target}: exists already: remove it, or choose another name with -o")
+
+
+def _refuse_full(folder: Path, archives: list[Path]) -> None:
+    """The archive is copied, so its size is known."""
+    needed, free = sum(path.stat().st_size for path in archives), shutil.disk_usage(folder).free
+    if free < needed:
+        raise CannotPack(f"{folder}: {free // MIB} MiB are free, {needed // MIB + 1} are needed")
+
+
+def _name(whole: Path, target: Path) -> None:
+    """Gives the package its name, which nobody else may have taken meanwhile."""
+    try:
+        os.link(whole, target)
+    except FileExistsError:
+        _refuse_existing(target)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _refuse_existing(target)
+        whole.rename(target)
+    fd = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+VERSION = "1.1.1"
+PIECE = 1 << 20
+LIMIT = (1 << 31) - 1  # bytes: Python's for a plain entry
+READABLE = 0o100644 << 16  # a regular file that all may read
+
+
+class Package:
+    """Entries are written one after the other, in bounded memory; what is packed already is stored as it is."""
+
+    def __init__(self, file: BinaryIO, now: float) -> None:
+        self._zip = ZipFile(file, "w", allowZip64=True)
+        self._when = time.gmtime(now)
+        self._resources: list[dict[str, str | int]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError, ValueError):  # what failed was raised already; half a package goes with its folder
+            self._zip.close()
+
+    def add(self, path: str, file: BinaryIO, *, deflate: bool = False) -> None:
+        """Writes a file from its beginning as one entry.
+
+        What is larger than LIMIT has a second field for its length, in the entry as in the directory at the end.
+        wabac.js takes an entry to have one only if the directory says so: what is smaller must have none.
+        """
+        digest, size, length = sha256(), 0, file.seek(0, SEEK_END)
+        file.seek(0)
+        with self._zip.open(self._entry(path, deflate=deflate), "w", force_zip64=length > LIMIT) as out:
+            while piece := file.read(PIECE):
+                digest.update(piece)
+                size += len(piece)
+                out.write(piece)
+        name = path.rpartition("/")[2].lower()
+        self._resources.append({"name": name, "path": path, "hash": f"sha256:{digest.hexdigest()}", "bytes": size})
+
+    def close(self, about: Mapping[str, str]) -> None:
+        """Writes what the package says of itself: the entries, and `about`."""
+        says = {
+            "profile": "data-package",
+            "resources": self._resources,
+            "wacz_version": VERSION,
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", self._when),
+            "software": "webcrawl",
+            **about,
+        }
+        data = json.dumps(says, indent=2, ensure_ascii=False).encode()
+        seal = {"path": "datapackage.json", "hash": f"sha256:{sha256(data).hexdigest()}"}
+        self._zip.writestr(self._entry("datapackage.json", deflate=True), data)
+        self._zip.writestr(self._entry("datapackage-digest.json", deflate=True), json.dumps(seal, indent=2))
+        self._zip.close()
+
+    def _entry(self, path: str, *, deflate: bool) -> ZipInfo:
+        entry = ZipInfo(path, self._when[:6])
+        entry.compress_type = ZIP_DEFLATED if deflate else ZIP_STORED
+        entry.external_attr = READABLE
+        return entry

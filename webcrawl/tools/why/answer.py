@@ -1,0 +1,222 @@
+"""Answers why a URL was fetched, or was not: from what a crawl left on disk, and from the crawl if it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from webcrawl.base.dates import iso
+from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.jobdir.crawls import number_of
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.tools.why import host
+from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.filtering import first_refusal
+from webcrawl.tools.why.form import shown
+from webcrawl.tools.why.gather import Gathering
+from webcrawl.tools.why.index import archived
+from webcrawl.tools.why.source import Source
+from webcrawl.tools.why.verdict import (
+    DROPPED,
+    FETCHED,
+    QUEUED,
+    REFUSED,
+    SEEN,
+    UNKNOWN,
+    due_in,
+    told_due,
+    verdict_on,
+    what_now,
+)
+
+BATCH = 10_000  # URLs asked for at once
+VISITS = 100  # of a page that is fetched again: lines of the log, and records, the latest ones
+STRENGTH = {FETCHED: 4, QUEUED: 3, DROPPED: 2, REFUSED: 1}
+WEAK = (REFUSED, SEEN, UNKNOWN)  # what another drone of a hive may know better
+
+
+@dataclass(slots=True)
+class Answer:
+    """What became of one URL."""
+
+    url: str  # as it was asked for
+    state: str
+    kind: str  # of reason, as many URLs may have it
+    reason: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"url": self.url, "state": self.state, "reason": self.reason, "kind": self.kind, **self.details}
+
+
+class Crawls:
+    """The crawl of a JOBDIR, or all drones of a hive, opened to be asked."""
+
+    def __init__(self, jobdir: Path, *, deep: bool = False, alive: bool = True, trusted: Collection[str] = ()) -> None:
+        """`alive`: ask the crawl, if it runs."""
+        self._alive = alive
+        self._closing = ExitStack()
+        self._gatherings: dict[Source, Gathering] = {}
+        try:
+            for crawl in JobDir.all(jobdir):
+                source = self._closing.enter_context(Source(crawl.path, trusted))
+                self._gatherings[source] = Gathering(source, deep=deep)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._closing.close()
+
+    @property
+    def sources(self) -> list[Source]:
+        """The crawl, or the drones whose folders are here."""
+        return [*self._gatherings]
+
+    def answers(self, urls: Sequence[str]) -> Iterator[Answer]:
+        """An answer for each, in their order."""
+        for at in range(0, len(urls), BATCH):
+            yield from self._some(urls[at : at + BATCH])
+
+    def _some(self, urls: Sequence[str]) -> Sequence[Answer]:
+        best: dict[int, Answer] = {}
+        for source, gathering in self._gatherings.items():
+            places = [place for place in range(len(urls)) if place not in best or best[place].state in WEAK]
+            some = [urls[place] for place in places]
+            live = ask(source, [form.url for form in map(source.form, some) if form.url]) if self._alive else None
+            source.alive = live is not None
+            found = gathering.facts(some, live or {})
+            for place, facts in zip(places, found, strict=True):
+                answer = answer_of(source, facts, is_hive=len(self._gatherings) > 1)
+                if place not in best or _goes_before(answer, best[place]):
+                    best[place] = answer
+            source.snapshot.check_still()
+        return [best[place] for place in range(len(urls))]
+
+
+def why(jobdir: Path, url: str, *, deep: bool = False, alive: bool = True, trusted: Collection[str] = ()) -> Answer:
+    """What is known of one URL. StoreError or OSError if the folder cannot be read as a crawl."""
+    with Crawls(jobdir, deep=deep, alive=alive, trusted=trusted) as crawls:
+        (answer,) = crawls.answers([url])
+    return answer
+
+
+def _goes_before(answer: Answer, other: Answer) -> bool:
+    """Of the answers of two drones: who has done something with it, then whose it is."""
+    strength = STRENGTH.get(answer.state, 0), bool(answer.details.get("owned")), answer.state == SEEN
+    return strength > (STRENGTH.get(other.state, 0), bool(other.details.get("owned")), other.state == SEEN)
+
+
+def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
+    """The answer that these facts give."""
+    verdict = verdict_on(facts)
+    details: dict[str, Any] = {"canonical": facts.form.to_json(), **_details(source, facts)}
+    if is_hive:
+        drone = number_of(source.jobdir)
+        details["drone"] = drone
+        details["owned"] = bool(facts.url) and source.owner(facts.url) == drone
+    details["now"] = what_now(facts, source.in_force)
+    details["as_of"] = iso(source.at + source.ahead) if source.at else None
+    details["looked"], details["odd"] = list(dict.fromkeys(facts.looked)), source.odd
+    return Answer(shown(facts.asked), *verdict, details)
+
+
+def _details(source: Source, facts: Facts) -> dict[str, Any]:
+    ahead, refusal = source.ahead, first_refusal(facts.filters)
+    queue = None
+    if facts.place is not None:
+        due = due_in(facts, source.now())
+        queue = facts.place.to_json() | {"due_in": None if due is None else round(due, 1)}
+        queue["due"] = told_due(facts, source.now())
+    record = None
+    if facts.host is not None and facts.delay is not None:
+        record = host.to_json(
+            *(facts.host, facts.delay, ahead), paused=facts.paused, most=source.values["HOST_MAX_FAILURES"]
+        )
+    return {
+        "filters": [one.to_json() for one in facts.filters],
+        "refused_by": refusal.to_json() if refusal is not None else None,
+        "seen": {"known": facts.is_known, "where": _where(facts)},
+        "found": facts.found_on(),
+        "queue": queue,
+        "later": facts.later.to_json() if facts.later is not None else None,
+        "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
+        "domain": facts.budget.to_json() if facts.budget is not None else None,
+        "host": record,
+        "log": [line.text for line in facts.lines[-VISITS:]],
+        "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
+        "archive": [
+            archived(source.jobdir, entry, source.stored.get(f"warc/{entry.file}")) for entry in facts.entries[-VISITS:]
+        ],
+        "counts": {"log": len(facts.lines), "archive": len(facts.entries)},
+        "redirect": facts.redirect or None,
+        "again": facts.turn.to_json(ahead) if facts.turn is not None else None,
+        "live": facts.live,
+    }
+
+
+def _where(facts: Facts) -> str:
+    if facts.known:
+        return facts.known
+    if facts.waiting is not None:
+        return "among those that wait to be looked up"
+    if facts.place is not None:
+        return "a queue"
+    if facts.lines:
+        return "the log"
+    return "since the last checkpoint" if facts.is_known else ""
+
+
+PATIENCE = 5.0  # seconds: without the crawl's answer there is still the checkpoint's
+ROOM = 1 << 15  # characters of URLs in one question, of 65,536
+MOST = 500  # URLs in one question: some milliseconds of the crawl's time
+Live = Mapping[str, Mapping[str, Any]]
+
+
+def ask(source: Source, urls: Sequence[str]) -> Live | None:
+    """By canonical URL; None if the crawl does not run. If it does not answer, a note says so."""
+    client = Client(source.jobdir, PATIENCE)
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        for some in _questions(list(dict.fromkeys(urls))):
+            answer = client.ask("about", *some)
+            if isinstance(answer, Mapping):
+                found |= {url: dict(said) for url, said in answer.items() if isinstance(said, Mapping)}
+        if any(said.get("in_flight") for said in found.values()):
+            _add_downloads(found, client.ask("threads"))
+    except NotRunning:
+        return None
+    except CommandError as error:
+        source.odd.append(f"the running crawl could not be asked: {error}")
+    return found
+
+
+def _add_downloads(found: Mapping[str, dict[str, Any]], threads: Mapping[str, Any]) -> None:
+    """For how long they are in flight, and what is waited for."""
+    for row in threads["downloads"]:
+        if row["url"] in found:
+            found[row["url"]] |= {"seconds": row["seconds"], "phase": row["phase"]}
+
+
+def _questions(urls: Sequence[str]) -> Iterator[Sequence[str]]:
+    some: list[str] = []
+    size = 0
+    for url in urls:
+        if len(url) > ROOM:
+            continue
+        if some and (size + len(url) > ROOM or len(some) >= MOST):
+            yield some
+            some, size = [], 0
+        some.append(url)
+        size += len(url)
+    yield some or ["http://nobody.invalid/"]  # to know whether it runs

@@ -1,0 +1,97 @@
+"""All that was found out about one URL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from webcrawl.base.model import Link, unpack
+from webcrawl.store.jobdir.crawl_line import CrawlLine
+from webcrawl.store.jobdir.host_row import HostRow
+from webcrawl.store.jobdir.index_line import IndexLine
+from webcrawl.tools.why.again import Again
+from webcrawl.tools.why.filtering import Verdict
+from webcrawl.tools.why.form import Form
+from webcrawl.tools.why.host import Delay, DomainBudget
+from webcrawl.tools.why.later import Later
+from webcrawl.tools.why.queued import Awaited, Place
+from webcrawl.tools.why.robots import RobotsVerdict
+from webcrawl.tools.why.seen import Waiting
+
+
+@dataclass(slots=True)
+class Facts:
+    """Of a URL without a canonical form there is nothing but `form`."""
+
+    asked: str
+    form: Form
+    filters: list[Verdict] = field(default_factory=list)
+    known: str = ""  # where its fingerprint was found
+    waiting: Waiting | None = None
+    portion: Awaited | None = None
+    place: Place | None = None
+    lines: list[CrawlLine] = field(default_factory=list)
+    skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
+    setting: str = ""  # that says what the filter leaves out which did so
+    all_links: bool = False  # all links of all pages were looked at
+    linked: tuple[str, str] | None = None  # a page that links to it, and the kind of link
+    entries: list[IndexLine] = field(default_factory=list)
+    robots: RobotsVerdict | None = None
+    budget: DomainBudget | None = None
+    host: HostRow | None = None
+    delay: Delay | None = None
+    paused: bool = False  # its host, by command
+    live: Mapping[str, Any] | None = None  # what the running crawl said
+    looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
+    redirect: str = ""  # where its answer leads
+    again: bool = False  # pages are fetched again in this crawl
+    follows: bool = True  # links that are found are crawled, and not left for a later segment
+    later: Later | None = None  # it is left for one
+    turn: Again | None = None  # its record, if it waits to be fetched again and was found
+
+    @property
+    def url(self) -> str:
+        return self.form.url
+
+    @property
+    def line(self) -> CrawlLine | None:
+        """The last line of the log."""
+        return self.lines[-1] if self.lines else None
+
+    @property
+    def link(self) -> Link | None:
+        """The link in a queue, or on its way there."""
+        if self.place is not None:
+            return unpack(self.place.record)
+        if self.waiting is not None and self.waiting.record:
+            return unpack(self.waiting.record)
+        if self.later is not None and self.later.record:
+            return unpack(self.later.record)
+        return None
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether it is being fetched right now; only a running crawl knows."""
+        return self.live is not None and bool(self.live.get("in_flight"))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it would be new if it were found again."""
+        traces = self.known or self.waiting or self.place or self.lines
+        return bool(traces or (self.live is not None and self.live.get("known")))
+
+    def found_on(self) -> dict[str, Any] | None:
+        """The page that it was found on, as far as anything says so."""
+        link = self.link
+        if link is not None:
+            return {"via": link.via or None, "seed": link.seed or None, "path": link.hops, "depth": link.depth}
+        if self.line is not None:
+            one = self.lines[0]
+            depth = len(one.path.replace("R", "").replace("P", ""))
+            return {"via": one.via or None, "seed": one.seed or None, "path": one.path, "depth": depth}
+        if self.portion is not None:
+            return {"via": self.portion.via}
+        if self.linked is not None:
+            return {"via": self.linked[0], "kind": self.linked[1]}
+        return None

@@ -1,0 +1,265 @@
+"""Finds the facts about URLs, many at once: each file is gone through once, however many are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import is_requisite, is_revisit
+from webcrawl.net.robots import agent_of
+from webcrawl.net.robots_book import robots_url
+from webcrawl.store.jobdir import skip_line
+from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
+from webcrawl.store.jobdir.crawl_line import CrawlLine
+from webcrawl.store.jobdir.crawl_line import read as log_line
+from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
+from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
+from webcrawl.tools.why.again import among_records
+from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.filtering import setting_of
+from webcrawl.tools.why.host import DomainBudget, booking_of, budget_of, delay_of
+from webcrawl.tools.why.index import exchange_of
+from webcrawl.tools.why.later import FOUND_LOG
+from webcrawl.tools.why.links import linking
+from webcrawl.tools.why.log import QUICK, Looked
+from webcrawl.tools.why.queued import Place, Search, Searched, among_portions
+from webcrawl.tools.why.robots import line_of, robots_verdict
+from webcrawl.tools.why.settings import NONE
+from webcrawl.tools.why.source import Source
+from webcrawl.tools.why.words import iso_of, size
+from webcrawl.urls.filters.filter_protocol import Origin
+
+QUICK_SKIPPED = 64 << 20  # bytes of skipped.log
+SMALL = 32 << 20  # bytes of crawl.log that are always looked at
+READ = 300  # records of the archive that are read for what they say: each takes a millisecond
+ROBOTS = 3  # of the same robots.txt, the latest
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
+
+
+class Gathering:
+    """Facts of one crawl. `deep`: look through all, however long it takes."""
+
+    def __init__(self, source: Source, *, deep: bool = False) -> None:
+        self._source, self._deep = source, deep
+        self._search = Search(source.snapshot, source.domains, deep=deep)
+        self._budgets: dict[str, DomainBudget] = {}
+        self._book = booking_of(source.values, source.sheets)
+
+    def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
+        """`live`: what the running crawl says, by canonical URL."""
+        found = [Facts(one, self._source.form(one)) for one in asked]
+        some = [facts for facts in found if facts.url]
+        if not some:
+            return found
+        for facts in some:
+            facts.live = live.get(facts.url)
+            facts.follows = self._source.follows
+            facts.again = self._source.values["REVISIT_POLICY"] != NONE
+        urls = list(dict.fromkeys(facts.url for facts in some))
+        self._seen(some)
+        self._archive(some, urls)
+        searched = self._search.near(urls)
+        for facts in some:
+            facts.place = searched.places.get(facts.url)
+        self._far(some, searched)
+        self._again([facts for facts in some if facts.is_known and facts.place is None])
+        self._ended_since(some)
+        self._log(some)
+        self._skipped(some, urls)
+        self._later([facts for facts in some if not (facts.is_known or facts.entries)])
+        for facts in some:
+            self._rules(facts, searched)
+        self._elsewhere([facts for facts in some if not (facts.lines or facts.entries or facts.place)])
+        self._quote_robots(some)
+        self._follow(some)
+        return found
+
+    def _seen(self, some: Sequence[Facts]) -> None:
+        keys = self._source.keys([facts.form for facts in some])
+        known, waiting = self._source.seen.among(keys), self._source.seen.waiting(keys)
+        for facts, key in zip(some, keys, strict=True):
+            facts.known, facts.waiting = known.get(key, ""), waiting.get(key)
+            if facts.known and facts.waiting is not None and not facts.waiting.judged:
+                facts.waiting = None  # a link to it that was found once more
+
+    def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
+        """The records, and the lines of the log around their times, which are found in a log of any size."""
+        indexes, log = self._source.indexes, self._source.log(CRAWL_LOG)
+        entries, looked = indexes.find(urls), log.look(urls, quick=0)
+        for url, found in entries.items():
+            if found and not self._deep and looked.of > SMALL:
+                log.near(looked, url, iso_of(found[-1].stamp))
+        for facts in some:
+            facts.entries, facts.lines = entries[facts.url], _lines(looked, facts.url)
+            if facts.lines:
+                facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
+            if not facts.entries and indexes.gone:
+                gone = "lie in the store" if self._source.has_stored_indexes else "are no longer in the folder"
+                facts.looked.append(f"{indexes.gone} indexes of the archive {gone}")
+            if not facts.entries and indexes.cut:
+                facts.looked.append("the index of the archive file that is being written: its first 64 MiB")
+
+    def _far(self, some: Sequence[Facts], searched: Searched) -> None:
+        """The front-end and the lines, for what may be there: what was asked for before has left them."""
+        left = [
+            one
+            for one in some
+            if (one.is_known or self._deep) and not (one.place or one.lines or one.entries or _is_unjudged(one))
+        ]
+        self._search.far(searched, dict.fromkeys(facts.url for facts in left))
+        for facts in left:
+            facts.place = searched.places.get(facts.url)
+            if facts.place is None:
+                facts.looked += searched.cut_for(host_of(facts.url), self._source.domain_of(facts.url))
+
+    def _again(self, some: Sequence[Facts]) -> None:
+        """The records of pages that wait to be fetched again."""
+        found, (looked, of) = among_records(self._source.snapshot, [one.url for one in some], deep=self._deep)
+        for facts in some:
+            facts.turn = found.get(facts.url)
+            if facts.turn is None and looked < of:
+                facts.looked.append(f"pages that are fetched again: the first {looked:,} of {of:,}")
+
+    def _ended_since(self, some: Sequence[Facts]) -> None:
+        """Queues are those of the checkpoint, the log of a crawl that runs is not: what ended since has left them."""
+        waited = [facts for facts in some if facts.place is not None]
+        if not (self._source.alive and waited):
+            return
+        at = self._source.outputs.get(CRAWL_LOG, 0)
+        looked = self._source.log(CRAWL_LOG).since({facts.url for facts in waited}, at)
+        for facts in waited:
+            lines = _lines(looked, facts.url)
+            if lines:
+                facts.lines, facts.place = lines, None
+
+    def _log(self, some: Sequence[Facts]) -> None:
+        """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""
+        log = self._source.log(CRAWL_LOG)
+        left = [
+            facts for facts in some if not facts.lines and (self._deep or not facts.place or _was_fetched(facts.place))
+        ]
+        urls = {facts.url for facts in left}
+        quick = QUICK if any(facts.is_known for facts in left) else SMALL
+        looked = log.look(urls, deep=self._deep, quick=quick)
+        for facts in left:
+            facts.lines = _lines(looked, facts.url)
+            if not facts.lines and not looked.whole:
+                facts.looked.append(f"{CRAWL_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
+
+    def _skipped(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
+        if not self._source.has(SKIPPED_LOG):
+            return
+        looked = self._source.log(SKIPPED_LOG).look(urls, deep=self._deep, quick=QUICK_SKIPPED)
+        for facts in some:
+            for line in looked.lines[facts.url].values():
+                facts.skipped.append(skip_line.read(line))
+            if facts.skipped:
+                facts.setting = setting_of(facts.skipped[-1][1], self._source.values)
+            elif not looked.whole:
+                facts.looked.append(f"{SKIPPED_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
+
+    def _later(self, some: Sequence[Facts]) -> None:
+        """What is left for a later segment: the crawl itself does not know it."""
+        if some:
+            found, looked = self._source.left_for_later({facts.url for facts in some}, deep=self._deep)
+            for facts in some:
+                facts.later = found.get(facts.url)
+                if facts.later is None or facts.later.where == FOUND_LOG:
+                    facts.looked += looked
+
+    def _rules(self, facts: Facts, searched: Searched) -> None:
+        source, host = self._source, host_of(facts.url)
+        facts.host = searched.hosts[host]
+        values = source.sheets.values(source.values, host)
+        facts.delay, facts.paused = (
+            delay_of(self._book, facts.host, host, values, facts.live),
+            host in source.sheets.paused,
+        )
+        facts.robots = robots_verdict(source.snapshot, facts.url, source.values)
+        domain = source.domains(host)
+        if domain not in self._budgets:
+            self._budgets[domain] = budget_of(
+                *(source.snapshot, domain, source.key, source.sheets.values(source.values, domain))
+            )
+        facts.budget = self._budgets[domain]
+        needed = False
+        if facts.place is not None and source.values["REQUISITES"]:
+            needed = is_requisite(facts.place.record)
+        facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
+
+    def _origin(self, facts: Facts) -> Origin:
+        """Where the filters are told that it was found: what is not known is in favour of the URL, but for the scope.
+
+        A scope of hosts or domains is that of the page; a host that the crawl has never heard of is outside.
+        """
+        link = facts.link
+        if link is not None:
+            return Origin(link.via, link.depth, link.path)
+        if facts.lines:
+            return Origin(facts.lines[0].via)
+        if facts.skipped and facts.skipped[-1][2]:
+            return Origin(facts.skipped[-1][2])
+        if facts.known or self._is_home(facts):
+            return Origin(facts.url)
+        return Origin(self._source.some_page(host_of(facts.url)))
+
+    def _is_home(self, facts: Facts) -> bool:
+        scope = self._source.values["URL_SCOPE"]
+        if scope not in ("host", "domain"):
+            return True
+        if self._source.values["REQUISITES"]:  # hosts are known that only have what pages need to be shown
+            return self._source.filters.in_scope(facts.url)
+        return facts.host is not None or (scope == "domain" and self._source.has_domain(facts.url))
+
+    def _elsewhere(self, some: Sequence[Facts]) -> None:
+        """What waits in portions, and who links to it, of URLs of which nothing else is known."""
+        if not some:
+            return
+        urls = {facts.url for facts in some}
+        longest = self._source.values["URL_MAX_LENGTH"]
+        portions, (looked, of) = among_portions(self._source.snapshot, urls, longest, deep=self._deep)
+        links, cut = linking(self._source, urls, deep=self._deep)
+        all_links = not cut and (self._source.has(LINKS_LOG) or "tables" in self._source.written)
+        for facts in some:
+            facts.portion, facts.linked = portions.get(facts.url), links.get(facts.url)
+            if facts.portion is None and looked < of:
+                facts.looked.append(f"links of large pages that wait: {looked:,} of {of:,} thousand")
+            if facts.linked is None:
+                facts.looked += cut
+                facts.all_links = all_links
+
+    def _quote_robots(self, some: Sequence[Facts]) -> None:
+        """On which lines of robots.txt the rules are that decide: only the archive has the whole file."""
+        verdicts = [facts.robots for facts in some if facts.robots is not None and facts.robots.pattern]
+        files = list(dict.fromkeys(robots_url(verdict.origin) for verdict in verdicts))[:READ]
+        bodies: dict[str, bytes] = {}
+        for url, entries in self._source.indexes.find(files).items():
+            for entry in entries[-ROBOTS:]:
+                exchange = exchange_of(self._source.jobdir, entry) if entry.status == 200 else None
+                if exchange is not None:
+                    bodies[url] = exchange.body
+        agent = agent_of(self._source.values)
+        for verdict in verdicts:
+            body = bodies.get(robots_url(verdict.origin), b"")
+            verdict.line, verdict.written = line_of(body, agent, verdict.pattern, allows=verdict.allows)
+
+    def _follow(self, some: Sequence[Facts]) -> None:
+        """Where redirects lead, which only the archive says."""
+        redirects = [facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS]
+        for facts in redirects[:READ]:
+            exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
+            facts.redirect = (exchange.location or "") if exchange is not None else ""
+
+
+def _is_unjudged(facts: Facts) -> bool:
+    """Whether it waits to be looked up: then it is in no queue."""
+    return facts.waiting is not None and not facts.waiting.judged
+
+
+def _was_fetched(place: Place) -> bool:
+    return is_revisit(place.record)
+
+
+def _lines(looked: Looked, url: str) -> list[CrawlLine]:
+    return [line for line in map(log_line, looked.lines[url].values()) if line is not None]

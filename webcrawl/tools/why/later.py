@@ -1,0 +1,133 @@
+"""Links that were left for a later segment (docs/segments.md): in the crawl's log, the builder's pool, or a list."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from webcrawl.base.model import Packed, authority_of
+from webcrawl.crawl.segments import FOLDER, FOUND, NAME, POOL
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import is_crawl, number_of
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.line_blocks import BlockReader
+from webcrawl.store.regular import regular
+from webcrawl.tools.why.log import pieces_from_end
+from webcrawl.tools.why.words import size
+
+QUICK = 64 << 20  # bytes of the log, and of segments
+QUICK_LINES = 1 << 20  # of the pool
+FOUND_LOG, IN_POOL, IN_SEGMENT = "log", "pool", "segment"
+
+
+@dataclass(slots=True)
+class Later:
+    """Where a link waits. `record` is the link, if that place has it."""
+
+    where: str
+    file: str
+    record: Packed = b""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"where": self.where, "file": self.file}
+
+
+def left_for_later(
+    jobdir: Path, urls: Collection[str], domain_of: Callable[[str], str], length: int | None, *, deep: bool
+) -> tuple[dict[str, Later], list[str]]:
+    """By URL, the latest place of each; and what was not looked through. `length` of the log; None: all of it."""
+    wanted = {url.encode(): url for url in urls}
+    looked: list[str] = []
+    most = -1 if deep else QUICK
+    found = {wanted[key]: Later(FOUND_LOG, FOUND, line) for key, line in _log(jobdir, wanted, length, most, looked)}
+    home = jobdir.parent if number_of(jobdir) is not None and not is_crawl(jobdir / FOLDER) else jobdir
+    if is_crawl(home / FOLDER):
+        for key, name in _segments(home / FOLDER, wanted, most, looked):
+            link = found.get(wanted[key])
+            found[wanted[key]] = Later(IN_SEGMENT, f"{FOLDER}/{name}", link.record if link is not None else b"")
+        try:
+            for key, record in _pool(home / FOLDER, wanted, domain_of, looked, deep=deep):
+                found[wanted[key]] = Later(IN_POOL, FOLDER, record)
+        except (StoreError, OSError, ValueError) as error:  # a builder that runs replaces files
+            looked.append(f"the pool of segments: {error}")
+    return found, looked
+
+
+def _log(
+    jobdir: Path, wanted: Collection[bytes], length: int | None, most: int, looked: list[str]
+) -> Iterator[tuple[bytes, Packed]]:
+    for line in _lines(jobdir / FOUND, length, most, looked, FOUND):
+        url = line[: line.find(b" ")]
+        if url in wanted:
+            yield url, line
+
+
+def _segments(folder: Path, wanted: Collection[bytes], most: int, looked: list[str]) -> Iterator[tuple[bytes, str]]:
+    """The newest first; together no more than `most`."""
+    names = sorted((path.name for path in folder.iterdir() if NAME.fullmatch(path.name)), reverse=True)
+    for name in names:
+        if not most:
+            looked.append(f"segments before {name}")
+            return
+        for line in _lines(folder / name, None, most, looked, name):
+            url = _url(line)
+            if url in wanted:
+                yield url, name
+        if most > 0:
+            most = max(0, most - (folder / name).stat().st_size)
+
+
+def _url(row: bytes) -> bytes:
+    """The second column."""
+    rest = row[row.find(b",") + 1 :]
+    if not rest.startswith(b'"'):
+        return rest[: rest.find(b",")]
+    return rest[1 : rest.find(b'",')].replace(b'""', b'"')
+
+
+def _lines(path: Path, length: int | None, most: int, looked: list[str], name: str) -> Iterator[bytes]:
+    try:
+        file = regular(path)
+    except OSError:
+        return
+    with file:
+        whole = os.fstat(file.fileno()).st_size
+        whole = whole if length is None else min(whole, length)
+        if 0 <= most < whole:
+            looked.append(f"{name}: the last {size(most)} of {size(whole)}")
+        for _, piece in pieces_from_end(file.fileno(), whole, most):
+            yield from piece.split(b"\n")
+
+
+def _pool(
+    folder: Path, wanted: Collection[bytes], domain_of: Callable[[str], str], looked: list[str], *, deep: bool
+) -> Iterator[tuple[bytes, Packed]]:
+    """Files are sorted by domain and host: what lies outside of those wanted is not looked at."""
+    sites = sorted(b"%b %b " % (domain_of(url.decode()).encode(), _host(url)) for url in wanted)
+    with Snapshot(folder / "state") as snapshot:
+        files = json.loads(snapshot.get(POOL) or b'{"files": []}')["files"]
+    lines = 0
+    for name, _, _ in files:
+        with BlockReader(folder / name) as blocks:
+            for block in blocks:
+                if block[0] > sites[-1] + b"g":  # a number in hexadecimal digits follows
+                    break
+                if block[-1] < sites[0]:
+                    continue
+                lines += len(block)
+                if lines > QUICK_LINES and not deep:
+                    looked.append(f"the pool of segments: about {QUICK_LINES:,} lines")
+                    return
+                for line in block:
+                    record = line.split(b" ", 3)[3]
+                    url = record[: record.find(b" ")]
+                    if url in wanted:
+                        yield url, record[:-1]
+
+
+def _host(url: bytes) -> bytes:
+    return authority_of(url).rpartition("@")[2].encode()

@@ -1,0 +1,305 @@
+"""In which of six states a URL is, why, and what would happen if it were found now (docs/why.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from webcrawl.base.model import Status
+from webcrawl.base.quantities import count
+from webcrawl.content.html.link_kinds import REDIRECT
+from webcrawl.crawl.withholding import NOTE
+from webcrawl.net.robots_book import robots_url
+from webcrawl.store.jobdir.crawl_line import GIVEN_UP, REVISIT, CrawlLine
+from webcrawl.tools.why import queued, robots
+from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.filtering import first_refusal
+from webcrawl.tools.why.form import WHY
+from webcrawl.tools.why.later import IN_POOL, IN_SEGMENT, Later
+from webcrawl.tools.why.queued import Place
+from webcrawl.tools.why.words import after, moment, stamp
+
+FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", "refused", "dropped", "unknown"
+STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
+BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
+EXCLUDED = "it was excluded while it waited"
+FORBIDDEN = "its host's name leads to an address that is not allowed"
+ENDS = {
+    Status.DNS_FAILED: "its host's name has no address",
+    Status.CONNECT_FAILED: "no connection to its host could be made",
+    Status.CONNECTION_LOST: "the connection was lost, or the answer was not valid",
+    Status.TIMEOUT: "there was no answer in time",
+    Status.UNEXPECTED: "an unexpected error happened: see logs/errors.log",
+    Status.UNSUPPORTED: "it is a URL that cannot be requested",
+    Status.ROBOTS_UNREACHABLE: "the robots.txt of its host could not be fetched, so nothing there may be",
+    Status.OUT_OF_SCOPE: "it was out of scope when its turn came",
+    Status.EXCLUDED: f"{EXCLUDED}, or {FORBIDDEN}",
+    Status.DROPPED: "its host was given up by command",
+    Status.HOST_BUDGET: "its host had given HOST_MAX_PAGES pages",
+    Status.HOST_RETIRED: "its host was given up",
+    Status.NO_METHOD: "its request names a method that the spider no longer had",
+    Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
+}
+FOUND = {"changed": "it had changed", "unchanged": "it had not changed", "gone": "it was gone"}
+PUT_OFF = "until its host may be asked"
+QUEUES = {
+    queued.RETRY: "to be tried again",
+    queued.HOST: "in its host's queue",
+    queued.BUDGET: "over its domain's budget",
+    queued.LINE: "behind others of its domain",
+    queued.FRONT: "in the front-end",
+}
+
+
+class Verdict(NamedTuple):
+    """`kind` is the reason without what is this URL's alone: those of many URLs can be counted."""
+
+    state: str
+    kind: str
+    reason: str
+
+
+def verdict_on(facts: Facts) -> Verdict:
+    """What became of the URL."""
+    answered = next((one for one in reversed(facts.lines) if one.status > 0), None)
+    if answered is not None:
+        return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
+    if facts.in_flight:
+        return Verdict(SEEN, "in flight", f"it is being fetched right now{_for_how_long(facts)}")
+    if facts.place is not None:
+        later = facts.place.where == queued.RETRY and not facts.place.has_failed
+        return Verdict(QUEUED, PUT_OFF if later else QUEUES[facts.place.where], _queued(facts, facts.place))
+    if facts.line is not None:
+        return _ended(facts, facts.line)
+    if facts.entries:  # whose line is too far back; of an attempt that was not the last there is one of the above
+        entry = facts.entries[-1]
+        what = f"answered {entry.status}" if entry.status else "fetched"
+        return Verdict(FETCHED, what, f"{what}{_leads(facts)} at {stamp(entry.stamp)}, and is in the archive")
+    return _under_way(facts) or _without_end(facts)
+
+
+def _for_how_long(facts: Facts) -> str:
+    live = facts.live or {}
+    return f", for {live['seconds']} s ({live['phase']})" if "seconds" in live else ""
+
+
+def _under_way(facts: Facts) -> Verdict | None:
+    """Of a URL that was found, and is in no queue yet."""
+    if facts.waiting is not None and facts.waiting.judged:
+        return Verdict(SEEN, "on its way", "it was found, and is on its way into the queues")
+    if facts.waiting is not None or (facts.live is not None and facts.live.get("known") and not facts.known):
+        return Verdict(SEEN, "on its way", "it was found, and waits to be looked up among the URLs that are known")
+    if facts.portion is not None:
+        large = f"it is a link of a large page, {facts.portion.via}"
+        return Verdict(SEEN, "on its way", f"{large}, whose links enter the crawl a thousand at a time")
+    return Verdict(SEEN, "left for later", _left(facts.later)) if facts.later is not None else None
+
+
+def _left(later: Later) -> str:
+    if later.where == IN_SEGMENT:
+        return f"it is in a segment that was built, {later.file}, which this crawl has not read up to there"
+    if later.where == IN_POOL:
+        return f"it was found, and waits in the pool of {later.file} for a later segment"
+    return f"it was found, and is left for a later segment: in {later.file}, which `scrapy segments build` reads"
+
+
+def _without_end(facts: Facts) -> Verdict:
+    """Of a URL that no queue has, and no log as far as was looked."""
+    refused = _refused(facts)
+    if refused is not None:
+        return refused
+    if facts.is_known and facts.host is not None and facts.host.retired:
+        end = _end(facts.host.retired)
+        return Verdict(DROPPED, f"status {facts.host.retired}: {end}", f"{end}: its URLs ended")
+    if facts.is_known:
+        more = ", as far as was looked (below): --deep looks through all" if facts.looked else ""
+        return Verdict(SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}")
+    if facts.linked is not None:
+        return Verdict(UNKNOWN, "not followed", f"{_linked(*facts.linked)} was not followed")
+    if facts.all_links:
+        return Verdict(UNKNOWN, "not found", "it is no seed that was read, and no page that was fetched links to it")
+    return Verdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
+
+
+def _refused(facts: Facts) -> Verdict | None:
+    """Which rule in force is against it, if one is; what passed the filters once is not refused by them now."""
+    refusal = first_refusal(facts.filters)
+    if facts.form.invalid:
+        return Verdict(REFUSED, f"no URL: {facts.form.invalid}", WHY.get(facts.form.invalid, facts.form.invalid))
+    if refusal is not None and not facts.known:
+        why = f"the URL filter {refusal.name} leaves it out: {refusal.rule}"
+        return Verdict(REFUSED, f"filter {refusal.name}", why)
+    if facts.skipped:
+        when, name, _ = facts.skipped[-1]
+        setting = f" ({facts.setting})" if facts.setting else ""
+        if name not in {one.name for one in facts.filters}:
+            return Verdict(DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}")
+        return Verdict(REFUSED, f"filter {name}", f"the URL filter {name} left it out at {moment(when)}{setting}")
+    if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
+        return Verdict(REFUSED, "robots.txt", _forbidden(facts))
+    return None
+
+
+def _linked(page: str, kind: str) -> str:
+    if kind == REDIRECT:
+        return f"{page} redirects to it, but a redirect too many (REDIRECT_MAX_HOPS)"
+    return f"{page} links to it, but that link (of the kind {kind})"
+
+
+def _answered(facts: Facts, answered: CrawlLine) -> str:
+    size = f", {count(answered.size, 'byte')}" if answered.size is not None else ""
+    what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
+    return what + of_again(facts, answered) + _withheld(answered)
+
+
+def of_again(facts: Facts, answered: CrawlLine) -> str:
+    """What follows the answer, if the page is fetched again or was; begins with a semicolon."""
+    said = ""
+    notes = answered.annotations
+    if REVISIT in notes:
+        found = next((FOUND[note] for note in notes if note in FOUND), "")
+        said += f"; it was fetched again then{f', and {found}' if found else ''}"
+    last = facts.lines[-1]
+    if last is not answered and REVISIT in last.annotations:
+        said += f"; to fetch it again failed at {moment(last.time)}, with status {last.status}"
+    if not any(one.status == 200 and not one.is_prerequisite for one in facts.lines):
+        return said
+    if facts.in_flight:
+        return f"{said}; it is being fetched again right now"
+    if facts.place is not None:
+        return f"{said}; its turn to be fetched again has come: it waits in a queue"
+    return f"{said}; it is fetched again when its turn comes" if facts.again else said
+
+
+def _withheld(answered: CrawlLine) -> str:
+    """Why there is nothing but the head of what was fetched."""
+    notes = [note.partition(":")[2] for note in answered.annotations if note.startswith(f"{NOTE}:")]
+    if not notes:
+        return ""
+    return f"; but withheld: its owner forbids it for all of PURPOSE, by {notes[0].replace('+', ' and ')}"
+
+
+def _leads(facts: Facts) -> str:
+    return f", a redirect to {facts.redirect}" if facts.redirect else ""
+
+
+def _queued(facts: Facts, place: Place) -> str:
+    before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
+    if place.where == queued.RETRY and place.has_failed:
+        said = "it failed, and waits in its host's queue to be tried again"
+    elif (
+        place.where == queued.RETRY
+    ):  # its turn had come, and its host wants to be left alone, or was to be asked first
+        said = "it was not tried yet, and waits in its host's queue until that may be asked"
+    elif place.where == queued.HOST:
+        said = f"it waits in the queue of its host, {before}"
+    elif place.where == queued.BUDGET:
+        said = f"{_over_budget(facts)}: it waits for more, {before}"
+    elif place.where == queued.LINE:
+        said = f"it waits until others of its domain, address or origin are done, {before}"
+    else:
+        said = f"it waits in the front-end at level {place.level}, {before} there"
+    if facts.paused:
+        said = f"{said}; but its host is paused by command"
+    if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
+        return f"{said}, and will end when its turn comes: {_forbidden(facts)}"
+    return said
+
+
+def _over_budget(facts: Facts) -> str:
+    """What of the rules in `frontier/budgets.py` holds its domain's URLs back."""
+    budget = facts.budget
+    if budget is not None and budget.most is not None and budget.pages < budget.most:
+        if budget.debt >= budget.lead:
+            return f"of the pages let in from its domain, {budget.debt} had nothing new or are not answered yet"
+        return "its domain has far more URLs than it may have pages"
+    return "its domain has had the pages it may have"
+
+
+def _forbidden(facts: Facts) -> str:
+    verdict = facts.robots
+    if verdict is None or verdict.verdict != robots.FORBIDDEN:
+        return "robots.txt forbids it"
+    line = f"line {verdict.line}: " if verdict.line else ""
+    return f"{robots_url(verdict.origin)} forbids it ({line}{verdict.rule})"
+
+
+def _ended(facts: Facts, line: CrawlLine) -> Verdict:
+    """Of a URL that the log has without an answer."""
+    if line.status == Status.ROBOTS_FORBIDDEN:
+        return Verdict(REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}")
+    given_up = " (not asked for: its host was given up)" if GIVEN_UP in line.annotations else ""
+    state = REFUSED if line.status in BY_RULE else DROPPED
+    end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
+    return Verdict(state, f"status {line.status}: {end}", f"{end}{given_up}, at {moment(line.time)}")
+
+
+def _excluded(facts: Facts) -> str:
+    """The log has one status for both: the rules and the host's record say which it was, if they are still there."""
+    if first_refusal(facts.filters) is not None:
+        return EXCLUDED
+    failed = facts.host.failed if facts.host is not None else None
+    return FORBIDDEN if failed is not None and failed.status == Status.EXCLUDED else _end(Status.EXCLUDED)
+
+
+def _end(status: int) -> str:
+    try:
+        return ENDS[Status(status)]
+    except (ValueError, KeyError):
+        return f"it ended with status {status}"
+
+
+def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
+    """What would happen if a page linked to it now."""
+    refusal = first_refusal(facts.filters)
+    if facts.form.invalid:
+        return "it would be left out: it is no URL for this crawl"
+    if refusal is not None:
+        return f"it would be left out by the filter {refusal.name}: {refusal.rule}"
+    pause = " (the crawl is paused: nothing is fetched until `resume`)" if in_force.get("paused") else ""
+    if facts.is_known or facts.later is not None:
+        already = "the crawl knows it" if facts.is_known else "it is left for a later segment"
+        return f"nothing new: {already} already{pause}"
+    if facts.skipped:
+        return f"it would be left out again, unless it were found in another place: {facts.skipped[-1][1]}{pause}"
+    return f"{_when_queued(facts)}{pause}"
+
+
+def _when_queued(facts: Facts) -> str:
+    """What would become of it as a new link."""
+    if not facts.follows:
+        return "it would be left for a later segment (follow=0)"
+    verdict = facts.robots.verdict if facts.robots is not None else robots.NONE
+    if verdict == robots.FORBIDDEN:
+        return "it would be queued, and end when its turn comes: robots.txt forbids it"
+    if facts.host is not None and facts.host.retired:
+        return f"it would be queued, and end when its turn comes: {_end(facts.host.retired)}"
+    budget = facts.budget
+    if budget is not None and budget.most is not None and budget.pages >= budget.most:
+        return f"it would wait until its domain may have more than {count(budget.most, 'page')}"
+    if facts.paused:
+        return "it would be queued, and fetched once its host is resumed by command"
+    first = ", after its host's robots.txt" if verdict == robots.UNKNOWN else ""
+    return f"it would be queued and fetched{first}"
+
+
+def due_in(facts: Facts, now: float) -> float | None:
+    """Estimated seconds until it is fetched; None if nobody can say."""
+    place, host, delay = facts.place, facts.host, facts.delay
+    if place is None or host is None or delay is None or facts.paused or place.where not in (queued.RETRY, queued.HOST):
+        return None
+    first = host.due - now
+    mean = sum(host.times) / len(host.times) if host.times else 0.0
+    if place.where == queued.RETRY:
+        return max(first, place.at - now, 0.0)
+    return max(first, 0.0) + place.place * (delay.seconds + mean) / delay.connections
+
+
+def told_due(facts: Facts, now: float) -> str:
+    """The estimate in words; empty if there is none."""
+    seconds = due_in(facts, now)
+    if seconds is None:
+        return ""
+    host = facts.host
+    parked = host is not None and host.state.name == "PARKED"
+    return f"{after(seconds)}{' at the earliest: its host waits for a place among those in turn' if parked else ''}"

@@ -1,0 +1,195 @@
+"""Crawler traps: calendars, endless families of pages, URLs that grow, paths that repeat."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from time import gmtime
+from typing import Self
+
+from webcrawl.base.hosts import host_of
+from webcrawl.urls.filters.bounded_sets import BoundedSets
+from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
+from webcrawl.urls.filters.line_search import Lines, leave_out
+from webcrawl.urls.foldings import SESSION_PARAMETER, SESSION_SEGMENT
+
+# Without look-around, which RE2 does not support. `/2019/11/08/title` is an article, not a calendar. `start=2000` may
+# be a page number, so only parameter names that refer to time count.
+_MONTH = r"(?:0?[1-9]|1[0-2])"
+_DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
+_TWO_DIGITS = r"(?:0[1-9]|1[0-2])"
+_COMPACT = rf"[0-9]{{4}}(?:{_TWO_DIGITS}(?:0[1-9]|[12][0-9]|3[01])?)?(?:[^0-9]|$)"
+_DATED_PATHS = rf"/[0-9]{{4}}/{_MONTH}(?:/{_DAY})?/?(?:\?|$)|/[0-9]{{4}}-{_TWO_DIGITS}(?:-{_DAY})?/?(?:\?|$)"
+DATE = (
+    rf"{_DATED_PATHS}"
+    rf"|[?&][^=&]*(?:date|month|year|calendar)[^=&]*={_COMPACT}"
+    rf"|[?&](?:from|since|until|day|week|yr|ym|cal|when)=(?:[0-9]{{4}}-[0-9]|{_COMPACT})"
+)
+
+# The part of them without parameters that name a year and nothing closer: years are few, and articles have them too, as
+# `?id=7&year=2022`.
+_FINER = rf"[0-9]{{4}}(?:{_TWO_DIGITS}(?:0[1-9]|[12][0-9]|3[01])?(?:[^0-9]|$)|[^0-9&])"
+_YEAR_NAME, _PART_NAME = r"(?:[^=&]*year[^=&]*|yr)", r"[^=&]*(?:mon|day|week)[^=&]*"
+MONTHLY = (
+    rf"{_DATED_PATHS}"
+    rf"|[?&](?:[^=&]*(?:date|month|year|calendar)[^=&]*|from|since|until|day|week|yr|ym|cal|when)={_FINER}"
+    rf"|[?&]{_YEAR_NAME}=[0-9]{{4}}&(?:.*&)?{_PART_NAME}=[0-9]"
+    rf"|[?&]{_PART_NAME}=[0-9]{{1,2}}&(?:.*&)?{_YEAR_NAME}=[0-9]{{4}}"
+)
+
+_DATE = re.compile(rf"(?:{DATE})", re.IGNORECASE)
+_YEAR = re.compile(r"[/=]([0-9]{4})")
+
+
+def years(url: str) -> list[int]:
+    """The years of all dates by which the URL is a calendar page."""
+    found: list[str] = []
+    date = _DATE.search(url)
+    while date is not None:
+        found += _YEAR.findall(date[0])
+        date = _DATE.search(url, date.end() - 1)  # the end of one parameter is the start of the next
+    return [int(year) for year in found]
+
+
+AHEAD = 2
+FAR = 100  # `/4711/5/` and `/2210/5` are two numbers, not dates; no calendar leaps a hundred years
+
+
+class CalendarFilter:
+    """Drops calendar pages more than two years ahead.
+
+    FamiliesFilter bounds the number of the others: newspapers have pages for every past day.
+    """
+
+    name = "trap_calendar"
+    suspects = DATE
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._dates = Lines(DATE)
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        return cls(setup.clock) if setup.settings["TRAP_RULES"] else None
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        dated = self._dates.among(urls)
+        if not dated:
+            return urls
+        latest = gmtime(self._clock()).tm_year + AHEAD
+        far = {url for url in dated if any(0 < year - latest < FAR for year in years(url))}
+        return leave_out(urls, far)
+
+
+SESSION = rf"[?&](?:{SESSION_PARAMETER})(?:&|$)|{SESSION_SEGMENT}"
+QUERY = r"\?(?:[^&]*&){4}"  # five parameters or more: a page for every combination in a form
+DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep (docs/urls.md)
+
+
+class FamiliesFilter:
+    """The first `pages` distinct URLs of each host and family pass, now and later; the others are dropped."""
+
+    name = "trap_family"
+
+    def __init__(self, pages: int, key: bytes, *, sessions: bool = True) -> None:
+        kinds = {"calendar": MONTHLY, "query": QUERY, "deep": DEEP}
+        if sessions:
+            kinds["session"] = SESSION
+        # DATE contains MONTHLY, and CalendarFilter makes the shared search look for it anyway.
+        self.suspects = "|".join({**kinds, "calendar": DATE}.values())
+        self._suspects = Lines(self.suspects)
+        self._kinds = {kind: Lines(expression) for kind, expression in kinds.items()}
+        self._taken = BoundedSets(pages, key)
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        settings = setup.settings
+        if not settings["TRAP_RULES"]:
+            return None
+        folded = any(path.endswith(".no_session_ids") for path in settings["URL_FOLDINGS"])
+        return cls(settings["TRAP_MAX_PAGES"], setup.key, sessions=not folded)
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        suspects = self._suspects.among(urls)
+        if not suspects:
+            return urls
+        trapped: set[str] = set()
+        for kind, lines in self._kinds.items():
+            for url in lines.among(suspects):
+                if url not in trapped and not self._taken.admit(f"{kind} {host_of(url)}", url):
+                    trapped.add(url)
+        return leave_out(urls, trapped)
+
+    def state(self) -> bytes:
+        return self._taken.state()
+
+    def restore(self, state: bytes) -> None:
+        self._taken.restore(state)
+
+
+MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23 (docs/urls.md)
+
+
+class GrowthFilter:
+    """Drops paths of more than 30 segments, fourfold escapes, and parameters that occur three times unchanged."""
+
+    name = "trap_growth"
+
+    def __init__(self, max_segments: int = MAX_SEGMENTS) -> None:
+        deep = rf"^[^/]+//[^/]+(?:/[^/?]+){{{max_segments + 1}}}|%25252525|(?:amp;){{4}}"
+        queries = r"\?(?:[^&]*&){2}"
+        self.suspects = f"{deep}|{queries}"
+        self._deep = Lines(deep)
+        self._queries = Lines(queries)
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        return cls() if setup.settings["TRAP_RULES"] else None
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        trapped = set(self._deep.among(urls))
+        trapped.update(
+            url for url in self._queries.among(urls) if _repeats_parameters(url.partition("?")[2].split("&"))
+        )
+        return leave_out(urls, trapped)
+
+
+def _repeats_parameters(parameters: list[str]) -> bool:
+    named = [one for one in parameters if one]
+    return len(named) - len(set(named)) > 1 and any(named.count(one) > 2 for one in set(named))
+
+
+class RepeatsFilter:
+    """Drops paths in which a segment, or a pair of segments, comes round again and again."""
+
+    name = "trap_repeats"
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        return cls() if setup.settings["TRAP_RULES"] else None
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        # Count slashes first: 0.1 us per URL, and only a fifth of real links need more. A path of just three equal
+        # segments without a trailing slash is caught one step later.
+        trapped = {url for url in urls if url.count("/") > 5 and path_repeats(url)}
+        return leave_out(urls, trapped)
+
+
+def path_repeats(url: str) -> bool:
+    """Return whether segments of the path repeat without end.
+
+    A segment may not occur four times, nor three times with two of them adjacent; a pair may not occur three times.
+    Numbers are exempt: `/11/11/11/` is a date and `/0/0/0/` an empty form.
+    """
+    parts = url.split("/")
+    if len(parts) - len(set(parts)) < 2:  # true of nearly all URLs, and cheaper than what follows
+        return False
+    segments = [part for part in url.partition("?")[0].split("/")[3:] if part and not part.isdigit()]
+    if len(segments) - len(set(segments)) < 2:
+        return False
+    counts = Counter(segments)
+    if max(counts.values()) >= 4:
+        return True
+    pairs = Counter(pairwise(segments))
+    return any(times >= 3 or (one == other and counts[one] >= 3) for (one, other), times in pairs.items())

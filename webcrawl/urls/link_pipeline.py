@@ -1,0 +1,132 @@
+"""Turns the link strings of one page into candidates for the seen store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from webcrawl.base.model import Packed, depth_of, path_of, url_of, via_of
+from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
+from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Dropped, Origin
+from webcrawl.urls.foldings import Folding
+from webcrawl.urls.recent_urls import RecentUrls
+from webcrawl.urls.url_fingerprint import Fingerprints
+
+Candidate = tuple[int, str, int]
+"""Fingerprint, canonical URL, position of the first link to it."""
+
+
+class LinkPipeline:
+    """Canonical form, filters, comparison form, fingerprint: one call per page; no link makes it raise.
+
+    `filtered` counts, by reason or filter, each distinct link without a canonical form and each distinct URL that a
+    filter dropped.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        folding: Folding | None,
+        fingerprints: Fingerprints,
+        max_length: int = MAX_LENGTH,
+        *,
+        requisites: bool = False,
+    ) -> None:
+        """`requisites`: what pages need to be shown passes a chain of its own."""
+        self._requisites = requisites
+        self.use(chain, max_length)
+        self.filtered: Counter[str] = Counter()
+        self.on_dropped: Dropped | None = None  # is told what was filtered
+        self._folding = folding
+        self._fingerprints = fingerprints
+
+    def use(self, chain: Chain, max_length: int) -> None:
+        """These filters, from the next page on."""
+        self.chain, self._max_length = chain, max_length
+        self.requisites = chain.for_requisites() if self._requisites else None
+        self._learning = chain.learning()
+
+    def process(
+        self,
+        page_url: str,
+        depth: int,
+        links: Sequence[str],
+        base: str = "",
+        lately: RecentUrls | None = None,
+        path: str = "",
+        heard: Callable[[str, Sequence[str]], None] | None = None,
+        chain: Chain | None = None,
+        targets: dict[str, str | None] | None = None,
+    ) -> list[Candidate]:
+        """Returns a candidate for each distinct URL among these links, which are `depth` links from a seed.
+
+        Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
+        the filters and were submitted before, and are left out. `path` is the links' discovery path. `heard` gets the
+        page and all URLs, before any cache and any filter. `chain` takes the place of the ordinary one. `targets`
+        gets the canonical form of each link, for outputs that ask for it; it is the same unless URL_MAX_LENGTH is set.
+        """
+        found = canonical_links(base or page_url, links, self.filtered, self._max_length)
+        if targets is not None and self._max_length == MAX_LENGTH:
+            targets.update(found)
+        fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
+        if heard is not None:
+            heard(page_url, fresh)
+        if self.on_dropped is not None:
+            self._tell_invalid(self.on_dropped, [link for link, url in found.items() if url is None], page_url, base)
+        if lately is not None:
+            fresh = lately.unknown(fresh)
+        kept = fresh
+        if fresh:
+            kept = (chain or self.chain).keep(fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped)
+        if not kept:
+            return []
+        urls = map(found.get, reversed(links))
+        places = dict(zip(urls, range(len(links) - 1, -1, -1), strict=True))
+        numbers = self._fingerprints(self.compared(kept), kept)
+        return [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)]
+
+    def passing(self, page_url: str, depth: int, links: Sequence[str], base: str, path: str) -> frozenset[str]:
+        """Return which of these links pass the filters; nothing is counted."""
+        found = canonical_links(base or page_url, links, Counter(), self._max_length)
+        urls = [url for url in dict.fromkeys(found.values()) if url is not None]
+        kept = set(self.chain.keep(urls, Origin(page_url, depth, path), Counter()))
+        return frozenset(link for link in links if found[link] in kept)
+
+    def _tell_invalid(self, dropped: Dropped, links: Sequence[str], page_url: str, base: str) -> None:
+        for link in links:
+            try:
+                canonical(link, base or page_url, self._max_length)
+            except InvalidUrl as error:
+                dropped(error.reason, [link], page_url)
+
+    def key(self, url: str, variant: str = "") -> int:
+        """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""
+        compared = self.compared([url])[0]
+        return self._fingerprints([f"{compared} {variant}" if variant else compared], [url])[0]
+
+    def keys(self, urls: list[str]) -> list[int]:
+        """The fingerprints of GETs of canonical URLs."""
+        return self._fingerprints(self.compared(urls), urls)
+
+    def learned(self, records: Sequence[Packed]) -> Sequence[Packed]:
+        """Of links that passed the chain elsewhere, those that its filters with a memory let through here too."""
+        chain = self._learning
+        if not chain.filters:
+            return records
+        kept: list[Packed] = []
+        for (path, via), some in groupby(records, key=_found_on):
+            by_url = {url_of(record): record for record in some}
+            origin = Origin(via, depth_of(path), path)
+            kept += [by_url[url] for url in chain.keep(list(by_url), origin, self.filtered, self.on_dropped)]
+        return kept
+
+    def compared(self, urls: list[str]) -> list[str]:
+        """The comparison form of each URL, by which the seen store and the link log identify it."""
+        folding = self._folding
+        return urls if folding is None else [folding(url) for url in urls]
+
+
+def _found_on(record: Packed) -> tuple[str, str]:
+    return path_of(record), via_of(record)

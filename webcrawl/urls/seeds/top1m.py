@@ -1,0 +1,147 @@
+"""Downloads seeds/top1m.csv, which is not in the repository, if it is named and missing."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zipfile
+import zlib
+from contextlib import suppress
+from functools import partial
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import IO, Protocol
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from webcrawl.urls.seeds.seed_source import is_url, list_paths
+
+NAME = ("seeds", "top1m.csv")
+TIMEOUT = 30.0  # seconds without a byte
+BLOCK = 1 << 16
+MOST = 1 << 30  # bytes, packed or not; the list has 10 MB packed, 22 MB unpacked
+LONGEST = 1000  # bytes per line
+ROW = re.compile(rb"[0-9]+,[^,\s]+\.[^,\s]+")
+
+_DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError)
+
+
+class CannotProvide(Exception):  # noqa: N818 - the name says what happened
+    """The list could not be provided; the message is one line that says why."""
+
+
+def provide(src: str, url: str) -> None:
+    """Downloads each list in `src` that is seeds/top1m.csv and does not exist. Raises CannotProvide."""
+    for path in (Path(name) for name in list_paths(src) if not is_url(name)):
+        if path.parts[-2:] == NAME and not path.exists():
+            _provide(path, url)
+
+
+def _provide(path: Path, url: str) -> None:
+    """Checks the list before moving it into place, so that a list that exists is complete and valid."""
+    new, packed = (path.with_name(f"{path.name}.{os.getpid()}.{stage}") for stage in ("new", "packed"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _fetch(url, packed)
+        _unpack(packed, new, url)
+        _check(new, url)
+        new.replace(path)
+    except OSError as error:
+        raise CannotProvide(f"{path}: cannot be written ({error.strerror or error})") from error
+    except _Unusable as error:
+        raise CannotProvide(
+            f"{path} is missing, and {error}; put a list there, or try the crawler without a network: scrapy demo"
+        ) from error
+    finally:
+        for left in (packed, new):
+            with suppress(OSError):
+                left.unlink()
+
+
+class _Unusable(Exception):  # noqa: N818
+    """An error in the download; the message is one line."""
+
+
+class _Bytes(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def _fetch(url: str, path: Path) -> None:
+    try:
+        answer: HTTPResponse = urlopen(Request(url, headers={"User-Agent": "webcrawl"}), timeout=TIMEOUT)  # noqa: S310 - the URL is the user's setting
+    except HTTPError as error:
+        error.close()
+        raise _Unusable(f"cannot be downloaded: {url}: {error}") from error
+    except (OSError, HTTPException, ValueError) as error:
+        raise _Unusable(f"cannot be downloaded: {url}: {getattr(error, 'reason', error)}") from error
+    with answer, path.open("wb") as file:
+        _copy(answer, file, url, getattr(answer, "length", 0) or 0)
+
+
+def _copy(answer: HTTPResponse, file: IO[bytes], url: str, size: int) -> None:
+    from rich.console import Console  # noqa: PLC0415 - rich would cost every start 0.04 s
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task(url, total=size or None)
+        count = 0
+        while block := _read(answer, url):
+            count += file.write(block)
+            bars.update(bar, completed=count)
+            if count > MOST:
+                raise _Unusable(f"{url} is larger than {MOST} bytes")
+    if count < size:
+        raise _Unusable(f"cannot be downloaded: {url}: ended after {count} of {size} bytes")
+
+
+def _read(answer: HTTPResponse, url: str) -> bytes:
+    try:
+        return answer.read(BLOCK)
+    except (OSError, HTTPException) as error:
+        raise _Unusable(f"cannot be downloaded: {url}: {error}") from error
+
+
+def _unpack(packed: Path, new: Path, url: str) -> None:
+    """Unpacks by content, not by name."""
+    with packed.open("rb") as file:
+        head = file.read(2)
+    try:
+        if head == b"PK":
+            with zipfile.ZipFile(packed) as archive, archive.open(_member(archive, url)) as member:
+                _write(member, new, url)
+        elif head == b"\x1f\x8b":
+            with gzip.open(packed) as stream:
+                _write(stream, new, url)
+        else:
+            packed.replace(new)
+    except _DAMAGE as error:
+        raise _Unusable(f"{url} cannot be unpacked ({error})") from error
+
+
+def _member(archive: zipfile.ZipFile, url: str) -> str:
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    if len(names) != 1:
+        raise _Unusable(f"{url} holds {len(names)} files instead of one")
+    return names[0]
+
+
+def _write(source: _Bytes, new: Path, url: str) -> None:
+    with new.open("wb") as file:
+        while block := source.read(BLOCK):
+            file.write(block)
+            if file.tell() > MOST:
+                raise _Unusable(f"{url} is larger than {MOST} bytes")
+
+
+def _check(path: Path, url: str) -> None:
+    """Checks that each line is rank,domain, and that there are some. Syncs the file before it is moved into place."""
+    with path.open("rb") as file:
+        count = 0
+        for count, line in enumerate(iter(partial(file.readline, LONGEST), b""), 1):
+            if not ROW.fullmatch(line.rstrip(b"\r\n")):
+                raise _Unusable(f"{url} is not a list of rank,domain (line {count}: {line[:40]!r})")
+        if not count:
+            raise _Unusable(f"{url} is empty")
+        os.fsync(file.fileno())
