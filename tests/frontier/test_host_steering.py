@@ -412,6 +412,18 @@ class TestDrop:
         assert frontier.take(2.0) is None
         assert len(ended) == 3
 
+    def test_a_host_given_up_then_paused_and_retried(self, db):
+        """A host that was paused while its URLs ended is not asked when it is tried again."""
+        frontier = make(db, Limits(queues=2, max_queues=100))
+        add(frontier, *urls("a", 2))
+        frontier.done(frontier.take(0.0), OK, 1.0)
+        frontier.steering.drop("a", 1.0)
+        frontier.steering.hold(["a"], 1.0)
+
+        frontier.steering.retry("a", 1.0)
+
+        assert (taken(frontier, 1000.0), frontier.hosts_aside) == ([], 1)
+
     def test_a_paused_host(self, db):
         """Its URLs end all the same."""
         frontier, ended = self.dropping(db)
