@@ -7,6 +7,7 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.forgetful import FORGETFUL
 from tests.support.outages import crawl_of, crawl_through, pages
+from tests.support.quick_uplink import QUICK_UPLINK
 from webcrawl.lab.simweb.dns_answers import OUTSIDE
 
 SIZE = (2000, 3000)
@@ -57,13 +58,13 @@ def test_some_hosts(simweb, tmp_path, kind):
 def test_all_hosts(simweb, tmp_path, kind):
     """If all names lead nowhere the crawl says that there is no network, pauses, and fetches the rest afterwards."""
     server = web(simweb, 24, 480)
-    crawl = crawl_of(server, tmp_path, **TERMS, HOST_MAX_FAILURES=2)
+    crawl = crawl_of(server, tmp_path, **TERMS, **QUICK_UPLINK, HOST_MAX_FAILURES=2)
 
     def happenings():
         wait_until(lambda: len(pages(server.log.hits)) > 20)
         with server.outages.during(kind):
             wait_until(lambda: "no network since" in crawl.output.read_text())
-            time.sleep(2.5)
+            time.sleep(1.5)
 
     after = crawl_through(server, crawl, happenings)
 
