@@ -143,6 +143,7 @@ class TestCrawl:
         assert set(cut(crawl.jobdir).logged) == {hit.url for hit in hits if not hit.url.endswith("/robots.txt")}
         assert crawl.stats["reason"] == "finished"
 
+    @pytest.mark.campaign
     def test_killed(self, tmp_path, simweb, project):
         """After kill -9 the last checkpoint holds: what was done is not done again, and is in the archive once."""
         server = simweb(8, 50, mix=self.MIX, size=(2000, 3000), latency=0.01)

@@ -126,7 +126,7 @@ def test_pages(tmp_path, pipeline):
     with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
         seeds = [f"h{number}.test" for number in range(12)]
         crawl = web.crawl(tmp_path, seeds, CONCURRENT_REQUESTS=6, ITEM_PIPELINES=pipelines)
-        assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+        assert crawl.run(CLOSESPIDER_TIMEOUT=2 * LONG) == 0  # on a busy machine the hosts are slow for some seconds
 
     assert main_cause(crawl) == "pages"
     assert crawl.stats["bound"].startswith("the spider and the pipelines ")

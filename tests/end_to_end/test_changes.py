@@ -4,6 +4,8 @@ import json
 import re
 from collections import Counter
 
+import pytest
+
 from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.tables import files, rows
@@ -70,6 +72,7 @@ def test_what_changed_is_told(tmp_path):
     assert "revisits" in json.loads((crawl.jobdir / "logs/history.jsonl").read_text().splitlines()[-1])
 
 
+@pytest.mark.campaign
 def test_killed_again_and_again(tmp_path):
     """After each kill -9 table, log and counters are those of the last checkpoint."""
     with changing_site(site_of_all_kinds()) as site:

@@ -151,6 +151,7 @@ class TestServersErrors:
         assert [hosts.asked[f"host1.test{path}"] for path in bad] == [3] * 5
         assert seconds[True] < seconds[False] + 8
 
+    @pytest.mark.campaign
     def test_a_kill_among_it(self, tmp_path):
         """A crawl that is killed while its host is failing, and run again, loses no URL and no page."""
         well, times = set(), {}

@@ -61,6 +61,7 @@ def children(pid):
     return []
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="asks Linux for children")
 def test_killed_while_a_pdf_is_read(tmp_path):
     """The next run fetches it again and follows its links; nothing is twice in the log; its reader does not stay."""

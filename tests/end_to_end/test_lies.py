@@ -73,6 +73,7 @@ def test_all_hosts(simweb, tmp_path, kind):
     assert crawl.stats["outage/count"] >= 1
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", LIES)
 def test_lies_without_end(simweb, tmp_path, kind):
     """The crawl says how many URLs of how many hosts are left, through a kill as well; the next run fetches them."""
@@ -98,6 +99,7 @@ def test_lies_without_end(simweb, tmp_path, kind):
     assert (after.status, after.lost) == (0, set())
 
 
+@pytest.mark.campaign
 def test_a_host_that_was_never_reached(simweb, tmp_path):
     """A name that does not exist is not given up while the name servers deny names that they knew."""
     server = web(simweb, 6, 120)

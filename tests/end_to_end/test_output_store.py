@@ -136,6 +136,7 @@ class TestStopped:
 
 
 class TestKilled:
+    @pytest.mark.campaign
     def test_kill_9_loses_and_doubles_nothing(self, tmp_path, simweb):
         """Whenever it is killed: what is finished is here or in the store, whole, and nothing is there twice."""
         crawl = crawl_of(tmp_path, server := simweb(10, 1000))

@@ -96,6 +96,7 @@ def test_the_archive(tmp_path):
     assert kinds["warc/revisit", "304"] == sum(one.status == 304 for one in site.asked)
 
 
+@pytest.mark.campaign
 def test_ctrl_c_and_kill(tmp_path):
     """Each page is fetched again once a round, however its crawl ended; nothing is in the archive twice."""
     documents = {"/": Document(b"".join(b"<a href=/%d>" % n for n in range(20)), etag='"1"')}

@@ -113,6 +113,7 @@ def test_the_same_pages_as_online(simweb, tmp_path):
     assert [*verify(offline.jobdir, Counter()), *verify(offline.jobdir / "segments", Counter())] == []
 
 
+@pytest.mark.campaign
 def test_killed_in_each_segment(simweb, tmp_path):
     """The same command resumes the segment; no page is lost, and none is in two segments."""
     server = simweb(4, 24, mix=even(["redirect_301", "duplicate"]), size=SIZE, latency=0.02)

@@ -164,6 +164,7 @@ def test_it_is_kept_when_the_crawl_is_resumed(months, tmp_path):
     assert list(verify(second.jobdir, Counter())) == []
 
 
+@pytest.mark.campaign
 def test_kill_9_loses_nothing(months, tmp_path):
     """Killed among its pages, it goes on from the last checkpoint, with the same index; each page is stored once."""
     first = months("jan")

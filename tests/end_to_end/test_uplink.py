@@ -22,7 +22,10 @@ def said(crawl):
     return crawl.output.read_text() if crawl.output.exists() else ""
 
 
-@pytest.mark.parametrize("kind", ["uplink_refused", "uplink_lost", "uplink_hang"])
+@pytest.mark.parametrize(
+    "kind",
+    ["uplink_refused", *(pytest.param(kind, marks=pytest.mark.campaign) for kind in ("uplink_lost", "uplink_hang"))],
+)
 def test_an_outage_under_way_costs_nothing(simweb, tmp_path, kind):
     """The crawl says that there is no network, pauses, and fetches all pages once it is back; no attempt is used up."""
     server = web(simweb)

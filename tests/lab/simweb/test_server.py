@@ -197,7 +197,7 @@ class TestTime:
             left.set()
             hit = next(hit for hit in logged(server) if hit.outcome == "left")
 
-        assert hit.started < hit.ended <= closed
+        assert hit.started <= hit.ended <= closed
 
     def test_what_is_under_way_at_the_end_is_logged(self):
         """A request in progress when the server stops is logged as stopped."""
