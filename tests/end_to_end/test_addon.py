@@ -195,7 +195,7 @@ class TestEnds:
             ),
         ],
     )
-    def test_refused(self, project, settings, line):
+    def test_what_is_impossible_is_one_line_without_a_traceback(self, project, settings, line):
         """What is impossible is one line at the end of the log, without a traceback, and exit status 1."""
         crawl = crawl_of(project, "http://127.0.0.1/", **settings)
 

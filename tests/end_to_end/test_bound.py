@@ -132,7 +132,7 @@ def test_pages(tmp_path, pipeline):
     assert crawl.stats["bound"].startswith("the spider and the pipelines ")
 
 
-def test_names(tmp_path):
+def test_a_slow_name_server(tmp_path):
     """Many hosts of one page and a slow name server: DNS."""
     crowd = Crowd(lambda *_: b"<p>one page</p>")
     with served(crowd), slow_names() as nameserver:

@@ -232,7 +232,7 @@ def test_another_follow_is_refused(simweb, tmp_path):
     assert "URL_FOLLOW was off, now on: links that were found would be lost" in crawl.output.read_text()
 
 
-def test_the_command(simweb, tmp_path):
+def test_the_command_crawls_all_and_says_so_by_segment(simweb, tmp_path):
     """`scrapy segments run` crawls all, says so in a line per segment, and finds nothing to do the next time."""
     server = simweb(2, 4, size=SIZE)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))

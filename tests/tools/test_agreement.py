@@ -84,7 +84,7 @@ def test_verify_finds_nothing_wrong(crawled):
     assert len(crawled.hosts) > MANY
 
 
-def test_hosts(crawled, answers, tmp_path):
+def test_all_commands_agree_on_a_host(crawled, answers, tmp_path):
     """A host's health, pages and queue are the same in the crawl's memory, the table, the report and `why`."""
     shutil.copytree(crawled.job / "state", tmp_path / "state")
     db = CrawlDB(tmp_path / "state")

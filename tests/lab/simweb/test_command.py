@@ -135,7 +135,7 @@ def test_seeds_that_nobody_asked_for_go_away():
     ],
 )
 @pytest.mark.parametrize("words", [["webcrawl.lab.simweb"], ["scrapy", "simweb"]])
-def test_what_cannot_be_is_one_line(words, options):
+def test_an_impossible_option_is_one_line_and_status_1(words, options):
     """An impossible option is one line on standard error and exit status 1."""
     done = command(*words, *PORTS, *options, environment=SETTINGS)
 

@@ -38,7 +38,7 @@ def _started(tmp_path):
         (["--host", "192.0.2.1"], "192.0.2.1:8700: Cannot assign requested address"),
     ],
 )
-def test_what_cannot_be_is_one_line(tmp_path, words, line):
+def test_a_wrong_port_folder_or_address_is_one_line(tmp_path, words, line):
     """A wrong port, a folder without a crawl and an address that is none end in one line and exit status 1."""
     done = command("webcrawl", "dashboard", *words, cwd=tmp_path)
 

@@ -153,7 +153,7 @@ def test_kill(tmp_path, monkeypatch):
         (["-s", "FRONTIER_LEVELS=0"], "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000"),
     ],
 )
-def test_what_cannot_be_is_one_line(tmp_path, monkeypatch, options, line):
+def test_an_impossible_option_or_setting_leaves_nothing_behind(tmp_path, monkeypatch, options, line):
     """An impossible option or setting is one line and exit status 1, and leaves nothing behind."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo(*options) as process:

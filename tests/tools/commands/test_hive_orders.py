@@ -238,7 +238,7 @@ class TestCommands:
         assert line.startswith(f"{folder.path}: the hive is not running")
         assert members.commands == []
 
-    def test_nobody_there(self, url):
+    def test_a_command_that_no_drone_would_hear_is_refused(self, url):
         """A command that no drone would hear is refused."""
         assert refused("pause", url) == "no drone of this hive is there"
 
@@ -335,7 +335,7 @@ class TestResize:
         assert line == f"{folder.path}: the hive is not running: start it first"
         assert (members.commands, folder.known().wanted) == ([], ())
 
-    def test_nobody_there(self, url):
+    def test_a_change_that_no_drone_would_hear_of_is_refused(self, url):
         """A change that no drone would hear of is refused."""
         with Members(url, 2):
             pass
@@ -398,7 +398,7 @@ class TestAdopt:
             ),
         ],
     )
-    def test_refused(self, url, words, line):
+    def test_an_order_that_makes_no_sense_changes_nothing(self, url, words, line):
         """What makes no sense changes nothing."""
         with Members(url, 2) as members:
             assert refused("adopt", url, *words).startswith(line)

@@ -33,7 +33,7 @@ def leaving(*words, cwd, **more):
         (["web", "--port", "0", "-s", "BOT_FROM=nobody"], "BOT_FROM = 'nobody': must be an e-mail address, or none"),
     ],
 )
-def test_what_cannot_be_is_one_line(tmp_path, words, line):
+def test_a_wrong_folder_address_or_setting_is_one_line(tmp_path, words, line):
     """A folder without a crawl, an address that is none and a wrong setting end in one line and exit status 1."""
     made(tmp_path / "web")
     done = leaving(*words, cwd=tmp_path)

@@ -331,7 +331,7 @@ class TestJobdir:
         assert line == f"{missing}: restore it, or use another JOBDIR"
         assert log.read_text() == "a line\n"
 
-    def test_another_version(self, tmp_path, seeds):
+    def test_a_crawl_of_another_version_is_refused(self, tmp_path, seeds):
         """A crawl of another version of this program is refused."""
         crawl = Crawl(tmp_path / "job", {"seeds": seeds})
         refused(crawl, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl

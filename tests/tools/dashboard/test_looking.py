@@ -141,7 +141,7 @@ class TestLooking:
         assert [sample.number(name) for name in ("pages", "queued", "hosts", "nothing")] == [0, 0, 0, 0]
         assert waits_for(sample, [])
 
-    def test_a_hive(self, tmp_path):
+    def test_a_hive_has_the_sums_of_all_drones_and_the_state_of_those_that_run(self, tmp_path):
         """The sums of its drones, those that do not answer included, and the state of those that run."""
         hive = {"version": 1, "name": "web", "drones": [0, 1]}
         made(tmp_path / "hive/drone-0")
@@ -196,7 +196,7 @@ class TestPast:
         assert len(file) <= 100 < ROOM
         assert [one.pages for one in file[-20:]] == [*range(980, 1000)]
 
-    def test_a_hive(self, tmp_path):
+    def test_sums_of_a_hive_have_no_steps(self, tmp_path):
         """The sums of the drones, each evenly between its moments, so that their different times are no steps."""
         pasts = [
             Past(

@@ -316,7 +316,7 @@ class TestChecks:
         assert answered(b"POST / HTTP/1.1\r\n") == [""]
 
     @given(st.binary(max_size=300))
-    def test_any_bytes(self, data):
+    def test_any_bytes_break_nothing(self, data):
         """Whatever comes in, nothing breaks."""
         (answer,) = answered(data + b"\r\n\r\n\r\n\r\n" + b"x" * 20_000)
 

@@ -267,7 +267,7 @@ class TestKilled:
         assert command(COMMAND, "verify", str(old)).returncode == 0
 
 
-def test_a_hive(old, tmp_path):
+def test_each_drone_of_a_hive_is_upgraded(old, tmp_path):
     """Of a hive each drone's folder is upgraded."""
     for number in (0, 1):
         shutil.copytree(old, tmp_path / f"hive/drone-{number}")

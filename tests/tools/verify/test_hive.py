@@ -61,7 +61,7 @@ class TestSound:
         assert found["drones"] == 2
         assert found["pages"] == found["archived"] == sum(map(ended, (sound / "drone-0", sound / "drone-1")))
 
-    def test_the_command(self, sound):
+    def test_the_summary_has_a_line_on_the_hive(self, sound):
         """The summary has a line on the hive."""
         done = command("scrapy", "verify", sound)
 

@@ -189,7 +189,7 @@ class TestTheIndex:
             "page 3, http://a.test/3: the index has http://a.test/3 http://a.test/3" in one for one in told(mine)[0]
         )
 
-    def test_damage(self, mine):
+    def test_an_index_that_cannot_be_opened_is_one_damaged_place(self, mine):
         """An index that cannot be opened is one damaged place."""
         (mine / "index/meta.json").write_text("{")
         damages, _ = told(mine)

@@ -57,7 +57,7 @@ def test_the_archives_of_all_drones(hive):
     assert json.loads(wacz.read("datapackage.json"))["title"] == "hive"
 
 
-def test_the_command(hive):
+def test_the_file_lies_in_the_hives_folder(hive):
     """The file lies in the hive's folder and has its name."""
     done = command("scrapy", "wacz", hive)
 

@@ -66,7 +66,7 @@ class TestSorted:
         }
 
     @given(data=st.binary(max_size=300), sought=KEYS)
-    def test_any_bytes(self, tmp_path_factory, data, sought):
+    def test_a_file_of_any_bytes_ends_the_search(self, tmp_path_factory, data, sought):
         """A file of anything ends the search."""
         path = written(tmp_path_factory.mktemp("index"), data)
         descriptor = os.open(path, os.O_RDONLY)
