@@ -86,7 +86,7 @@ def scrapyd(folder, eggs, jobs="", items=""):
         yield daemon
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(crawling.PATIENCE)
 
 
 def deploy(daemon, checkout):

@@ -205,7 +205,7 @@ class TestProtocols:
             handlers = {"gopher": "myproject.finger.FingerHandler"}
             run = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, project=project)
             assert run.run(DOWNLOAD_HANDLERS=json.dumps(handlers), PORTS_ALLOWED=port) == 0, run.output.read_text()
-            thread.join(5)
+            thread.join(120)
 
         (row,) = [line.split() for line in (run.jobdir / "logs/crawl.log").read_text().splitlines()]
         assert asked == [b"joe\r\n"]

@@ -49,7 +49,7 @@ def serving(jobdir, obey=echo, loop_of=uvloop.new_event_loop):
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert began.wait(10)
+    assert began.wait(120)
     try:
         yield found[0]
     finally:

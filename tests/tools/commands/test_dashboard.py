@@ -80,7 +80,7 @@ def test_from_its_start_to_ctrl_c(started, number):
     with asked(port, f"{base}/events", cookie) as events:
         assert events.readline().startswith(b'data: {"crawls":')
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
 
     assert process.stderr.read() == ""
 
@@ -100,7 +100,7 @@ def test_more_connections_than_descriptors(started):
     with asked(port, f"{base}/", "") as answer:
         assert answer.status == 403
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
     assert line == "no connection can be taken until others are closed: Too many open files\n"
     assert (process.stdout.read(), process.stderr.read()) == ("", "")
 

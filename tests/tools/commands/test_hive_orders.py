@@ -318,7 +318,7 @@ class TestResize:
             process.stdout.readline()
             ends(folder)
             end()
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=120)
 
         assert process.returncode == 1
         change = "and the change to 1 drone has not ended: start it again, and it goes on with that"

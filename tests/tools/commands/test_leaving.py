@@ -92,7 +92,7 @@ def test_from_its_start_to_ctrl_c(tmp_path, number):
                 assert b"leave your site alone" in page.read()
             with socket.create_connection(("127.0.0.1", int(address.split(":")[2][:-1]))):
                 process.send_signal(number)
-                said = process.communicate(timeout=60)
+                said = process.communicate(timeout=120)
         finally:
             process.kill()
 

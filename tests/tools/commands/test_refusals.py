@@ -373,7 +373,7 @@ def test_a_log_file_has_the_line_too(tmp_path):
 def test_standard_output_stays_empty(tmp_path):
     """The line goes to standard error; standard output stays empty."""
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between\n"

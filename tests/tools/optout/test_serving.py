@@ -55,7 +55,7 @@ def served(work, check=None, contact="bot@crawl.example"):
         form = Form(listening, Pages("<bot>", contact), TOKENS, check or unproven, lambda: NOW + 0.5)
         await form.start()
         try:
-            return await asyncio.wait_for(work(listening.getsockname()[1], form), 30)
+            return await asyncio.wait_for(work(listening.getsockname()[1], form), 120)
         finally:
             form.close()
 
