@@ -127,9 +127,6 @@ class World:
         self.pages_of = lru_cache(2**17)(self._pages_of)
         self.settle(port, tls_port)
 
-    def __repr__(self) -> str:
-        return f"<World hosts={self.hosts} pages={self.pages} seed={self.seed}>"
-
     def settle(self, port: int, tls_port: int) -> None:
         """Sets the ports of the hosts' URLs."""
         self.port, self.tls_port = port, tls_port

@@ -120,7 +120,7 @@ def tokens(spot: Spot) -> Show:
 
 
 def tokens_fresh(spot: Spot) -> Show:
-    """The same, but the text changes with the token too."""
+    """A trap of tokens whose text changes with the token too."""
     return Show(f"Article {urlsplit(spot.path).path}", _tokens(spot), spot.path)
 
 
