@@ -23,12 +23,14 @@ def _uvloop():
     return pytest.importorskip("uvloop").new_event_loop()
 
 
-LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": _uvloop}
+# Crawls run on uvloop; asyncio's own loop is for programs that have begun one, and tests/hostile is run on it too.
+LOOPS = (pytest.param("asyncio", marks=pytest.mark.campaign), "uvloop")
+_FACTORIES = {"asyncio": asyncio.new_event_loop, "uvloop": _uvloop}
 
 
 def run(coroutine: Coroutine[Any, Any, Any], loop: str = "asyncio") -> Any:
     """Run to the end on a loop of this kind; a task or socket left behind is an error."""
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+    with asyncio.Runner(loop_factory=_FACTORIES[loop]) as runner:
         return runner.run(asyncio.wait_for(coroutine, 120))
 
 
