@@ -53,7 +53,8 @@ def test_changed_pages_are_fetched_again(simweb, tmp_path, policy):
     def enough(found):
         again = Counter(hit.status for hits in found.pages.values() for hit in hits[1:])
         visited = sum(len(hits) > 1 for hits in found.pages.values())
-        return visited >= (60 if policy == "fixed" else 40) and again[304] > 10 < again[200]
+        seen = len(found.pages) == 60 and visited >= (60 if policy == "fixed" else 40)
+        return seen and again[304] > 10 < again[200]
 
     status, found = run_until(crawl, server, enough)
 

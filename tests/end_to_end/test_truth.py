@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 import pytest
 
 from tests.support.crawling import POLITE, Crawl, wait_until
+from tests.support.outages import without_late
 from tests.support.quick_exclusion import FILTERS
 from webcrawl.lab.simweb import (
     World,
@@ -59,12 +60,6 @@ def requests(server):
     """All requests so far."""
     wait_until_idle(server)
     return list(server.log.hits)
-
-
-def without_late(hits, expected):
-    """All requests but those of sound pages that the crawl has left and made again: this machine was slow."""
-    last = {hit.url: hit for hit in hits}
-    return [hit for hit in hits if hit.outcome != "left" or hit.url in expected.retried or hit is last[hit.url]]
 
 
 def rudeness(world, hits, key=by_host):
