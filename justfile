@@ -24,9 +24,14 @@ lint:
     .venv/bin/ruff format --check .
     .venv/bin/mypy
 
-# Check the documents against the code.
+# Check the documents against the code, and make a site of them: build/site/index.html.
 docs:
     {{python}} -m pytest -q tests/house tests/hostile/test_docs.py
+    .ci/docs
+
+# Run every command of README and the guides, in fresh environments.
+commands:
+    .ci/commands
 
 # Print the table of benchmarks, or run one: just bench urls
 bench name="" *words:
