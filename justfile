@@ -37,6 +37,15 @@ commands:
 bench name="" *words:
     {{python}} -m benchmarks{{ if name == "" { "" } else { "." + name } }} {{words}}
 
+# Print the figures of README anew, on a quiet machine: with the ten million pages that it has, hours.
+figures pages="1000000 3000000 10000000":
+    {{python}} -m benchmarks webcrawl
+    {{python}} -m benchmarks.large -s OUTPUTS= --marks 100000 {{pages}} --restart {{pages}}
+    {{python}} -m benchmarks.peers
+
+# What a machine of one's own repeats every night: campaign, and figures of a smaller crawl.
+nightly: campaign (figures "300000")
+
 # Kill, break and starve crawls for minutes to hours.
 campaign kills="20":
     {{python}} -m pytest -q -m campaign

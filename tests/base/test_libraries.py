@@ -21,6 +21,13 @@ def test_the_table_is_that_of_the_extras():
     assert sorted(tuple(extra) for extra in EXTRAS.values()) == sorted(BOUNDS.values())
 
 
+def test_the_extras_are_documented():
+    """docs/README.md has a row for each extra, and no other."""
+    table = (ROOT / "docs/README.md").read_text(encoding="utf-8").partition("## The extras\n")[2]
+
+    assert {*re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))} == {*EXTRAS}
+
+
 def test_a_missing_library_is_named_with_its_bounds():
     """The line names the library, and the command that installs it."""
     assert missing("tantivy") == "tantivy is not installed: pip install 'tantivy>=0.27,<0.28'"
