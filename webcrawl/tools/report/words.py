@@ -21,6 +21,13 @@ STATUSES = {
     -9998: "forbidden by robots.txt",
 }
 
+CUTS = {
+    "truncated/length": "longer than DOWNLOAD_TRUNCATE",
+    "truncated/time": "not complete in time",
+    "truncated/disconnect": "connection ended early",
+    "truncated/unspecified": "unreadable from some point on",
+}
+
 # By counter, once per attempt; docs/hostile.md has all of them.
 WRONG = {
     "Names (DNS)": {"outcome/dns": "the host's name has no address"},
@@ -57,12 +64,7 @@ WRONG = {
         "flaw/rendered_early": "a page in a browser that was still loading",
         "flaw/unrendered": "a page that the browser gave no document of",
     },
-    "Bodies cut": {
-        "truncated/length": "longer than DOWNLOAD_TRUNCATE",
-        "truncated/time": "not complete in time",
-        "truncated/disconnect": "connection ended early",
-        "truncated/unspecified": "unreadable from some point on",
-    },
+    "Bodies cut": CUTS,
     "Refused by us": {
         "outcome/bad_url": "a URL that cannot be sent",
         "outcome/bad_option": "a request for something that there is not",

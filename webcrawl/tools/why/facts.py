@@ -15,9 +15,11 @@ from webcrawl.tools.why.filtering import Verdict
 from webcrawl.tools.why.form import Form
 from webcrawl.tools.why.host import Delay, DomainBudget
 from webcrawl.tools.why.later import Later
+from webcrawl.tools.why.links import Linking
 from webcrawl.tools.why.queued import Awaited, Place
 from webcrawl.tools.why.robots import RobotsVerdict
 from webcrawl.tools.why.seen import Waiting
+from webcrawl.tools.why.waits import Load
 
 
 @dataclass(slots=True)
@@ -35,12 +37,14 @@ class Facts:
     skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
     setting: str = ""  # that says what the filter leaves out which did so
     all_links: bool = False  # all links of all pages were looked at
-    linked: tuple[str, str] | None = None  # a page that links to it, and the kind of link
+    linked: Linking | None = None  # a page that links to it
     entries: list[IndexLine] = field(default_factory=list)
     robots: RobotsVerdict | None = None
     budget: DomainBudget | None = None
     host: HostRow | None = None
     delay: Delay | None = None
+    ended: int = 0  # URLs of its host since the checkpoint
+    load: Load | None = None  # of the crawl
     paused: bool = False  # its host, by command
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
@@ -93,5 +97,5 @@ class Facts:
         if self.portion is not None:
             return {"via": self.portion.via}
         if self.linked is not None:
-            return {"via": self.linked[0], "kind": self.linked[1]}
+            return {"via": self.linked.page, "kind": self.linked.kind}
         return None

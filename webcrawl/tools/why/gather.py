@@ -23,10 +23,11 @@ from webcrawl.tools.why.index import exchange_of
 from webcrawl.tools.why.later import FOUND_LOG
 from webcrawl.tools.why.links import linking
 from webcrawl.tools.why.log import QUICK, Looked
-from webcrawl.tools.why.queued import Place, Search, Searched, among_portions
+from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_portions
 from webcrawl.tools.why.robots import line_of, robots_verdict
 from webcrawl.tools.why.settings import NONE
 from webcrawl.tools.why.source import Source
+from webcrawl.tools.why.waits import ended, load_of
 from webcrawl.tools.why.words import iso_of, size
 from webcrawl.urls.filters.filter_protocol import Origin
 
@@ -65,6 +66,7 @@ class Gathering:
         self._far(some, searched)
         self._again([facts for facts in some if facts.is_known and facts.place is None])
         self._ended_since(some)
+        self._turns([facts for facts in some if facts.place is not None and facts.place.where == HOST])
         self._log(some)
         self._skipped(some, urls)
         self._later([facts for facts in some if not (facts.is_known or facts.entries)])
@@ -132,6 +134,17 @@ class Gathering:
             lines = _lines(looked, facts.url)
             if lines:
                 facts.lines, facts.place = lines, None
+
+    def _turns(self, some: Sequence[Facts]) -> None:
+        """What says when the turns come of those in their hosts' queues."""
+        source = self._source
+        hosts = {host_of(facts.url) for facts in some}
+        if hosts:
+            since, rate = ended(source.log(CRAWL_LOG), hosts, source.at + source.ahead)
+            at, per_ip = source.at if source.alive else source.now(), source.values["POLITENESS_PER_IP"]
+            load = load_of(source.snapshot, self._book, rate, at, per_ip=per_ip)
+            for facts in some:
+                facts.ended, facts.load = since[host_of(facts.url)], load
 
     def _log(self, some: Sequence[Facts]) -> None:
         """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""
@@ -223,6 +236,9 @@ class Gathering:
         all_links = not cut and (self._source.has(LINKS_LOG) or "tables" in self._source.written)
         for facts in some:
             facts.portion, facts.linked = portions.get(facts.url), links.get(facts.url)
+            origin = facts.linked.origin if facts.linked is not None else None
+            if origin is not None:  # now it is known how deep the link is
+                facts.filters = self._source.filters.ask(facts.url, origin)
             if facts.portion is None and looked < of:
                 facts.looked.append(f"links of large pages that wait: {looked:,} of {of:,} thousand")
             if facts.linked is None:

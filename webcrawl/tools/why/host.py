@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from siphashc import siphash
@@ -36,6 +37,7 @@ class Delay:
     seconds: float
     because: str
     connections: int = 1  # requests at once, with so many seconds after each
+    turn: float = 0.0  # seconds from one of its URLs to the next
 
 
 def delay_of(
@@ -44,12 +46,26 @@ def delay_of(
     """As the crawl computes it. `live`: what it says itself, if it runs: it alone knows which hosts it slows down."""
     asked = host if host is not None else new_host(name)
     wait, connections = book.wait(asked), book.connections(asked)
+    turn = turn_of(book, asked)
     now = float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in FAILED else 0.0
     if now > SLOWED * wait:
-        return Delay(
-            now, f"slowed down: it answers later than it did, SLOW_DOWN_MAX = {values['SLOW_DOWN_MAX']:g}", connections
-        )
-    return Delay(wait, _because(asked, wait, values), connections)
+        because = f"slowed down: it answers later than it did, SLOW_DOWN_MAX = {values['SLOW_DOWN_MAX']:g}"
+        return Delay(now, because, connections, turn + (now - wait) / connections)
+    return Delay(wait, _because(asked, wait, values), connections, turn)
+
+
+class Once(NamedTuple):
+    """A host as if it had been asked once."""
+
+    name: str
+    times: list[float]
+    crawl_delay: float
+
+
+def turn_of(book: Booking, host: HostRow) -> float:
+    """Seconds from one of its URLs to the next, as means over its last downloads."""
+    turns = [book.wait(Once(host.name, [took], host.crawl_delay)) + took for took in host.times or [0.0]]
+    return fmean(turns) / book.connections(host)
 
 
 def new_host(name: str) -> HostRow:

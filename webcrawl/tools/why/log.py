@@ -90,6 +90,17 @@ class LogFile:
             self._note(data, begin, {self._written(url): url}, looked)
         looked.lines[url] = dict(sorted(looked.lines[url].items()))
 
+    def last_lines(self, most: int) -> Iterator[bytes]:
+        """The lines of the last `most` bytes, or all; the later pieces first."""
+        try:
+            file = regular(self._path)
+        except OSError:
+            return
+        with file:
+            whole = min(self._length, os.fstat(file.fileno()).st_size)
+            for _, piece in pieces_from_end(file.fileno(), whole, most):
+                yield from piece.split(b"\n")
+
     def first_lines(self) -> Iterator[CrawlLine]:
         """The first lines of crawl.log, as many as a few pages have."""
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from functools import cached_property
@@ -16,6 +17,7 @@ from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
 from webcrawl.crawl.hive.partition import SlotFingerprints, partition_of
 from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.saved_state import COUNTERS
 from webcrawl.crawl.saved_state import FILTERS as LEARNED
 from webcrawl.crawl.segments import FOUND
 from webcrawl.crawl.terms import FOLLOW, ON
@@ -92,6 +94,12 @@ class Source:
     def sheets(self) -> SavedSheets:
         """What was ordered for single hosts."""
         return SavedSheets.read(self.snapshot)
+
+    @cached_property
+    def filtered(self) -> Counter[str]:
+        """How many links each filter dropped."""
+        tallies = meta_row.value(self.snapshot, COUNTERS, meta_row.mapping, dict[str, Any]())
+        return Counter(tallies.get("refused", {}))
 
     @property
     def written(self) -> list[str]:

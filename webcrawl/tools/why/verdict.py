@@ -10,7 +10,9 @@ from webcrawl.base.quantities import count
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.crawl.withholding import NOTE
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir.crawl_line import GIVEN_UP, REVISIT, CrawlLine
+from webcrawl.store.jobdir.crawl_line import GIVEN_UP, REVISIT, TRUNCATED, CrawlLine
+from webcrawl.store.jobdir.host_row import State
+from webcrawl.tools.report.words import CUTS
 from webcrawl.tools.why import queued, robots
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import first_refusal
@@ -18,6 +20,7 @@ from webcrawl.tools.why.form import WHY
 from webcrawl.tools.why.later import IN_POOL, IN_SEGMENT, Later
 from webcrawl.tools.why.queued import Place
 from webcrawl.tools.why.words import after, moment, stamp
+from webcrawl.urls.filters.depth import DepthFilter
 
 FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", "refused", "dropped", "unknown"
 STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
@@ -41,6 +44,7 @@ ENDS = {
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
 }
 FOUND = {"changed": "it had changed", "unchanged": "it had not changed", "gone": "it was gone"}
+TOO_DEEP = "too deep"
 PUT_OFF = "until its host may be asked"
 QUEUES = {
     queued.RETRY: "to be tried again",
@@ -115,7 +119,7 @@ def _without_end(facts: Facts) -> Verdict:
         more = ", as far as was looked (below): --deep looks through all" if facts.looked else ""
         return Verdict(SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}")
     if facts.linked is not None:
-        return Verdict(UNKNOWN, "not followed", f"{_linked(*facts.linked)} was not followed")
+        return Verdict(UNKNOWN, "not followed", f"{_linked(facts.linked.page, facts.linked.kind)} was not followed")
     if facts.all_links:
         return Verdict(UNKNOWN, "not found", "it is no seed that was read, and no page that was fetched links to it")
     return Verdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
@@ -127,17 +131,24 @@ def _refused(facts: Facts) -> Verdict | None:
     if facts.form.invalid:
         return Verdict(REFUSED, f"no URL: {facts.form.invalid}", WHY.get(facts.form.invalid, facts.form.invalid))
     if refusal is not None and not facts.known:
-        why = f"the URL filter {refusal.name} leaves it out: {refusal.rule}"
-        return Verdict(REFUSED, f"filter {refusal.name}", why)
+        on = f", on {facts.linked.page}" if facts.linked is not None else ""
+        return _left_out(refusal.name, "leaves", f"{on}: {refusal.rule}")
     if facts.skipped:
         when, name, _ = facts.skipped[-1]
-        setting = f" ({facts.setting})" if facts.setting else ""
         if name not in {one.name for one in facts.filters}:
             return Verdict(DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}")
-        return Verdict(REFUSED, f"filter {name}", f"the URL filter {name} left it out at {moment(when)}{setting}")
+        return _left_out(name, "left", f" at {moment(when)}{f' ({facts.setting})' if facts.setting else ''}")
     if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
         return Verdict(REFUSED, "robots.txt", _forbidden(facts))
     return None
+
+
+def _left_out(name: str, leaves: str, more: str) -> Verdict:
+    """Of a link that this filter drops."""
+    what = f"the URL filter {name} {leaves} it out{more}"
+    if name == DepthFilter.name:
+        return Verdict(REFUSED, TOO_DEEP, f"it is {TOO_DEEP}: {what}")
+    return Verdict(REFUSED, f"filter {name}", what)
 
 
 def _linked(page: str, kind: str) -> str:
@@ -149,7 +160,7 @@ def _linked(page: str, kind: str) -> str:
 def _answered(facts: Facts, answered: CrawlLine) -> str:
     size = f", {count(answered.size, 'byte')}" if answered.size is not None else ""
     what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
-    return what + of_again(facts, answered) + _withheld(answered)
+    return what + of_again(facts, answered) + _cut(answered) + _withheld(answered)
 
 
 def of_again(facts: Facts, answered: CrawlLine) -> str:
@@ -169,6 +180,12 @@ def of_again(facts: Facts, answered: CrawlLine) -> str:
     if facts.place is not None:
         return f"{said}; its turn to be fetched again has come: it waits in a queue"
     return f"{said}; it is fetched again when its turn comes" if facts.again else said
+
+
+def _cut(answered: CrawlLine) -> str:
+    """Why not all of its body was taken; begins with a semicolon."""
+    why = next((note for note in answered.annotations if note.startswith(TRUNCATED)), "")
+    return f"; its body was cut: {CUTS.get(why.replace(':', '/'), why)}" if why else ""
 
 
 def _withheld(answered: CrawlLine) -> str:
@@ -203,6 +220,9 @@ def _queued(facts: Facts, place: Place) -> str:
         said = f"{said}; but its host is paused by command"
     if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
         return f"{said}, and will end when its turn comes: {_forbidden(facts)}"
+    if facts.robots is not None and facts.robots.verdict == robots.UNREACHABLE:
+        tries = f", tried {count(facts.robots.tries, 'time')}" if facts.robots.tries else ""
+        return f"{said}; {robots_url(facts.robots.origin)} could not be fetched{tries}: without it nothing may be"
     return said
 
 
@@ -288,11 +308,15 @@ def due_in(facts: Facts, now: float) -> float | None:
     place, host, delay = facts.place, facts.host, facts.delay
     if place is None or host is None or delay is None or facts.paused or place.where not in (queued.RETRY, queued.HOST):
         return None
-    first = host.due - now
-    mean = sum(host.times) / len(host.times) if host.times else 0.0
+    first = max(host.due - now, 0.0)
     if place.where == queued.RETRY:
-        return max(first, place.at - now, 0.0)
-    return max(first, 0.0) + place.place * (delay.seconds + mean) / delay.connections
+        return max(first, place.at - now)
+    turns = place.place + sum(at <= now for at, _ in host.later)
+    load = facts.load
+    if load is None or host.failures:
+        return first + turns * delay.turn
+    mine = load.at_address(host, delay.turn, turns) - facts.ended * delay.turn
+    return max(first + max(mine, 0.0), load.seconds(turns) - (now - load.at))
 
 
 def told_due(facts: Facts, now: float) -> str:
@@ -300,6 +324,5 @@ def told_due(facts: Facts, now: float) -> str:
     seconds = due_in(facts, now)
     if seconds is None:
         return ""
-    host = facts.host
-    parked = host is not None and host.state.name == "PARKED"
+    parked = facts.host is not None and facts.host.state is State.PARKED
     return f"{after(seconds)}{' at the earliest: its host waits for a place among those in turn' if parked else ''}"
