@@ -120,7 +120,7 @@ def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
 def _give(settings: Settings, name: str, rest: Sequence[str]) -> int:
     from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415
     from webcrawl.tools.supervisor.orders import give  # noqa: PLC0415
-    from webcrawl.tools.supervisor.target import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if len(rest) <= COMMANDS[name].least:
         raise UsageError(f"scrapy hive {COMMANDS[name].usage} JOBDIR|URL", print_help=False)
@@ -128,8 +128,8 @@ def _give(settings: Settings, name: str, rest: Sequence[str]) -> int:
 
 
 def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
+    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
     from webcrawl.tools.supervisor.status import rows, table  # noqa: PLC0415
-    from webcrawl.tools.supervisor.target import Target  # noqa: PLC0415
 
     found, common = rows(Target(settings, hive), settings.getfloat("HIVE_LEASE", defaults.HIVE_LEASE))
     if not found:
@@ -143,7 +143,7 @@ def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.orders import resize  # noqa: PLC0415
-    from webcrawl.tools.supervisor.target import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drones is None:
         raise CannotStart("how many drones? scrapy hive resize JOBDIR|URL -n N")
@@ -153,7 +153,7 @@ def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.adopt import adopt, adopt_lost, drone_command  # noqa: PLC0415
     from webcrawl.tools.supervisor.orders import give_up  # noqa: PLC0415
-    from webcrawl.tools.supervisor.target import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drone is None:
         raise CannotStart("which drone? scrapy hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from webcrawl.store.jobdir.history_line import PATH, Moment, Revisited, moment, moment_of, read
+from webcrawl.store.jobdir.history_line import PATH, Moment, Revisited, at_times, moment, moment_of, read
 from webcrawl.store.jobdir.history_line import PLAIN as COUNTED
 from webcrawl.store.regular import regular
 
@@ -78,24 +78,8 @@ def of_hive(pasts: Sequence[Past], slots: int = SLOTS) -> list[Moment]:
     last = min(one[-1].at for one in each if one[-1].at > last - SAME)  # up to where all that run are known
     step = max((last - first) / slots, 1.0)
     times = [first + slot * step for slot in range(int((last - first) / step) + 1)]
-    drones = (_at(moments, times) for moments in each)
+    drones = (at_times(moments, times, _between, _broken) for moments in each)
     return [_sum(at, [one for one in now if one is not None]) for at, *now in zip(times, *drones, strict=True)]
-
-
-def _at(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Moment | None]:
-    """How it was at each of these times, evenly between two moments; nothing before the first."""
-    place = 0
-    for at in times:
-        while place + 1 < len(moments) and moments[place + 1].at <= at:
-            place += 1
-        before = moments[place]
-        if before.at > at:
-            yield None
-        elif place + 1 == len(moments) or moments[place + 1].pages < before.pages:  # its end, or a kill
-            yield before
-        else:
-            after = moments[place + 1]
-            yield _between(before, after, (at - before.at) / (after.at - before.at))
 
 
 def _between(before: Moment, after: Moment, share: float) -> Moment:
@@ -113,6 +97,11 @@ def _between(before: Moment, after: Moment, share: float) -> Moment:
         milliseconds=tuple(mixed(*one) for one in bins),
         revisits=revisits,
     )
+
+
+def _broken(before: Moment, after: Moment) -> bool:
+    """By a kill."""
+    return after.pages < before.pages
 
 
 def _sum(at: float, moments: Sequence[Moment]) -> Moment:

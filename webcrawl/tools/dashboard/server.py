@@ -13,10 +13,9 @@ from typing import Any
 
 from aiohttp import web
 
-from webcrawl.tools.dashboard.contents import LIVE, Contents, Why
+from webcrawl.tools.dashboard.contents import LIVE, Contents, Ordering, Why
 from webcrawl.tools.dashboard.guard import HEADERS, Guard
 from webcrawl.tools.dashboard.looking import Ask, Finder, Known
-from webcrawl.tools.dashboard.ordering import Ordering
 from webcrawl.tools.dashboard.pages import crawls
 from webcrawl.tools.dashboard.pages.crawl import FIRST, TABS, Shown, common, crawl_page
 from webcrawl.tools.dashboard.pages.frame import Parts, Site

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from webcrawl.crawl.revisit.announcers import Announcer, checksum
 from webcrawl.store import rowcrc
-from webcrawl.store.jobdir.history_line import LONGEST, PATH, read
+from webcrawl.store.jobdir.history_line import LONGEST, PATH, at_times, read
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.regular import regular
@@ -77,16 +77,11 @@ def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
     return Revisits(together(one.figures for one in found), hosts, [past for one in found for past in one.past])
 
 
-def lines(path: Path, length: int) -> Iterator[bytes]:
-    """Of a file's first so many bytes; nothing if it is not there."""
-    with suppress(OSError), regular(path) as file:
+def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
+    """The last lines of its history, up to this length; nothing if it is not there."""
+    with suppress(OSError), regular(jobdir / PATH) as file:
         file.seek(max(0, length - AT_ONCE))
         yield from file.read(min(length, AT_ONCE)).splitlines()
-
-
-def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
-    """What its history has, up to this length."""
-    return lines(jobdir / PATH, length)
 
 
 def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
@@ -118,23 +113,19 @@ def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
     many = min(most, max(map(len, each)))
     step = (last - first) / max(many - 1, 1)
     times = [first + slot * step for slot in range(many)]
-    return [_sum(at, now) for at, *now in zip(times, *(_at(past, times) for past in each), strict=True)]
+    return [
+        _sum(at, now)
+        for at, *now in zip(times, *(at_times(past, times, _between, _broken) for past in each), strict=True)
+    ]
 
 
-def _at(past: Sequence[Moment], times: Sequence[float]) -> Iterator[Moment | None]:
-    """How it stood at each of these times, evenly between two moments; nothing before the first."""
-    place = 0
-    for at in times:
-        while place + 1 < len(past) and past[place + 1].at <= at:
-            place += 1
-        before, after = past[place], past[min(place + 1, len(past) - 1)]
-        if before.at > at:
-            yield None
-        elif after is before or after.taken < before.taken or after.at - before.at > GAP:  # a kill, a pause
-            yield before
-        else:
-            share = (at - before.at) / (after.at - before.at)
-            yield Moment(*(one + (other - one) * share for one, other in zip(before, after, strict=True)))
+def _between(before: Moment, after: Moment, share: float) -> Moment:
+    return Moment(*(one + (other - one) * share for one, other in zip(before, after, strict=True)))
+
+
+def _broken(before: Moment, after: Moment) -> bool:
+    """By a kill, or a pause."""
+    return after.taken < before.taken or after.at - before.at > GAP
 
 
 def _sum(at: float, moments: Iterable[Moment | None]) -> Moment:

@@ -19,7 +19,7 @@ from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.lock import is_held
 from webcrawl.tools.supervisor.orders import LOOKS, give_up, must_run, one_look, others
 from webcrawl.tools.supervisor.plan import command, given_by_command
-from webcrawl.tools.supervisor.target import DEFAULT, Target
+from webcrawl.tools.supervisor.servers import DEFAULT, Target
 
 ALIVE = "was alive within HIVE_LEASE seconds; without"
 

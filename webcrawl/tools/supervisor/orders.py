@@ -18,8 +18,7 @@ from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.slot_map import MOST_DRONES
 from webcrawl.tools.commands.console import say_all
-from webcrawl.tools.supervisor.servers import MakeOperator
-from webcrawl.tools.supervisor.target import Target
+from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
 EXCLUDE = "exclude"
@@ -207,9 +206,6 @@ class Waiting:
         self._operator, self._folder, self._lost, self._clock = operator, folder, lost, clock
         self.members = members
         self._heard = clock()  # when anybody was there
-
-    def __repr__(self) -> str:
-        return f"<Waiting for drones {sorted(self.members)}>"
 
     async def look(self) -> str:
         """What the change waits for now; nothing once it has ended. CannotStart: it does not go on."""

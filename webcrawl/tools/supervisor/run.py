@@ -25,10 +25,9 @@ from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.supervisor import servers
-from webcrawl.tools.supervisor.change import lost_in, repeat_change
 from webcrawl.tools.supervisor.display import Display
 from webcrawl.tools.supervisor.plan import Plan, usable_cores
-from webcrawl.tools.supervisor.watching import Watching
+from webcrawl.tools.supervisor.watching import Watching, lost_in, repeat_change
 
 logger = logging.getLogger(__name__)
 

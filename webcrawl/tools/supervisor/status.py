@@ -13,8 +13,7 @@ from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.store.jobdir.sums import revisits
-from webcrawl.tools.supervisor.servers import MakeOperator
-from webcrawl.tools.supervisor.target import Target
+from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 RUNNING, STOPPED = "running", "stopped"
 AT_WORK = (State.RUNNING, State.PAUSED, State.DRAINING)

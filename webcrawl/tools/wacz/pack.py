@@ -24,8 +24,16 @@ from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.store.regular import regular
 from webcrawl.tools.verify.members import Torn
-from webcrawl.tools.wacz.archives import CannotPack, Still, archives_of_all, index_path
-from webcrawl.tools.wacz.index import NAME, blocks, make_index, merged
+from webcrawl.tools.wacz.archives import (
+    NAME,
+    CannotPack,
+    Still,
+    archives_of_all,
+    blocks,
+    index_path,
+    make_index,
+    merged,
+)
 from webcrawl.tools.wacz.records import PageEntry, elsewhere, first_of, header, pages
 from webcrawl.urls.exclusion_rules import Forgotten
 

@@ -10,11 +10,10 @@ from webcrawl.base.model import Link, unpack
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.host_row import HostRow
 from webcrawl.store.jobdir.index_line import IndexLine
-from webcrawl.tools.why.again import Again
 from webcrawl.tools.why.filtering import Verdict
 from webcrawl.tools.why.form import Form
 from webcrawl.tools.why.host import Delay, DomainBudget
-from webcrawl.tools.why.later import Later
+from webcrawl.tools.why.later import Again, Later
 from webcrawl.tools.why.links import Linking
 from webcrawl.tools.why.queued import Awaited, Place
 from webcrawl.tools.why.robots import RobotsVerdict

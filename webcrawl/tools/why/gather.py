@@ -15,12 +15,11 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
-from webcrawl.tools.why.again import among_records
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import setting_of
 from webcrawl.tools.why.host import DomainBudget, booking_of, budget_of, delay_of
 from webcrawl.tools.why.index import exchange_of
-from webcrawl.tools.why.later import FOUND_LOG
+from webcrawl.tools.why.later import FOUND_LOG, among_records
 from webcrawl.tools.why.links import linking
 from webcrawl.tools.why.log import QUICK, Looked
 from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_portions

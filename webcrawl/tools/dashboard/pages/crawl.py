@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from webcrawl.crawl.profiling.bound_words import in_words
 from webcrawl.store.jobdir.history_line import KINDS, Moment
-from webcrawl.tools.dashboard import curves, plots
+from webcrawl.tools import charts
+from webcrawl.tools.charts import Line
+from webcrawl.tools.dashboard import curves
 from webcrawl.tools.dashboard.looking import Known, Sample
 from webcrawl.tools.dashboard.pages.frame import Parts, Site, badge, button, choice, note, page, part, section, top
 from webcrawl.tools.dashboard.pages.revisits import revisit_plots, revisit_tiles
-from webcrawl.tools.dashboard.plots import Line
 from webcrawl.tools.dashboard.signs import lately, rate_of, signs, waits_for
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Child, Html, join, tag, tiles
@@ -158,7 +159,7 @@ def _tiles(shown: Shown) -> Html:
     failed = ended["unreachable"] + ended["server_error"]
     share = numbers.percent(failed, sum(ended.values())) if any(ended.values()) else "-"
     waiting = max(hosts - asked - ready, 0)
-    runs, speed_now = shown.sample.runs, plots.per_second(rate_of(shown.moments))
+    runs, speed_now = shown.sample.runs, charts.per_second(rate_of(shown.moments))
     at_work = (
         (numbers.number(asked), "hosts asked now", f"{numbers.number(ready)} ready, {numbers.number(waiting)} waiting")
         if runs
@@ -173,7 +174,7 @@ def _tiles(shown: Shown) -> Html:
         (
             numbers.size(number("bytes")),
             "received",
-            "in all" if speed is None else f"{plots.bytes_per_second(speed)} now",
+            "in all" if speed is None else f"{charts.bytes_per_second(speed)} now",
         ),
     )
     return join(made, revisit_tiles(shown.sample.figures))
@@ -199,7 +200,7 @@ def _plots(shown: Shown, span: str) -> Html:
 
     def one(title: str, curve: curves.Curve, said: object, colour: int = 0) -> Html:
         label = said if callable(said) else numbers.number
-        return plots.plot(title, [line(title, colour, curve, said, filled=True)], edges, label)
+        return charts.plot(title, [line(title, colour, curve, said, filled=True)], edges, label)
 
     whole = lambda value: numbers.number(round(value))  # noqa: E731 - a label
     hosts = [
@@ -213,13 +214,13 @@ def _plots(shown: Shown, span: str) -> Html:
         line("nine of ten within", 0, curves.between(parts, curves.quantile(0.9)), numbers.seconds),
     ]
     made = join(
-        one("Pages per second", curves.between(parts, curves.rate("pages")), plots.per_second),
-        one("Received", curves.between(parts, curves.rate("bytes")), plots.bytes_per_second, 2),
+        one("Pages per second", curves.between(parts, curves.rate("pages")), charts.per_second),
+        one("Received", curves.between(parts, curves.rate("bytes")), charts.bytes_per_second, 2),
         one("URLs queued", curves.values(parts, lambda one: one.queued), whole, 1),
         one("URLs known", curves.values(parts, lambda one: one.seen), whole, 3),
-        plots.plot("Hosts", hosts, edges, numbers.number),
-        plots.plot("Duration of downloads", times, edges, numbers.seconds),
-        plots.stack("How URLs ended", _mix(parts), edges),
+        charts.plot("Hosts", hosts, edges, numbers.number),
+        charts.plot("Duration of downloads", times, edges, numbers.seconds),
+        charts.stack("How URLs ended", _mix(parts), edges),
     )
     return join(made, revisit_plots(moments, parts, edges))
 

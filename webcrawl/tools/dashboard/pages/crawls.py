@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard import curves, plots
+from webcrawl.tools import charts
+from webcrawl.tools.dashboard import curves
 from webcrawl.tools.dashboard.looking import Known, Sample, saved_at
 from webcrawl.tools.dashboard.pages.frame import Parts, Site, badge, note, page, part, top
 from webcrawl.tools.dashboard.signs import rate_of, waits_for
@@ -40,7 +41,7 @@ def crawls_parts(site: Site, rows: Sequence[Row], where: str) -> Parts:
     running = [row for row in ranked if row[1].runs]
     pages = sum(rate_of(moments) for _, _, moments in running)
     said = f"{numbers.number(len(running))} of {numbers.count(len(rows), 'crawl')} running"
-    together = f", {plots.per_second(pages)} pages together" if running else ""
+    together = f", {charts.per_second(pages)} pages together" if running else ""
     summary = tag("p", f"{said}{together}.", class_="lead")
     return {"crawls": join(summary, tag("ul", *(_card(site, *row) for row in ranked), class_="cards"))}
 
@@ -49,7 +50,7 @@ def _card(site: Site, known: Known, sample: Sample, moments: Sequence[Moment]) -
     now = time.time()
     begun = moments[0].at if moments else now
     parts = curves.pieces(curves.thinned(moments, now - SPAN, now, SLOTS), SPAN / SLOTS, begun)
-    speed = curves.between(parts, curves.rate("pages"))
+    speed, speed_now = curves.between(parts, curves.rate("pages")), charts.per_second(rate_of(moments))
     facts = [
         ("pages", numbers.number(sample.number("pages"))),
         ("queued", numbers.number(sample.number("queued"))),
@@ -69,7 +70,7 @@ def _card(site: Site, known: Known, sample: Sample, moments: Sequence[Moment]) -
         ),
         tag("p", waits_for(sample, moments), class_="why"),
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="few"),
-        tag("div", plots.spark(speed, (now - SPAN, now)), tag("b", plots.per_second(rate_of(moments))), class_="speed")
+        tag("div", charts.spark(speed, (now - SPAN, now)), tag("b", speed_now), class_="speed")
         if sample.runs
         else tag("p", f"{numbers.seconds(max(now - seen, 1))} ago" if seen else "", class_="speed last"),
         class_=f"card {sample.state}",

@@ -7,8 +7,9 @@ from typing import Any
 
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures, figures_of
-from webcrawl.tools.dashboard import curves, plots
-from webcrawl.tools.dashboard.plots import Line
+from webcrawl.tools import charts
+from webcrawl.tools.charts import Line
+from webcrawl.tools.dashboard import curves
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Html, join, tiles
 
@@ -31,7 +32,7 @@ def _tiles(figures: RevisitFigures) -> Html:
         (numbers.percent(figures.freshness, 1) if figures.sampled else "-", "of copies fresh", "estimated, by weight"),
         (numbers.seconds(figures.age) if figures.sampled else "-", "mean age", "0 for a fresh copy"),
         (numbers.number(figures.records), "pages fetched again", f"{numbers.number(figures.let_go)} let go"),
-        (plots.per_second(figures.used), "revisits", f"budget {plots.per_second(figures.budget)}"),
+        (charts.per_second(figures.used), "revisits", f"budget {charts.per_second(figures.budget)}"),
         (numbers.percent(figures.changed, done), "changed", f"of {numbers.number(done)} revisits"),
         (
             numbers.percent(figures.signals_true, announced),
@@ -53,16 +54,16 @@ def revisit_plots(
     for name, colour in FOUND.items():
         curve = curves.between(parts, curves.revisited(name))
         now = curves.latest(curve)
-        found.append(Line(name, colour, curve, "" if now is None else plots.per_second(now)))
+        found.append(Line(name, colour, curve, "" if now is None else charts.per_second(now)))
     return join(
-        plots.plot(
+        charts.plot(
             "Fresh copies",
             [Line("Fresh copies", 2, fresh, "" if last is None else _percent(last), filled=True)],
             edges,
             _percent,
             top=95,
         ),
-        plots.plot("Revisits per second, by what they found", found, edges, plots.per_second),
+        charts.plot("Revisits per second, by what they found", found, edges, charts.per_second),
     )
 
 

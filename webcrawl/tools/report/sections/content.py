@@ -10,7 +10,8 @@ from webcrawl.content.neardup.near_duplicates import near_duplicates, read_log
 from webcrawl.record.statistics.figures import lowest
 from webcrawl.record.statistics.kinds import GROUPS
 from webcrawl.store.regular import regular
-from webcrawl.tools.report import charts, numbers
+from webcrawl.tools import charts
+from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, note, section, table, tag
 from webcrawl.tools.report.source import Source
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics.hosts import HostRow, Hosts
 from webcrawl.record.statistics.statistics import top_level
-from webcrawl.tools.report import charts, numbers
+from webcrawl.tools import charts
+from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
 from webcrawl.tools.report.source import Source
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from webcrawl.base.model import FAILURES
 from webcrawl.crawl.profiling.bound_words import HELPS, WORDS, shares
 from webcrawl.store.jobdir.series import Series
-from webcrawl.tools.report import charts, numbers, words
+from webcrawl.tools import charts
+from webcrawl.tools.report import numbers, words
 from webcrawl.tools.report.log import Log
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
 from webcrawl.tools.report.source import Source

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
-from webcrawl.tools.report import charts, numbers
+from webcrawl.tools import charts
+from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
 from webcrawl.tools.report.revisits import Revisits, slots
 from webcrawl.tools.report.sections.overview import time_axis
