@@ -121,7 +121,7 @@ def columns(
 
 
 def legend(names: Sequence[str]) -> Html:
-    """What the colours of a stack mean."""
+    """The meaning of the colours of a stack."""
     marks = [tag("li", tag("span", class_=f"key c{at}"), name) for at, name in enumerate(names)]
     return tag("ul", *marks, class_="legend")
 

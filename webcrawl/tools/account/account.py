@@ -1,4 +1,4 @@
-"""What a crawl, or the drones of a hive, asked one site, by its files (docs/report.md#the-owners-account)."""
+"""Reads what a crawl, or the drones of a hive, asked one site, by its files (docs/report.md#the-owners-account)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Gap(NamedTuple):
     drone: str = ""  # of a hive; empty of a single crawl
 
     def has(self, one: Asked) -> bool:
-        """Whether this request is one of them."""
+        """True if this request is one of them."""
         return self.drone == one.drone and self.since - 1 <= one.at <= self.until
 
 
@@ -55,14 +55,14 @@ class Account:
 
     @property
     def first(self) -> CrawlLine | None:
-        """How the site was found first, of what has ended."""
+        """The line of the page by which the site was found first, of what has ended."""
         ends = [*(one.end for one in self.requests if one.end is not None), *self.unasked]
         pages = [end for end in ends if not end.is_prerequisite]
         return min(pages, key=attrgetter("at"), default=None)
 
     @property
     def refused(self) -> list[CrawlLine]:
-        """What robots.txt kept the crawl from."""
+        """URLs that robots.txt kept the crawl from."""
         return [end for end in self.unasked if end.status == Status.ROBOTS_FORBIDDEN]
 
     @property
@@ -85,7 +85,7 @@ def account_of(jobdir: Path, site: Site) -> Account:
 
 
 def _add(account: Account, jobdir: JobDir, drone: str) -> None:
-    """What one crawl did, or one drone, unless it never had to do with the site: then its gaps say nothing of it."""
+    """Adds what a crawl or drone did; of one that never had to do with the site the gaps say nothing of it."""
     site, crawl = account.site, jobdir.path
     noted, terms, data = jobdir.read(lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY)))
     ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site.has, site.wanted)]
@@ -108,7 +108,7 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
 
 
 def _about(wish: OptOut, site: Site) -> bool:
-    """Whether a record names the site or what is above it, or something of it."""
+    """True if a record names the site or what is above it, or something of it."""
     rule = wish.rule.partition("#")[0].strip()
     try:
         there = canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}/")
@@ -118,7 +118,7 @@ def _about(wish: OptOut, site: Site) -> bool:
 
 
 def unknown(account: Account, one: Asked) -> bool:
-    """Whether a request without an outcome lies in a gap of whoever made it."""
+    """True if a request without an outcome lies in a gap of whoever made it."""
     return one.end is None and any(gap.has(one) for gap in account.gaps)
 
 
@@ -130,7 +130,7 @@ def waits(account: Account) -> Iterator[tuple[str, list[Asked]]]:
 
 
 class NoSite(StoreError):  # noqa: N818 - reads as what it is
-    """What was given is no name of a site."""
+    """Raised for a text that is no name of a site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Site:
     name: str
 
     def has(self, url: str) -> bool:
-        """Whether this URL is the site's."""
+        """True if this URL is the site's."""
         try:
             host = host_of(url).removesuffix(".")  # the same name, for DNS and for its owner
         except IndexError:  # a line with no URL
@@ -149,7 +149,7 @@ class Site:
 
     @property
     def wanted(self) -> bytes:
-        """What stands in every one of its URLs."""
+        """Bytes that stand in every one of its URLs."""
         return self.name.encode()
 
 

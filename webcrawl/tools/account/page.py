@@ -63,7 +63,7 @@ def _lead(account: Account) -> list[str]:
 
 
 def _doubts(account: Account) -> Html | None:
-    """What is not known, said before anything else."""
+    """A warning about what is not known, before anything else."""
     found = []
     for since, until, drone in account.gaps:
         begin = numbers.when(since) if since else "its start"
@@ -84,7 +84,7 @@ def _doubts(account: Account) -> Html | None:
 
 
 def _wishes(account: Account, now: float) -> Html | None:
-    """Who asked that the site, or a part of it, be left alone."""
+    """Records of who asked that the site, or a part of it, be left alone."""
     rows = [
         (
             *(one.rule, numbers.when(one.since) if one.since else None, one.by or None, one.why or None),
@@ -137,7 +137,7 @@ def _rate(account: Account) -> Html:
 
 
 def _waits(account: Account) -> Html:
-    """Which rule set the wait before each request, and how long the crawler waited."""
+    """Waits before requests, by the rule that set them."""
     rows = []
     for rule, some in waits(account):
         waited = [one.waited for one in some if one.waited is not None]
@@ -167,7 +167,7 @@ def _waits(account: Account) -> Html:
 
 
 def _is_ours(account: Account, setting: str) -> bool:
-    """Whether a setting gives hosts of this site several connections; an owner need not know of those of others."""
+    """True if a setting gives hosts of this site several connections; an owner need not know of those of others."""
     name, _, host = setting.partition(" ")
     below = f".{account.site.name}".endswith(f".{host}") or f".{host}".endswith(f".{account.site.name}")
     return name == "HOST_CONNECTIONS" and host != "" and below
@@ -227,7 +227,7 @@ RULES = {
 
 
 def outcome(one: Asked, *, lost: bool) -> str:
-    """How the request ended; `lost`: a kill may have taken the answer."""
+    """The end of the request in words; `lost`: a kill may have taken the answer."""
     if one.end is None:
         return "not known: the crawler was stopped hard" if lost else "no whole answer, or tried again"
     status = one.end.status
@@ -235,7 +235,7 @@ def outcome(one: Asked, *, lost: bool) -> str:
 
 
 def kept(one: Asked) -> str:
-    """What the crawl keeps of the answer."""
+    """The part of the answer that the crawl keeps, in words."""
     end = one.end
     if end is None or end.size is None:
         return "nothing"

@@ -6,7 +6,7 @@ import os
 import sys
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -74,13 +74,18 @@ def whole(option: str, text: str, least: int, most: int) -> int:
 def ask(settings: BaseSettings, jobdir: Path, patience: float, command: str, *words: str, written: bytes = b"") -> Any:
     """The answer, as to scrapy ctl; `written` is what `-` stands for. CommandError or NotRunning."""
     from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - Scrapy imports every command for any
-    from webcrawl.crawl.control.command import CommandError  # noqa: PLC0415 - as above
 
-    if not (jobdir / HIVE).exists():
-        return Client(jobdir, patience).ask(command, *words)
+    if (jobdir / HIVE).exists():
+        return ask_hive(settings, str(jobdir), patience, BytesIO(written), command, *words)
+    return Client(jobdir, patience).ask(command, *words)
+
+
+def ask_hive(settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str) -> Any:
+    """The answer of the hive of a folder or a server. CommandError or NotRunning."""
+    from webcrawl.crawl.control.command import CommandError  # noqa: PLC0415 - as above
     from webcrawl.tools.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415 - as above
 
     try:
-        return AskedHive(settings, str(jobdir), patience, BytesIO(written)).ask(command, *words)
+        return AskedHive(settings, place, patience, stdin).ask(command, *words)
     except REFUSALS as error:
         raise CommandError(text_without_credentials(str(error))) from error

@@ -12,12 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.readable import readable
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
-from webcrawl.tools.commands.console import say_all
+from webcrawl.tools.commands.console import ask_hive, say_all
 from webcrawl.tools.tool_command import ToolCommand
 
 if TYPE_CHECKING:
@@ -104,21 +103,13 @@ class Command(ToolCommand):
         from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - as above
 
         if "://" in jobdir or (Path(jobdir) / HIVE).exists():
-            return self._asked_hive(jobdir, command, words)
+            if self.settings is None:
+                raise RuntimeError("Scrapy sets them before it asks for anything")
+            return ask_hive(self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
         client = Client(Path(jobdir), PATIENCE)
         if command == "seeds":
             return _seeds(client, Path(jobdir), words)
         return client.ask(command, *words)
-
-    def _asked_hive(self, place: str, command: str, words: list[str]) -> Any:
-        from webcrawl.tools.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
-
-        if self.settings is None:
-            raise RuntimeError("Scrapy sets them before it asks for anything")
-        try:
-            return AskedHive(self.settings, place, PATIENCE, sys.stdin.buffer).ask(command, *words)
-        except REFUSALS as error:
-            raise CommandError(text_without_credentials(str(error))) from error
 
 
 def _why(jobdir: Path, words: Sequence[str]) -> Answer:

@@ -59,7 +59,7 @@ class Contents:
         return await self._host_page(watch, shown, host) if host and tab == "hosts" else None
 
     async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
-        """What changes of a page that stays open."""
+        """The parts that change of a page that stays open."""
         if tab == "hosts":
             by = _of(query.get("by"), tabs.HOSTS_BY)
             found = tabs.hosts_part(shown, by, *await self._asked(watch, shown, "hosts", "--by", by))
@@ -77,7 +77,7 @@ class Contents:
         return overview.figures(shown, overview.span_of(query.get("span", ""), shown))
 
     async def _asked(self, watch: Watch, shown: Shown, name: str, *words: str) -> tuple[Any, str]:
-        """What a crawl answers to a command that only asks, or why there is no answer."""
+        """The answer of a crawl to a command that only asks, or why there is none."""
         if not shown.sample.answers:
             return None, "The crawl does not run, or does not answer."
         try:
@@ -114,7 +114,7 @@ class Contents:
 
 
 def _by_drone(found: Any) -> Any:
-    """What a hive answers, if each drone has said something: by its name."""
+    """The answer of a hive, if each drone has said something: by its name."""
     rows = found.get("drones") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "answer" in row for row in rows):
         return found
@@ -135,7 +135,7 @@ async def _lines(watch: Watch, name: str, find: str) -> list[str]:
 
 
 def _of(given: str | None, allowed: Iterable[str]) -> str:
-    """What was asked for, if it is one of these; else the first."""
+    """The word that was asked for, if it is one of these; else the first."""
     first, *others = allowed
     return given if given is not None and given in others else first
 

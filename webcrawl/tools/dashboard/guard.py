@@ -1,4 +1,4 @@
-"""Who may talk to the dashboard: the one who has the token, from a page of the dashboard itself.
+"""Guards the dashboard: only who has the token may talk to it, from a page of the dashboard itself.
 
 Enemies are other users of the machine, who reach every port of it, and pages of other sites in the same browser.
 
@@ -52,22 +52,22 @@ class Guard:
 
     @property
     def form_token(self) -> str:
-        """What a form must bring along; it says nothing about the token of the cookie."""
+        """The token that a form must bring along; it says nothing about the token of the cookie."""
         return hmac.new(self.token.encode(), b"forms", sha256).hexdigest()
 
     def address(self) -> str:
-        """What to open in a browser, once."""
+        """The address to open in a browser, once."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         shown = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104 - all addresses are none
         return f"http://{shown}:{self.port}{self.base}/?token={self.token}"
 
     def knows_host(self, header: str | None) -> bool:
-        """Whether the Host header names us: an attacker's name is none of these, wherever it leads."""
+        """True if the Host header names us: an attacker's name is none of these, wherever it leads."""
         name, port = host_header.split(header or "")
         return port == self.port and host_header.is_ours(name, self._host)
 
     def knows_origin(self, headers: Mapping[str, str]) -> bool:
-        """Whether a page of ours sent this form, as far as the browser says."""
+        """True if a page of ours sent this form, as far as the browser says."""
         origin, fetched = headers.get("Origin"), headers.get("Sec-Fetch-Site")
         if fetched not in (None, "same-origin", "none"):  # another port of this host is `same-site`
             return False

@@ -33,7 +33,7 @@ def tail(jobdir: Path, name: str, wanted: str, most: int) -> list[str]:
 
 
 class SeedProgress:
-    """What became of the seeds of a crawl, or of all drones of a hive. `read` may run in a thread, one at a time."""
+    """The outcomes of the seeds of a crawl, or of all drones of a hive. `read` may run in a thread, one at a time."""
 
     def __init__(self, jobdirs: Sequence[Path]) -> None:
         self._paths = [jobdir / LOG for jobdir in jobdirs]

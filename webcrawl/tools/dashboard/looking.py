@@ -1,4 +1,4 @@
-"""Which crawls there are, and how each is at this moment: what it says itself, or what it left."""
+"""Finds the crawls that there are, and how each is at this moment: by what it says itself, or what it left."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def together(drones: Mapping[str, Sample]) -> Sample:
 
 
 def saved_at(sample: Sample) -> float | None:
-    """When stats.json was written, of a sample that comes from there."""
+    """The time at which stats.json was written, of a sample that comes from there."""
     try:
         return datetime.fromisoformat(str(sample.figures["at"])).timestamp()
     except (KeyError, ValueError, OverflowError):
@@ -172,12 +172,12 @@ def _known(jobdir: Path, name: str) -> Known:
 
 
 def _id(jobdir: Path) -> str:
-    """The same in every run, so that a page can be bookmarked."""
+    """An id that is the same in every run, so that a page can be bookmarked."""
     return blake2b(os.fsencode(jobdir.resolve()), digest_size=6).hexdigest()
 
 
 def is_jobdir(folder: Path) -> bool:
-    """Whether a crawl or a hive lies here, or is just beginning."""
+    """True if a crawl or a hive lies here, or is just beginning."""
     return is_crawl(folder) or (folder / HIVE).exists() or (folder / SOCKET).exists()
 
 

@@ -29,19 +29,19 @@ class Order:
 
     @property
     def destroys(self) -> bool:
-        """Whether somebody must say twice that it is wanted."""
+        """True if somebody must say twice that it is wanted."""
         return not DESTROYING.isdisjoint((self.name, *self.words[:2]))
 
 
 class Row(Protocol):
-    """What a form is made of: a row of the table."""
+    """A row of the table, of which a form is made."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def words(self) -> str:
-        """What follows the name."""
+        """The words that follow the name."""
 
     @property
     def says(self) -> str: ...
@@ -64,7 +64,7 @@ def fields(command: Row) -> list[str]:
 
 
 def _has_options(command: Row) -> bool:
-    """Whether options follow the words of a command."""
+    """True if options follow the words of a command."""
     return not command.words.startswith("[") and OPTION.search(command.words) is not None
 
 
@@ -88,7 +88,7 @@ def read(form: Mapping[str, str]) -> Order:
 
 
 def _with_options(names: Sequence[str], given: Sequence[str]) -> Iterator[str]:
-    """What was written into such fields, as words of a command."""
+    """The words of a command that were written into such fields."""
     for name, text in zip(names, given, strict=True):
         option, _, value = name.partition(" ")
         if not name.startswith("--"):

@@ -23,7 +23,7 @@ PLAIN = ("at", *COUNTED)
 
 
 def live(figures: Mapping[str, Any], at: float) -> Moment | None:
-    """What a crawl has just said, if it says enough."""
+    """The moment that a crawl has just told, if it tells enough."""
     try:
         return moment_of(moment(figures, at))
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -40,7 +40,7 @@ class Past:
         self._live: deque[Moment] = deque(maxlen=LIVE)
 
     def read(self) -> None:
-        """What was appended since the last time; all again if the file was cut back."""
+        """Reads what was appended since the last time; all again if the file was cut back."""
         try:
             with regular(self._path) as file:
                 size = file.seek(0, 2)
@@ -59,7 +59,7 @@ class Past:
         self._file = found
 
     def add(self, figures: Mapping[str, Any], at: float) -> None:
-        """What the crawl has just said."""
+        """Adds what the crawl has just said."""
         seen = live(figures, at)
         if seen is not None:
             self._live.append(seen)

@@ -38,7 +38,7 @@ class Watch:
         self._orders = 0
 
     async def sample(self) -> Sample:
-        """How it is now, or was a moment ago."""
+        """Its state now, or a moment ago."""
         async with self._looking:
             while self._sample is None or time.monotonic() - self._looked > FRESH:
                 orders = self._orders
@@ -66,7 +66,7 @@ class Watch:
         return self._moments
 
     async def answer(self, what: Hashable, call: Callable[[], Any]) -> Any:
-        """What `call` gives in a thread, for all pages that want the same within some seconds; errors too."""
+        """The result of `call` in a thread, for all pages that want the same within some seconds; errors too."""
         kept = self._answers.get(what)
         if kept is None or (kept[1].done() and time.monotonic() - kept[0] > LASTS):
             task = asyncio.get_running_loop().create_task(self.run(call))
@@ -91,7 +91,7 @@ class Watch:
             self.forget()
 
     async def run(self, call: Callable[[], Any]) -> Any:
-        """What `call` gives, in a thread."""
+        """The result of `call`, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
     # -- for pages that stay open

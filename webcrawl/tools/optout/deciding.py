@@ -1,4 +1,7 @@
-"""What comes of a check: the proof that was found becomes an order to the crawl, or words on why not."""
+"""Decides what comes of a check: the proof that was found becomes an order to the crawl, or words on why not.
+
+Nobody uses up what others have: each asker, and each site, may have so many checks and orders in a time.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,13 @@ Ask = Callable[..., Any]
 
 
 class Looks(Protocol):
-    """Where tokens are looked for."""
+    """A look for tokens, wherever they may be."""
 
     async def look(self, subject: Subject) -> list[Found]: ...
 
 
 class Outcome(Enum):
-    """How a check ended, with the status of the answer."""
+    """The end of a check, with the status of the answer."""
 
     DONE = "200 OK"
     NOT_PROVEN = "403 Forbidden"
@@ -48,7 +51,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the page says of it. `wait`: seconds until it is worth asking again."""
+    """The result of a check, as the page says it. `wait`: seconds until it is worth asking again."""
 
     outcome: Outcome
     text: str
@@ -165,7 +168,7 @@ class Deciding:
 
 
 def is_proven(record: Any) -> bool:
-    """Whether a record, as a crawl tells it, was made by a proof."""
+    """True if a record, as a crawl tells it, was made by a proof."""
     return record["source"] == COMMAND and str(record["by"]).startswith(PROOF)
 
 

@@ -21,7 +21,7 @@ Texts = Callable[[str], Awaitable[list[bytes]]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one place has. `lines` are never shown: a check must not become a way to read what others cannot."""
+    """The tokens at one place. `lines` are never shown: a check must not become a way to read what others cannot."""
 
     place: str
     kind: str

@@ -1,4 +1,4 @@
-"""Who wants to be left alone, as crawls have it in their states, and where in archives everything of a site lies."""
+"""Reads from states who wants to be left alone, and finds where in archives everything of a site lies."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ def records_of(crawls: Iterable[Path]) -> list[OptOut]:
     found: dict[OptOut, None] = {}
     for crawl in crawls:
         if is_crawl(crawl):
-            found |= dict.fromkeys(JobDir(crawl).read(_records))
+            found |= dict.fromkeys(JobDir(crawl).read(records_as_saved))
     return list(found)
 
 
-def _records(snapshot: Snapshot) -> list[OptOut]:
+def records_as_saved(snapshot: Snapshot) -> list[OptOut]:
+    """All records as of a checkpoint."""
     ordered = meta_row.value(snapshot, META, meta_row.mapping, dict[str, Any]())
     return [*saved_optouts(snapshot, ordered.get("excluded") or [])]
 
 
 def records_in(jobdir: Path) -> list[OptOut]:
-    """The same of a crawl, or of all drones of a hive."""
+    """All records of a crawl, or of all drones of a hive."""
     return records_of(crawls_of(jobdir))
 
 
 class Saved:
-    """The same, asked as a crawl that runs is. StoreError if a state cannot be read."""
+    """The records of a crawl that does not run, asked as one that runs is. StoreError if a state cannot be read."""
 
     def __init__(self, jobdir: Path) -> None:
         crawls = [crawl for crawl in crawls_of(jobdir) if is_crawl(crawl)]
@@ -57,7 +58,7 @@ class Saved:
         return self._records
 
     def ask(self, *words: str) -> Answer:
-        """What the command `excluded` says. Raises CommandError."""
+        """Answers the command `excluded`. Raises CommandError."""
         checked("excluded", *words)
         return excluded(self, *words)
 

@@ -1,4 +1,4 @@
-"""What the drones of a hive left, as one crawl: sums, and tables of all their rows."""
+"""Adds up what the drones of a hive left, as one crawl: sums, and tables of all their rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _terms(drones: Sequence[Source]) -> dict[str, str]:
 
 
 def _stats(jobdir: Path, drones: Sequence[Source]) -> dict[str, Any]:
-    """Why the last run ended, if all drones say the same, and the unexpected errors of all."""
+    """The reason for the last end, if all drones say the same, and the unexpected errors of all."""
     reasons = {drone.stats.get("reason") for drone in drones}
     reason = reasons.pop() if len(reasons) == 1 else stats_file.read(jobdir).get("reason")
     return {"reason": reason, "errors": sum(int(drone.stats.get("errors") or 0) for drone in drones)}

@@ -126,7 +126,7 @@ class SeedTable:
 
 @dataclass
 class Log:
-    """What was read."""
+    """Findings of one pass over the log."""
 
     lines: int = 0
     damaged: int = 0

@@ -133,7 +133,7 @@ def _state(source: Source) -> Html:
 
 
 def _odd(source: Source, log: Log) -> Html | None:
-    """What the report could not read."""
+    """A warning about what the report could not read."""
     found = [f"{one}." for one in source.odd]
     if log.damaged:
         found.append(f"{numbers.count(log.damaged, 'line')} of {LOG} cannot be read and are left out.")

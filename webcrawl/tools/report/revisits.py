@@ -1,4 +1,4 @@
-"""What a crawl left that fetches pages again: its figures, their past, and which hosts announce changes."""
+"""Reads what a crawl left that fetches pages again: its figures, their past, and which hosts announce changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_ONCE = 64 << 20  # bytes of the history that are read at most, its last ones
 
 
 class Moment(NamedTuple):
-    """How revisits stood at a time; all but the last two, and the records, only ever grow."""
+    """State of revisits at a time; all but the last two, and the records, only ever grow."""
 
     at: float
     records: float
@@ -102,7 +102,7 @@ def _past(found: Iterator[bytes]) -> list[Moment]:
 
 
 def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
-    """How all of them stood at times of equal distance: sums, and means by the number of records.
+    """States of all together at times of equal distance: sums, and means by the number of records.
 
     Where nothing was written, because the crawl did not run, it is as at the last moment before.
     """

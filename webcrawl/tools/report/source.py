@@ -1,4 +1,4 @@
-"""What a crawl left, as of its last checkpoint: the state, what waits, and which part of its files counts."""
+"""Reads what a crawl left as of its last checkpoint: the state, what waits, and which part of its files counts."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Source:
 
     @property
     def seeds_read(self) -> int:
-        """How many seeds were taken from the lists."""
+        """The number of seeds taken from the lists."""
         place = self.seeds.get("place")
         return int(self.seeds.get("good", 0)) + int(place.get("good", 0) if isinstance(place, dict) else 0)
 
 
 def read_source(jobdir: Path) -> Source:
-    """What the last checkpoint has; NoCrawl if there is nothing to read."""
+    """Reads the last checkpoint; NoCrawl if there is nothing to read."""
     return JobDir.open(jobdir).read(lambda snapshot: _read(jobdir, snapshot))
 
 

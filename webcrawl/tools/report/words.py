@@ -1,4 +1,4 @@
-"""What the numbers and names of the log and the counters mean, in words."""
+"""The words for statuses, counters and filters: what the numbers and names of logs mean."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ FILTERS = {
 
 
 def status(code: int) -> str:
-    """What a status means."""
+    """The meaning of a status."""
     if code in STATUSES:
         return STATUSES[code]
     try:

@@ -167,7 +167,7 @@ class Builder:
 
     @property
     def lost(self) -> int:
-        """What of the archives could not be read, over all builds."""
+        """Archives that could not be read, over all builds."""
         return self._archives.lost
 
     def read_seeds(self) -> None:
@@ -176,7 +176,7 @@ class Builder:
             self._step(500)
 
     def read(self, crawls: Sequence[Left], *, tables: bool = False) -> None:
-        """What these crawls have left since they were read last: all that they asked for, then all that they found.
+        """Reads what these crawls have left since the last time: all that they asked for, then all that they found.
 
         `tables`: of a crawl that has both, the links are taken from its tables, not from its archive.
         """

@@ -1,4 +1,4 @@
-"""What a crawl left, as of its last checkpoint, for a segment to be built of. Nothing of it is changed.
+"""Opens what a crawl left, as of its last checkpoint, for a segment to be built of. Nothing of it is changed.
 
 A crawl that runs, or was killed, may yet take back what no checkpoint has: that is left for the next time.
 """
@@ -43,12 +43,12 @@ class Left:
 
     @property
     def has_found_log(self) -> bool:
-        """Whether the crawl followed no links, and left them."""
+        """True if the crawl followed no links, and left them."""
         return FOUND in self.outputs
 
     @property
     def has_archives(self) -> bool:
-        """Whether the crawl has written any, be they here or not."""
+        """True if the crawl has written any, be they here or not."""
         return bool(any(self.archives()) or any(True for _ in self.gone("warc", *ENDINGS)))
 
     def archives(self) -> tuple[list[Path], int]:

@@ -130,7 +130,7 @@ class TableReader:
 
 
 class _Pages:
-    """How pages were found. One that is not at hand counts as a seed."""
+    """The ways by which pages were found. One that is not at hand counts as a seed."""
 
     def __init__(self, files: list[Path]) -> None:
         self._rows = (row for path in files for row in _rows(path, "url", "hops", "via", "seed"))

@@ -109,7 +109,7 @@ class Run:
             self.say(f"segment {number}: {urls}{of}; {count(pages - self._pages, 'page')} fetched, {pages} in all")
 
     def _waits(self) -> bool:
-        """Whether the crawl has URLs of hosts that are away."""
+        """True if the crawl has URLs of hosts that are away."""
         return self._stat("queued") > self._stat("over_budget")
 
     def _stat(self, name: str) -> int:

@@ -38,7 +38,7 @@ def adopt_lost(target: Target, drone: int, say: Callable[[str], Any], *, sure: b
 
 
 def _adopt_later(folder: HiveFolder, drone: int, say: Callable[[str], Any], *, sure: bool) -> int:
-    """The same for a hive that does not run: its drones hear of it when they are started."""
+    """Adopts what is lost of a hive that does not run: its drones hear of it when they are started."""
     lock = folder.lock()
     try:
         founding = folder.known()
@@ -70,7 +70,7 @@ def _say_what_follows(say: Callable[[str], Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What lies in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key of its hive."""
+    """The identity in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key of its hive."""
 
     jobdir: Path
     identity: Identity | None

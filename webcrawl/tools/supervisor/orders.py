@@ -28,12 +28,12 @@ SILENCE = 15.0  # seconds in which a server or drones that died are there again,
 
 
 def is_order(name: str, *words: str) -> bool:
-    """Whether such a command goes to all drones: also what lasts of a host, which may change hands."""
+    """True if such a command goes to all drones: also what lasts of a host, which may change hands."""
     return name in FOR_ALL or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
 
 
 def give(target: Target, name: str, arguments: Sequence[str]) -> int:
-    """The same for `scrapy hive`; returns the exit status."""
+    """Gives an order for `scrapy hive`; returns the exit status."""
     say_all(f"{given(target, name, arguments)}\n")
     return 0
 
@@ -127,7 +127,7 @@ def others(look: Look, drone: int) -> tuple[int, ...]:
 
 
 def one_look(target: Target) -> Look:
-    """What the server knows now."""
+    """A look at what the server knows now."""
     return asyncio.run(_one_look(target.running()))
 
 
@@ -208,7 +208,7 @@ class Waiting:
         self._heard = clock()  # when anybody was there
 
     async def look(self) -> str:
-        """What the change waits for now; nothing once it has ended. CannotStart: it does not go on."""
+        """The drones that the change waits for now; nothing once it has ended. CannotStart: it does not go on."""
         if self._folder is not None and self._has_ended(self._folder):
             return ""
         try:
@@ -236,7 +236,7 @@ class Waiting:
         return not founding.wanted
 
     def _is_silent(self) -> bool:
-        """Whether nobody was there for so long that it is no restart."""
+        """True if nobody was there for so long that it is no restart."""
         return self._clock() - self._heard > SILENCE
 
 

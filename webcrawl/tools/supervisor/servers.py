@@ -55,7 +55,7 @@ def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
 
 
 def url_of(folder: Path) -> str:
-    """Where the server of a hive's own is, by what lies in its folder; empty if there is none.
+    """The address of the server of a hive's own, by what lies in its folder; empty if there is none.
 
     The copy of a running hive has the file, too, which leads to the original: a command to one is not for the other.
     """
@@ -100,7 +100,7 @@ class Target:
 
     @property
     def has_own_server(self) -> bool:
-        """Whether the folder's hive runs a server of its own, which keeps nothing if it is killed."""
+        """True if the folder's hive runs a server of its own, which keeps nothing if it is killed."""
         return self.folder is not None and bool(url_of(self.folder.server))
 
     def url(self) -> str:
@@ -114,7 +114,7 @@ class Target:
         return named(self._settings, self.name) if has_redis(self._settings) else None
 
     def running(self) -> MakeOperator:
-        """The same; CannotStart if there is nobody to ask."""
+        """The server that runs; CannotStart if there is none to ask."""
         found = self.server()
         if found is None:
             raise CannotStart(f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name")

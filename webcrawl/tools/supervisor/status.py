@@ -59,7 +59,7 @@ def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, 
 
 
 def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
-    """What hive.json says: how many drones are meant, and whether a change of their number has not ended."""
+    """The state by hive.json: how many drones are meant, and whether a change of their number has not ended."""
     if folder is None:
         return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
     founding = folder.known()
@@ -69,7 +69,7 @@ def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
 
 
 def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
-    """What the server says of the same. Drones elsewhere may run without whoever runs the hive here."""
+    """The state by the server. Drones elsewhere may run without whoever runs the hive here."""
     there = [drone for drone, report in look.reports.items() if drone in look.leases and report.state in AT_WORK]
     members = look.wanted or (look.map.drones if look.map is not None else ())
     return {
@@ -161,7 +161,7 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
 
 
 def _drones(common: Mapping[str, Any]) -> str:
-    """How many run, and how many are meant."""
+    """The numbers of drones that run, and that are meant."""
     state, running, meant = common["state"], common["running"], common["meant"]
     if state != RUNNING:
         drones = count(meant, "drone")

@@ -38,7 +38,7 @@ class Change:
         return [drone for drone in founding.drones if drone not in self._left]
 
     def followed(self, founding: Founding, look: Look) -> Founding:
-        """What hive.json is to say now.
+        """The founding that hive.json is to have now.
 
         The new drones come in when the server knows of the change, for it lets in only those that it expects. Those
         that are to leave stay until they have ended; but not one that never came, and now shall not.

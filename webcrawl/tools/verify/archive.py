@@ -132,7 +132,7 @@ def _head(block: bytes) -> int:
 
 
 class Index:
-    """What the lines say, by the place of the record; 250 bytes of memory for each.
+    """The lines of an index, by the place of the record; 250 bytes of memory for each.
 
     The crawl noted the checksum of the lines in the order of the archive, before they were sorted. `until`: lines of
     records from this byte of the archive on are none of the checkpoint's, which the crawl has sorted in since then.

@@ -66,7 +66,7 @@ def _other(snapshot: Snapshot) -> str | None:
 
 @dataclass
 class Places:
-    """Which hosts are parked or set aside by their rows, and so have to be in one queue of names each."""
+    """Hosts that are parked or set aside by their rows, and so have to be in one queue of names each."""
 
     parked: Counter[str] = field(default_factory=Counter)
     aside: dict[str, float] = field(default_factory=dict)  # and when each comes back

@@ -55,7 +55,7 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 
 def _members(crawls: Iterable[Path]) -> Iterator[DamagedFile]:
-    """What the drones say of each other, and whether each has kept to its own hosts."""
+    """Checks what the drones say of each other, and whether each has kept to its own hosts."""
     before, after = ({crawl: one for crawl in crawls if (one := standing_of(crawl))} for _ in range(2))
     yield from check_identities(after)
     yield from check_post(*({one.drone: one for one in read.values()} for read in (before, after)))

@@ -47,7 +47,7 @@ def _links_flaw(message: Message) -> str:
 
 @dataclass(slots=True)
 class _Numbers:
-    """What letters must have in common, and their numbers."""
+    """The numbers of letters, and what all must have in common."""
 
     channels: dict[int, tuple[int, int]]
     seen: dict[tuple[int, bool], int] = field(default_factory=dict)  # the last number of each lane
@@ -60,7 +60,7 @@ class _Numbers:
         return "" if row.number == before + 1 else f"follows letter {before}"
 
     def flaw(self, row: RowName, hive: bytes, message: Message) -> str:
-        """Why this letter does not belong here; empty if it does."""
+        """The reason why this letter does not belong here; empty if it does."""
         self.author = self.author or (hive, message.sender)
         if self.author != (hive, message.sender):
             return "another drone's"

@@ -69,7 +69,7 @@ class Member:
 
     @property
     def next(self) -> int:
-        """Where the next member begins, once this one has been read completely."""
+        """The place of the next member, once this one has been read completely."""
         return self._at - len(self._unpacker.unused_data)
 
 

@@ -73,7 +73,7 @@ def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, by
 
 
 def number_of_records(snapshot: Snapshot) -> int:
-    """How many there are, as the last checkpoint has noted it."""
+    """The number of records, as the last checkpoint has noted it."""
     heads = (snapshot.get(which + SORTED) or b"" for which in QUEUES)
     return sum(int.from_bytes(head[TIME : TIME + COUNT], "big") for head in heads)
 

@@ -43,7 +43,7 @@ class Texts:
         self._lines: AtOnce = {}
 
     def holds(self, name: str) -> bool:
-        """Whether this output is one of them."""
+        """True if this output is one of them."""
         return name.startswith(f"{FOLDER}/") and name.endswith(ENDING)
 
     def absent(self) -> None:
@@ -67,7 +67,7 @@ class Texts:
             self._next = None
 
     def rest(self) -> Iterator[DamagedFile]:
-        """What the index says of the last pages."""
+        """Lines of the index about the last pages."""
         yield from self._compare()
 
     def _page(self, path: Path, at: int, line: dict[str, Any]) -> Iterator[DamagedFile]:

@@ -44,7 +44,7 @@ IN_STORE = ": they lie in the store (scrapy store -l says where); copy them back
 
 @dataclass(frozen=True, slots=True)
 class Archives:
-    """What of a crawl can be packed, by name; the rest in words."""
+    """Files of a crawl that can be packed, by name; the rest in words."""
 
     paths: list[Path]
     left_out: list[str]
@@ -108,7 +108,7 @@ def archives_of_all(stills: Sequence[Still]) -> Archives:
 
 
 def index_path(archive: Path) -> Path:
-    """Where the index of an archive file is, if it is there."""
+    """The place of the index of an archive file, if it is there."""
     return archive.with_name(index_of(archive.name))
 
 

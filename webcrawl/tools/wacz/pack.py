@@ -97,7 +97,7 @@ def _index(archive: Path, folder: Path) -> Path:
 
 
 def _remembered(index: Path, folder: Path, forgotten: Forgotten, found: Counter[str]) -> Path:
-    """The same index, or one without what is to be forgotten."""
+    """The index of an archive, or one without what is to be forgotten."""
     if not forgotten:
         return index
     kept = folder / f"{index.name}.kept"

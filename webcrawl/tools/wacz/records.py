@@ -132,7 +132,7 @@ def pages(index: Iterable[bytes], archive: BinaryIO, end: int) -> Iterator[PageE
 
 
 def _page(says: IndexLine, archive: BinaryIO, end: int) -> PageEntry | None:
-    """What the metadata record says of an answer; None if a page shows it, or if it was no document after all."""
+    """The page of an answer, by its metadata record; None if another page shows it, or if it was no document."""
     at, about = says.offset, dict[str, str]()
     if at + says.length > end:
         raise Torn("the file ends early")

@@ -41,7 +41,7 @@ WEAK = (REFUSED, SEEN, UNKNOWN)  # what another drone of a hive may know better
 
 @dataclass(slots=True)
 class Answer:
-    """What became of one URL."""
+    """The answer to one question: what became of a URL, and why."""
 
     url: str  # as it was asked for
     state: str
@@ -105,7 +105,7 @@ class Crawls:
 
 
 def why(jobdir: Path, url: str, *, deep: bool = False, alive: bool = True, trusted: Collection[str] = ()) -> Answer:
-    """What is known of one URL. StoreError or OSError if the folder cannot be read as a crawl."""
+    """Asks about one URL. StoreError or OSError if the folder cannot be read as a crawl."""
     with Crawls(jobdir, deep=deep, alive=alive, trusted=trusted) as crawls:
         (answer,) = crawls.answers([url])
     return answer

@@ -75,12 +75,12 @@ class Facts:
 
     @property
     def in_flight(self) -> bool:
-        """Whether it is being fetched right now; only a running crawl knows."""
+        """True if it is being fetched right now; only a running crawl knows."""
         return self.live is not None and bool(self.live.get("in_flight"))
 
     @property
     def is_known(self) -> bool:
-        """Whether it would be new if it were found again."""
+        """True if it would be new if it were found again."""
         traces = self.known or self.waiting or self.place or self.lines
         return bool(traces or (self.live is not None and self.live.get("known")))
 

@@ -135,7 +135,7 @@ class Gathering:
                 facts.lines, facts.place = lines, None
 
     def _turns(self, some: Sequence[Facts]) -> None:
-        """What says when the turns come of those in their hosts' queues."""
+        """Finds what says when the turns come of those in their hosts' queues."""
         source = self._source
         hosts = {host_of(facts.url) for facts in some}
         if hosts:
@@ -172,7 +172,7 @@ class Gathering:
                 facts.looked.append(f"{SKIPPED_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
 
     def _later(self, some: Sequence[Facts]) -> None:
-        """What is left for a later segment: the crawl itself does not know it."""
+        """Finds what is left for a later segment: the crawl itself does not know it."""
         if some:
             found, looked = self._source.left_for_later({facts.url for facts in some}, deep=self._deep)
             for facts in some:
@@ -201,7 +201,7 @@ class Gathering:
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
     def _origin(self, facts: Facts) -> Origin:
-        """Where the filters are told that it was found: what is not known is in favour of the URL, but for the scope.
+        """The origin that filters are told: what is not known is in favour of the URL, but for the scope.
 
         A scope of hosts or domains is that of the page; a host that the crawl has never heard of is outside.
         """
@@ -225,7 +225,7 @@ class Gathering:
         return facts.host is not None or (scope == "domain" and self._source.has_domain(facts.url))
 
     def _elsewhere(self, some: Sequence[Facts]) -> None:
-        """What waits in portions, and who links to it, of URLs of which nothing else is known."""
+        """Looks for what waits in portions, and for who links to it, of URLs of which nothing else is known."""
         if not some:
             return
         urls = {facts.url for facts in some}
@@ -260,7 +260,7 @@ class Gathering:
             verdict.line, verdict.written = line_of(body, agent, verdict.pattern, allows=verdict.allows)
 
     def _follow(self, some: Sequence[Facts]) -> None:
-        """Where redirects lead, which only the archive says."""
+        """Finds where redirects lead, which only the archive says."""
         redirects = [facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS]
         for facts in redirects[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
@@ -268,7 +268,7 @@ class Gathering:
 
 
 def _is_unjudged(facts: Facts) -> bool:
-    """Whether it waits to be looked up: then it is in no queue."""
+    """True if it waits to be looked up: then it is in no queue."""
     return facts.waiting is not None and not facts.waiting.judged
 
 

@@ -1,4 +1,4 @@
-"""What a crawl remembers of one host and its domain: turn, delay, failures, queues, budget."""
+"""The record of one host and of its domain, in words: turn, delay, failures, queues, budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILED = ("failure", "retry-after")  # rules by which a host is left alone that 
 
 
 def booking_of(values: Mapping[str, Any], sheets: SavedSheets) -> Booking:
-    """What the crawl asks how long hosts are left alone; it has not yet heard of any that is under strain."""
+    """The object that the crawl asks how long hosts are left alone; it has heard of none that is under strain."""
     book = Booking(politeness_of(values), limits_of(values))
     book.own = sheets.own(OF_HOST, own_of, values)
     return book

@@ -124,7 +124,7 @@ def lines_of(descriptor: int, size: int, start: bytes) -> Iterator[bytes]:
 
 
 def _line_behind(descriptor: int, place: int, size: int, need: int) -> tuple[int, bytes]:
-    """Where the first line behind this byte begins, and at least so many bytes of it, if it has them.
+    """The place of the first line behind this byte, and at least so many bytes of it, if it has them.
 
     The end of the file if no line begins there.
     """

@@ -35,7 +35,7 @@ FOUND_LOG, IN_POOL, IN_SEGMENT = "log", "pool", "segment"
 
 @dataclass(slots=True)
 class Later:
-    """Where a link waits. `record` is the link, if that place has it."""
+    """The place of a link that waits. `record` is the link, if that place has it."""
 
     where: str
     file: str

@@ -37,7 +37,7 @@ class Linking(NamedTuple):
 
     @property
     def origin(self) -> Origin | None:
-        """Where filters are told that the link is."""
+        """The origin that filters are told."""
         if self.path is None:
             return None
         path = self.path + ("R" if self.kind == REDIRECT else "L")

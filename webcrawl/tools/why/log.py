@@ -60,7 +60,7 @@ class LogFile:
         return looked
 
     def since(self, urls: Iterable[str], place: int) -> Looked:
-        """What was written from this place on."""
+        """Looks at what was written from this place on."""
         try:
             size = self._path.stat().st_size
         except OSError:

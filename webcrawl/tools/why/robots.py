@@ -1,4 +1,4 @@
-"""What robots.txt says of a URL: the rules that the crawl keeps, which one decides, and on which line it stands."""
+"""Asks robots.txt about a URL: the rules that the crawl keeps, which one decides, and on which line it stands."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _is_ours(value: bytes, token: bytes) -> bool:
 
 
 def _gives(given: str, pattern: str, *, allows: bool) -> bool:
-    """Whether a rule brings this pattern: allowing /a/index.html allows /a/, too."""
+    """True if a rule brings this pattern: allowing /a/index.html allows /a/, too."""
     if given == pattern:
         return True
     folder, _, page = given.rpartition("/")

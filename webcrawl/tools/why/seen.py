@@ -1,4 +1,4 @@
-"""Whether a crawl knows a URL: one binary search in each sorted file, and the keys that wait for their merge."""
+"""Looks a URL up among those known: one binary search in each sorted file, and the keys that wait for their merge."""
 
 from __future__ import annotations
 

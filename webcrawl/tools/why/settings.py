@@ -65,7 +65,7 @@ def values_of(
 
 
 def _written(name: str, text: str) -> Any:
-    """What a user could have written for this text of the state."""
+    """A value that a user could have written for this text of the state."""
     if name == "PORTS_ALLOWED":
         return [f"{first}-{int(end) - 1}" for first, end in RANGE.findall(text)]
     if name == "URL_HOST_RULES":
@@ -116,7 +116,7 @@ def _filters(terms: Mapping[str, str]) -> dict[str, int]:
 
 
 def may_load(path: str, trusted: Collection[str]) -> bool:
-    """Whether a name from somebody's state may be imported: nobody's JOBDIR decides which code runs here."""
+    """True if a name from somebody's state may be imported: nobody's JOBDIR decides which code runs here."""
     return path.startswith(OURS) or path in trusted
 
 
@@ -132,7 +132,7 @@ T = TypeVar("T")
 
 
 class SavedSheets:
-    """What was ordered for some hosts only."""
+    """Settings that were ordered for some hosts only."""
 
     def __init__(self, sheets: Mapping[str, Mapping[str, Any]], paused: frozenset[str] = frozenset()) -> None:
         self._sheets, self.paused = sheets, paused
@@ -143,7 +143,7 @@ class SavedSheets:
         return cls(sheets, meta_row.value(snapshot, PAUSED, _names, frozenset[str]()))
 
     def of(self, host: str) -> Mapping[str, Any]:
-        """What holds for this host alone; of several sheets the most specific one counts."""
+        """The settings that hold for this host alone; of several sheets the most specific one counts."""
         found: dict[str, Any] = {}
         for name in reversed(tuple(names_for(host)) if self._sheets else ()):
             found |= self._sheets.get(name, {})
@@ -163,7 +163,7 @@ class SavedSheets:
     def own(
         self, settings: Collection[str], make: Callable[[Mapping[str, Any]], T], values: Mapping[str, Any]
     ) -> PerHost[T] | None:
-        """What `make` makes of all settings as they hold for a host; None for one that has none of these by itself."""
+        """Maps hosts to what `make` makes of all settings as they hold there; None if none of these is a host's own."""
         if not any(not sheet.keys().isdisjoint(settings) for sheet in self._sheets.values()):
             return None
         return PerHost(lambda host: make(self.values(values, host)) if set(settings) & set(self.of(host)) else None)

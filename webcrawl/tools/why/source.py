@@ -12,7 +12,6 @@ from typing import Any, Self
 
 from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
-from webcrawl.crawl.control.exclusions import saved_optouts
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
 from webcrawl.crawl.hive.partition import SlotFingerprints, partition_of
@@ -30,6 +29,7 @@ from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.store.regular import regular
+from webcrawl.tools.optout.records import records_as_saved
 from webcrawl.tools.why.filtering import Filters
 from webcrawl.tools.why.form import Form, form_of
 from webcrawl.tools.why.index import Indexes
@@ -92,12 +92,12 @@ class Source:
 
     @cached_property
     def sheets(self) -> SavedSheets:
-        """What was ordered for single hosts."""
+        """Settings that were ordered for single hosts."""
         return SavedSheets.read(self.snapshot)
 
     @cached_property
     def filtered(self) -> Counter[str]:
-        """How many links each filter dropped."""
+        """Links dropped by each filter."""
         tallies = meta_row.value(self.snapshot, COUNTERS, meta_row.mapping, dict[str, Any]())
         return Counter(tallies.get("refused", {}))
 
@@ -114,7 +114,7 @@ class Source:
 
     @property
     def has_stored_indexes(self) -> bool:
-        """Whether indexes of the archive are among them."""
+        """True if indexes of the archive are among them."""
         return any(name.endswith(INDEX) for name in self.stored)
 
     # -- URLs
@@ -122,8 +122,7 @@ class Source:
     @cached_property
     def filters(self) -> Filters:
         learned = meta_row.value(self.snapshot, LEARNED, meta_row.mapping, dict[str, Any]())
-        excluded = saved_optouts(self.snapshot, self.in_force.get("excluded") or [])
-        excluded = [one for one in excluded if one.source == COMMAND]
+        excluded = [one for one in records_as_saved(self.snapshot) if one.source == COMMAND]
         return Filters(self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted)
 
     @cached_property
@@ -158,7 +157,7 @@ class Source:
 
     @cached_property
     def slots(self) -> SlotMap | None:
-        """Which drone has what, as far as this one knows; None for a crawl of its own."""
+        """The map of which drone has what, as far as this one knows; None for a crawl of its own."""
         return meta_row.value(self.snapshot, MAP, SlotMap.unpack, None) if self.snapshot.get(IDENTITY) else None
 
     def owner(self, url: str) -> int | None:
@@ -181,12 +180,12 @@ class Source:
         return LogFile(self.jobdir / name, length, 2 if tabs else 3, b"\t" if tabs else b" ")
 
     def has(self, name: str) -> bool:
-        """Whether the crawl writes this output."""
+        """True if the crawl writes this output."""
         return name in self.outputs or (self.alive and (self.jobdir / name).exists())
 
     @property
     def follows(self) -> bool:
-        """Whether links that are found are crawled, and not left for a later segment."""
+        """True if links that are found are crawled, and not left for a later segment."""
         return self.terms.get(FOLLOW, ON) == ON
 
     def left_for_later(self, urls: Collection[str], *, deep: bool) -> tuple[dict[str, Later], list[str]]:
@@ -213,7 +212,7 @@ class Source:
         return page if page and host_of(page) != host else ""
 
     def has_domain(self, url: str) -> bool:
-        """Whether one of the hosts that this crawl has heard of is of the registered domain, as far as is quick."""
+        """True if one of the hosts that this crawl has heard of is of the registered domain, as far as is quick."""
         domain = self.domain_of(url)
         some = f"SELECT name FROM host LIMIT {HOSTS}"
         sql = f"SELECT 1 FROM ({some}) WHERE name = ?1 OR substr(name, -length(?1) - 1) = '.' || ?1 LIMIT 1"

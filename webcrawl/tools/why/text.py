@@ -23,7 +23,7 @@ def text_of(answer: Answer) -> str:
 
 
 def line_of(answer: Answer) -> str:
-    """The same in one line, for lists of URLs."""
+    """An answer in one line, for lists of URLs."""
     return readable(f"{answer.state:<8} {answer.url}  {answer.reason}")
 
 
@@ -147,7 +147,7 @@ def _archive(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _before(details: Mapping[str, Any], name: str) -> Iterator[str]:
-    """How many there are beside those that are shown."""
+    """The number of those that are not shown."""
     more = details.get("counts", {}).get(name, 0) - VISITS
     if more > 0:
         yield f"and {more:,} before"

@@ -64,7 +64,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_on(facts: Facts) -> Verdict:
-    """What became of the URL."""
+    """Returns the state of the URL, and why."""
     answered = next((one for one in reversed(facts.lines) if one.status > 0), None)
     if answered is not None:
         return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
@@ -126,7 +126,7 @@ def _without_end(facts: Facts) -> Verdict:
 
 
 def _refused(facts: Facts) -> Verdict | None:
-    """Which rule in force is against it, if one is; what passed the filters once is not refused by them now."""
+    """The rule in force that is against it, if one is; what passed the filters once is not refused by them now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return Verdict(REFUSED, f"no URL: {facts.form.invalid}", WHY.get(facts.form.invalid, facts.form.invalid))
@@ -164,7 +164,7 @@ def _answered(facts: Facts, answered: CrawlLine) -> str:
 
 
 def of_again(facts: Facts, answered: CrawlLine) -> str:
-    """What follows the answer, if the page is fetched again or was; begins with a semicolon."""
+    """Words that follow the answer, if the page is fetched again or was; begins with a semicolon."""
     said = ""
     notes = answered.annotations
     if REVISIT in notes:
@@ -183,13 +183,13 @@ def of_again(facts: Facts, answered: CrawlLine) -> str:
 
 
 def _cut(answered: CrawlLine) -> str:
-    """Why not all of its body was taken; begins with a semicolon."""
+    """The reason why not all of its body was taken; begins with a semicolon."""
     why = next((note for note in answered.annotations if note.startswith(TRUNCATED)), "")
     return f"; its body was cut: {CUTS.get(why.replace(':', '/'), why)}" if why else ""
 
 
 def _withheld(answered: CrawlLine) -> str:
-    """Why there is nothing but the head of what was fetched."""
+    """The reason why there is nothing but the head of what was fetched."""
     notes = [note.partition(":")[2] for note in answered.annotations if note.startswith(f"{NOTE}:")]
     if not notes:
         return ""
@@ -227,7 +227,7 @@ def _queued(facts: Facts, place: Place) -> str:
 
 
 def _over_budget(facts: Facts) -> str:
-    """What of the rules in `frontier/budgets.py` holds its domain's URLs back."""
+    """The rule in `frontier/budgets.py` that holds its domain's URLs back."""
     budget = facts.budget
     if budget is not None and budget.most is not None and budget.pages < budget.most:
         if budget.debt >= budget.lead:
@@ -270,7 +270,7 @@ def _end(status: int) -> str:
 
 
 def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
-    """What would happen if a page linked to it now."""
+    """Says what would happen if a page linked to it now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return "it would be left out: it is no URL for this crawl"
@@ -286,7 +286,7 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
 
 
 def _when_queued(facts: Facts) -> str:
-    """What would become of it as a new link."""
+    """Says what would become of it as a new link."""
     if not facts.follows:
         return "it would be left for a later segment (follow=0)"
     verdict = facts.robots.verdict if facts.robots is not None else robots.NONE

@@ -1,4 +1,4 @@
-"""What hosts wait for beside their own delays: the others at their address, and all others in turn."""
+"""Estimates the waits of hosts beside their own delays: for the others at their address, and for all others in turn."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def load_of(snapshot: Snapshot, book: Booking, rate: float, at: float, *, per_ip
 
 
 def ended(log: LogFile, hosts: Collection[str], checkpoint: float) -> tuple[Counter[str], float]:
-    """How many URLs of each of these hosts ended since the checkpoint; and lately, of all hosts, in a second."""
+    """URLs of each of these hosts that ended since the checkpoint; and lately, of all hosts, per second."""
     since, times, begun = Counter[str](), list[bytes](), iso(checkpoint).encode()
     for line in log.last_lines(QUICK):
         fields = line.split(None, URL + 1)

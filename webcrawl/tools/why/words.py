@@ -14,7 +14,7 @@ def moment(iso: str) -> str:
 
 
 def stamp(digits: str) -> str:
-    """The same of 14 digits."""
+    """20261121192011 as 2026-11-21 19:20:11 UTC."""
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]} {digits[8:10]}:{digits[10:12]}:{digits[12:14]} UTC"
 
 
@@ -24,7 +24,7 @@ def iso_of(digits: str) -> str:
 
 
 def after(seconds: float) -> str:
-    """How long it takes, roughly."""
+    """A duration, roughly, as a time to come."""
     for unit, name in UNITS:
         if seconds >= unit:
             return f"in about {count(round(seconds / unit), name)}"

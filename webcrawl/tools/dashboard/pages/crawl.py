@@ -95,7 +95,7 @@ def state(shown: Shown) -> Html:
 
 
 def _bound(sample: Sample) -> Html | None:
-    """What limits it now, or has limited it in the end; of a hive what has, in all."""
+    """The cause that limits it now, or has limited it in the end; of a hive what has, in all."""
     said = sample.figures.get("bound") or in_words(sample.figures)
     return tag("p", f"Bound by {said}."[:LONGEST], class_="note") if said and isinstance(said, str) else None
 

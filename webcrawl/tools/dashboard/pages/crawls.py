@@ -27,7 +27,7 @@ def crawls_page(site: Site, rows: Sequence[Row], where: str) -> str:
 
 
 def crawls_parts(site: Site, rows: Sequence[Row], where: str) -> Parts:
-    """What changes of it."""
+    """The parts that change of it."""
     if not rows:
         found = tag(
             "div",

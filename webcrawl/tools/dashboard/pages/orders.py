@@ -101,6 +101,6 @@ SURE = {
 
 
 def answer_content(shown: Shown, order: Order, answer: Any, *, refused: bool) -> Html:
-    """What the crawl answered to an order."""
+    """The crawl's answer to an order."""
     made = tag("p", str(answer), class_="refused") if refused else answered(answer, linker(shown))
     return section("Refused" if refused else "Answer", tag("p", tag("code", order.text), class_="order"), made)

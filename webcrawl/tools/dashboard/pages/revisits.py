@@ -17,7 +17,7 @@ FOUND = {"changed": 0, "unchanged": 5, "gone": 3}  # and their colours
 
 
 def revisit_tiles(stats: Mapping[str, Any]) -> Html | None:
-    """How fresh copies are, and what keeps them so; `stats` are the figures of a crawl."""
+    """Freshness of copies, and what keeps it; `stats` are the figures of a crawl."""
     try:
         figures = figures_of(stats)
         return _tiles(figures) if figures is not None else None

@@ -1,4 +1,4 @@
-"""What the documents are: figures 7 and 8 of the Mercator paper, copies, and how deep they lie."""
+"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, and how deep they lie."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def types(source: Source) -> Html:
 
 
 def sizes(source: Source) -> Html:
-    """How large documents are (figure 8)."""
+    """Documents by size (figure 8)."""
     bins = source.statistics.sizes
     if not source.statistics.documents:
         return section("sizes", "Document sizes", note("There are no documents yet."))
@@ -97,7 +97,7 @@ def copies(source: Source) -> Html:
 
 
 def _near(source: Source) -> Html | None:
-    """How many pages are nearly the same as another one, of a crawl that noted their fingerprints."""
+    """The number of pages nearly the same as another one, of a crawl that noted their fingerprints."""
     logs = [(crawl.jobdir / NEAR, crawl.outputs[NEAR]) for crawl in source.crawls if NEAR in crawl.outputs]
     if not logs:
         return None

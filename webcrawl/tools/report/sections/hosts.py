@@ -1,4 +1,4 @@
-"""What servers gave, and drones: figures 9 and 10 of the Mercator paper, and which hosts were the slowest."""
+"""The report's sections on servers and drones: figures 9 and 10 of the Mercator paper, and the slowest hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLOW = 3  # downloads of a host from which on their mean says something
 
 
 def servers(source: Source) -> Html:
-    """How content is spread over servers (figure 9), and the first of them."""
+    """The spread of content over servers (figure 9), and the first of them."""
     hosts = source.statistics.hosts
     rows = [*hosts]
     if not any(row.documents for row in rows):

@@ -1,4 +1,4 @@
-"""What came of fetching pages again: how fresh copies are, how often pages change, and who announces it."""
+"""The report's section on pages fetched again: how fresh copies are, how often they change, and who announces it."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _outcomes(figures: RevisitFigures) -> Html:
 
 
 def signals(found: Revisits) -> Html:
-    """How far announcements of changes were right, and whose."""
+    """Announcements of changes: how far they were right, and whose."""
     figures = found.figures
     if not figures.signals_true + figures.signals_false + figures.signals_ignored:
         return note("No sitemap, feed or hub has announced a change.")

@@ -1,4 +1,4 @@
-"""What became of each seed."""
+"""The report's section on seeds: how each of them ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD = [
 
 
 def seeds(source: Source, log: Log) -> Html:
-    """How seeds ended, and a row for each: those that failed first."""
+    """Outcomes of seeds, and a row for each: those that failed first."""
     read, known = source.seeds_read, len(log.seeds)
     if not known and not read:
         return section("seeds", "Seeds", note("No seed was read from a list, and no URL in crawl.log has one."))

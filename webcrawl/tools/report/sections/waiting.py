@@ -1,4 +1,4 @@
-"""What was not crawled, or not yet, and why; what is on disk; with which settings."""
+"""The report's sections on what was not crawled, or not yet, and why; on the disk; and on the settings."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _queues(source: Source) -> Html:
 
 
 def disk(source: Source) -> Html:
-    """What was written, and whether the rest will fit."""
+    """Sizes of what was written, and whether the rest will fit."""
     sizes: Counter[str] = Counter()
     files: Counter[str] = Counter()
     for crawl in source.crawls:
