@@ -12,7 +12,7 @@ from webcrawl.tools.why.answer import Crawls
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.form import Form
 from webcrawl.tools.why.queued import HOST, Place
-from webcrawl.tools.why.robots import UNREACHABLE, RobotsVerdict
+from webcrawl.tools.why.robots_verdict import UNREACHABLE, RobotsVerdict
 from webcrawl.tools.why.verdict import _queued, verdict_on
 
 pytestmark = pytest.mark.xdist_group("why first line")  # one crawl for all

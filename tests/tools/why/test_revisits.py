@@ -14,7 +14,7 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why import later as module
 from webcrawl.tools.why.answer import Answer
 from webcrawl.tools.why.later import among_records
-from webcrawl.tools.why.text import text_of
+from webcrawl.tools.why.why_text import text_of
 
 PAGES = 3000
 

@@ -85,7 +85,7 @@ class Command(ToolCommand):
 
     def _excluded(self, jobdir: str, words: list[str]) -> Any:
         """The sites that are left alone, also of a crawl that does not run: as of its last checkpoint."""
-        from webcrawl.tools.optout.records import Saved  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.tools.optout.optout_records import Saved  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
             return self._asked_crawl(jobdir, "excluded", words)
@@ -160,7 +160,7 @@ def _text(command: str, answer: Any, *, as_json: bool) -> str:
     from webcrawl.crawl.control.answer_text import shown, status  # noqa: PLC0415
 
     if command == "why":
-        from webcrawl.tools.why.text import text_of  # noqa: PLC0415
+        from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
         return f"{json.dumps(answer.to_json())}\n" if as_json else text_of(answer)
     if as_json:

@@ -138,7 +138,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
 
 def _run(settings: Settings, folder: Path, opts: argparse.Namespace) -> int:
     from webcrawl.crawl.segments import FOLDER  # noqa: PLC0415 - as above
-    from webcrawl.tools.segments.run import (  # noqa: PLC0415
+    from webcrawl.tools.segments.segment_run import (  # noqa: PLC0415
         Run,
         SegmentCrawls,
         check_run,

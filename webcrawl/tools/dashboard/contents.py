@@ -11,15 +11,16 @@ from typing import Any
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.seed_sources import forget, spooled
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.dashboard.logs import LOGS, SeedProgress, tail
-from webcrawl.tools.dashboard.looking import Ask
-from webcrawl.tools.dashboard.orders import Order, check, read
-from webcrawl.tools.dashboard.pages import crawl as overview
-from webcrawl.tools.dashboard.pages import orders, tabs
-from webcrawl.tools.dashboard.pages.crawl import Shown
+from webcrawl.tools.dashboard.command_forms import Order, check, read
+from webcrawl.tools.dashboard.crawl_states import Ask
+from webcrawl.tools.dashboard.crawl_watch import Watch
+from webcrawl.tools.dashboard.log_tails import LOGS, SeedProgress, tail
+from webcrawl.tools.dashboard.pages import command_pages as orders
+from webcrawl.tools.dashboard.pages import crawl_page as overview
+from webcrawl.tools.dashboard.pages import tabs
+from webcrawl.tools.dashboard.pages.command_pages import answer_content
+from webcrawl.tools.dashboard.pages.crawl_page import Shown
 from webcrawl.tools.dashboard.pages.frame import Parts
-from webcrawl.tools.dashboard.pages.orders import answer_content
-from webcrawl.tools.dashboard.watching import Watch
 from webcrawl.tools.report.markup import Html, tag
 
 LIVE = ("overview", "hosts", "errors", "seeds", "fetchers", "log")  # pages that change while they are open

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard.looking import Sample
+from webcrawl.tools.dashboard.crawl_states import Sample
 from webcrawl.tools.report import numbers
 
 RECENT = 30.0  # seconds of which the present rate is

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from webcrawl.base.quantities import count
 from webcrawl.crawl.control.command import CommandError, NotRunning
-from webcrawl.tools.optout.looking import Found
+from webcrawl.tools.optout.proof_search import Found
 from webcrawl.tools.optout.subject import Subject
 from webcrawl.tools.optout.token import Proof, Tokens, Wish, counts
 from webcrawl.urls.optout import COMMAND, PROOF, read_date, said

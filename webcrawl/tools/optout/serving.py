@@ -16,8 +16,8 @@ from webcrawl.net.http_answerer import TOO_LARGE, Connection, Limits, Listener
 from webcrawl.net.network import Network
 from webcrawl.net.robots import agent_of
 from webcrawl.tools.optout.deciding import Ask, Deciding, Outcome, Result
-from webcrawl.tools.optout.looking import Looking
-from webcrawl.tools.optout.page import POLICY, Pages, Token
+from webcrawl.tools.optout.form_page import POLICY, Pages, Token
+from webcrawl.tools.optout.proof_search import Looking
 from webcrawl.tools.optout.subject import CannotName, Subject, subject_of
 from webcrawl.tools.optout.token import LIFE, Tokens, Wish
 from webcrawl.urls.host_names import RegisteredDomains

@@ -32,8 +32,8 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
 from webcrawl.tools.segments.left import Left, crawled
+from webcrawl.tools.segments.left_links import ArchiveReader, TableReader
 from webcrawl.tools.segments.pool import Pool
-from webcrawl.tools.segments.reading import ArchiveReader, TableReader
 from webcrawl.tools.segments.segment import Cut, cut
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.seeds.seed_reader import Seeds

@@ -24,7 +24,7 @@ from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.regular import regular
-from webcrawl.tools.why.settings import values_of
+from webcrawl.tools.why.saved_settings import values_of
 
 OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "PAGE_MAX_LINKS", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
 BATCH = 1 << 22  # bytes of a log that are read at once

@@ -17,7 +17,7 @@ from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.lock import is_held
-from webcrawl.tools.supervisor.orders import LOOKS, give_up, must_run, one_look, others
+from webcrawl.tools.supervisor.hive_orders import LOOKS, give_up, must_run, one_look, others
 from webcrawl.tools.supervisor.plan import command, given_by_command
 from webcrawl.tools.supervisor.servers import DEFAULT, Target
 

@@ -23,8 +23,8 @@ from webcrawl.base.quantities import count
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.store.regular import regular
-from webcrawl.tools.verify.members import Torn
-from webcrawl.tools.wacz.archives import (
+from webcrawl.tools.verify.gzip_members import Torn
+from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
     Still,
@@ -34,7 +34,7 @@ from webcrawl.tools.wacz.archives import (
     make_index,
     merged,
 )
-from webcrawl.tools.wacz.records import PageEntry, elsewhere, first_of, header, pages
+from webcrawl.tools.wacz.warc_records import PageEntry, elsewhere, first_of, header, pages
 from webcrawl.urls.exclusion_rules import Forgotten
 
 PART = ".part"  # after the name: the folder in which the package is put together

@@ -12,12 +12,12 @@ from webcrawl.store.jobdir.host_row import HostRow
 from webcrawl.store.jobdir.index_line import IndexLine
 from webcrawl.tools.why.filtering import Verdict
 from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.host import Delay, DomainBudget
+from webcrawl.tools.why.host_facts import Delay, DomainBudget
+from webcrawl.tools.why.known_urls import Waiting
 from webcrawl.tools.why.later import Again, Later
-from webcrawl.tools.why.links import Linking
+from webcrawl.tools.why.linking_pages import Linking
 from webcrawl.tools.why.queued import Awaited, Place
-from webcrawl.tools.why.robots import RobotsVerdict
-from webcrawl.tools.why.seen import Waiting
+from webcrawl.tools.why.robots_verdict import RobotsVerdict
 from webcrawl.tools.why.waits import Load
 
 

@@ -12,7 +12,7 @@ import re2
 from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
 from webcrawl.crawl.control.sheets import DEPTH, SCOPE
-from webcrawl.tools.why.settings import SavedSheets, may_load
+from webcrawl.tools.why.saved_settings import SavedSheets, may_load
 from webcrawl.urls.exclusion_rules import parse_exclusions
 from webcrawl.urls.filters.depth import DepthFilter
 from webcrawl.urls.filters.exclusion import CommandedFilter

@@ -17,17 +17,17 @@ from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import setting_of
-from webcrawl.tools.why.host import DomainBudget, booking_of, budget_of, delay_of
-from webcrawl.tools.why.index import exchange_of
+from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of
 from webcrawl.tools.why.later import FOUND_LOG, among_records
-from webcrawl.tools.why.links import linking
-from webcrawl.tools.why.log import QUICK, Looked
+from webcrawl.tools.why.linking_pages import linking
+from webcrawl.tools.why.log_search import QUICK, Looked
+from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_portions
-from webcrawl.tools.why.robots import line_of, robots_verdict
-from webcrawl.tools.why.settings import NONE
-from webcrawl.tools.why.source import Source
+from webcrawl.tools.why.record_search import exchange_of
+from webcrawl.tools.why.robots_verdict import line_of, robots_verdict
+from webcrawl.tools.why.saved_settings import NONE
+from webcrawl.tools.why.time_words import iso_of, size
 from webcrawl.tools.why.waits import ended, load_of
-from webcrawl.tools.why.words import iso_of, size
 from webcrawl.urls.filters.filter_protocol import Origin
 
 QUICK_SKIPPED = 64 << 20  # bytes of skipped.log

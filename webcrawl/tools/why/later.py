@@ -24,9 +24,9 @@ from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.line_blocks import BlockReader
 from webcrawl.store.regular import regular
-from webcrawl.tools.verify.revisits import number_of_records, places
-from webcrawl.tools.why.log import pieces_from_end
-from webcrawl.tools.why.words import size
+from webcrawl.tools.verify.check_revisits import number_of_records, places
+from webcrawl.tools.why.log_search import pieces_from_end
+from webcrawl.tools.why.time_words import size
 
 QUICK = 64 << 20  # bytes of the log, and of segments
 QUICK_LINES = 1 << 20  # of the pool

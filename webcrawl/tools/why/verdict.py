@@ -12,14 +12,15 @@ from webcrawl.crawl.withholding import NOTE
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir.crawl_line import GIVEN_UP, REVISIT, TRUNCATED, CrawlLine
 from webcrawl.store.jobdir.host_row import State
-from webcrawl.tools.report.words import CUTS
-from webcrawl.tools.why import queued, robots
+from webcrawl.tools.report.counter_words import CUTS
+from webcrawl.tools.why import queued
+from webcrawl.tools.why import robots_verdict as robots
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import first_refusal
 from webcrawl.tools.why.form import WHY
 from webcrawl.tools.why.later import IN_POOL, IN_SEGMENT, Later
 from webcrawl.tools.why.queued import Place
-from webcrawl.tools.why.words import after, moment, stamp
+from webcrawl.tools.why.time_words import after, moment, stamp
 from webcrawl.urls.filters.depth import DepthFilter
 
 FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", "refused", "dropped", "unknown"

@@ -17,8 +17,8 @@ from webcrawl.store.jobdir import host_row
 from webcrawl.store.jobdir.crawl_line import URL
 from webcrawl.store.jobdir.host_row import HostRow, State
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.why.host import turn_of
-from webcrawl.tools.why.log import LogFile
+from webcrawl.tools.why.host_facts import turn_of
+from webcrawl.tools.why.log_search import LogFile
 
 QUICK = 8 << 20  # bytes of crawl.log, some 50,000 lines: 50 ms
 LATELY = 30.0  # seconds of the crawl's pace

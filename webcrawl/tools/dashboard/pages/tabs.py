@@ -10,10 +10,11 @@ from typing import Any
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawl_line import FIELDS
 from webcrawl.tools.dashboard.answers import Link, answered, table
-from webcrawl.tools.dashboard.logs import LOGS, SeedProgress
-from webcrawl.tools.dashboard.pages.crawl import TABS, Shown
+from webcrawl.tools.dashboard.log_tails import LOGS, SeedProgress
+from webcrawl.tools.dashboard.pages.crawl_page import TABS, Shown
 from webcrawl.tools.dashboard.pages.frame import Parts, button, choice, field, note, part, section
-from webcrawl.tools.report import numbers, words
+from webcrawl.tools.report import counter_words as words
+from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Html, join, tag
 
 HOSTS_BY = {"queue": "by queue", "errors": "by errors", "bytes": "by bytes", "delay": "by delay"}

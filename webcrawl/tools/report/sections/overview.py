@@ -8,10 +8,11 @@ from webcrawl.base.model import FAILURES
 from webcrawl.crawl.profiling.bound_words import HELPS, WORDS, shares
 from webcrawl.store.jobdir.series import Series
 from webcrawl.tools import charts
-from webcrawl.tools.report import numbers, words
-from webcrawl.tools.report.log import Log
+from webcrawl.tools.report import counter_words as words
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
-from webcrawl.tools.report.source import Source
+from webcrawl.tools.report.report_source import Source
 
 MOST = 240  # points of a line: what a screen can show
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from webcrawl.tools.report import numbers, words
-from webcrawl.tools.report.log import Extreme, Log
+from webcrawl.tools.report import counter_words as words
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.log_summary import Extreme, Log
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
-from webcrawl.tools.report.source import Source
+from webcrawl.tools.report.report_source import Source
 
 MIB = 1 << 20
 

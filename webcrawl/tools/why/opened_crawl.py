@@ -29,14 +29,14 @@ from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.store.regular import regular
-from webcrawl.tools.optout.records import records_as_saved
+from webcrawl.tools.optout.optout_records import records_as_saved
 from webcrawl.tools.why.filtering import Filters
 from webcrawl.tools.why.form import Form, form_of
-from webcrawl.tools.why.index import Indexes
+from webcrawl.tools.why.known_urls import opened
 from webcrawl.tools.why.later import Later, left_for_later
-from webcrawl.tools.why.log import LogFile
-from webcrawl.tools.why.seen import opened
-from webcrawl.tools.why.settings import SavedSheets, values_of
+from webcrawl.tools.why.log_search import LogFile
+from webcrawl.tools.why.record_search import Indexes
+from webcrawl.tools.why.saved_settings import SavedSheets, values_of
 from webcrawl.urls.foldings import Folding, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import COMMAND

@@ -11,7 +11,7 @@ from webcrawl.record.statistics.statistics import top_level
 from webcrawl.tools import charts
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
-from webcrawl.tools.report.source import Source
+from webcrawl.tools.report.report_source import Source
 
 MOST = 100  # rows of a table
 POINTS = 150  # dots of a chart

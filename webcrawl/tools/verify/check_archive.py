@@ -17,7 +17,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
 from webcrawl.store.jobdir.index_line import LONGEST as LONGEST_LINE
 from webcrawl.store.output import OPEN
-from webcrawl.tools.verify.members import Member, Torn, find
+from webcrawl.tools.verify.gzip_members import Member, Torn, find
 
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
 VERSION = re.compile(rb"WARC/1\.[01]\r\n")

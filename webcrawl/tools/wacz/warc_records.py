@@ -15,7 +15,7 @@ from typing import BinaryIO
 from webcrawl.base.model import requisite_hops
 from webcrawl.store.jobdir.index_line import INDEXED, REVISIT, IndexLine, read
 from webcrawl.store.regular import regular
-from webcrawl.tools.verify.members import Member, Torn
+from webcrawl.tools.verify.gzip_members import Member, Torn
 
 HEAD = 1 << 16  # bytes of a block that are kept: more than any HTTP head, or any metadata
 FIELDS = 1 << 20

@@ -9,9 +9,9 @@ from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 from webcrawl.tools import charts
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
-from webcrawl.tools.report.revisits import Revisits, slots
+from webcrawl.tools.report.report_source import Source
+from webcrawl.tools.report.revisit_source import Revisits, slots
 from webcrawl.tools.report.sections.overview import time_axis
-from webcrawl.tools.report.source import Source
 
 BINS = {  # below the columns, and in words
     "1 m": "1 minute",

@@ -19,7 +19,7 @@ from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, STREAM
 from webcrawl.store.regular import regular
-from webcrawl.tools.verify.members import Member, Torn
+from webcrawl.tools.verify.gzip_members import Member, Torn
 
 UNREAD = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
 

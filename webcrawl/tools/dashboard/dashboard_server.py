@@ -13,14 +13,14 @@ from typing import Any
 
 from aiohttp import web
 
+from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
 from webcrawl.tools.dashboard.contents import LIVE, Contents, Ordering, Why
-from webcrawl.tools.dashboard.guard import HEADERS, Guard
-from webcrawl.tools.dashboard.looking import Ask, Finder, Known
-from webcrawl.tools.dashboard.pages import crawls
-from webcrawl.tools.dashboard.pages.crawl import FIRST, TABS, Shown, common, crawl_page
+from webcrawl.tools.dashboard.crawl_states import Ask, Finder, Known
+from webcrawl.tools.dashboard.crawl_watch import FRESH, INTERVAL, Watch
+from webcrawl.tools.dashboard.pages import crawl_list as crawls
+from webcrawl.tools.dashboard.pages.command_pages import sure_content
+from webcrawl.tools.dashboard.pages.crawl_page import FIRST, TABS, Shown, common, crawl_page
 from webcrawl.tools.dashboard.pages.frame import Parts, Site
-from webcrawl.tools.dashboard.pages.orders import sure_content
-from webcrawl.tools.dashboard.watching import FRESH, INTERVAL, Watch
 from webcrawl.tools.report.markup import Html
 
 LARGEST = 64 << 10  # bytes of a form

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.tools import charts
 from webcrawl.tools.dashboard import curves
-from webcrawl.tools.dashboard.looking import Known, Sample, saved_at
+from webcrawl.tools.dashboard.crawl_states import Known, Sample, saved_at
 from webcrawl.tools.dashboard.pages.frame import Parts, Site, badge, note, page, part, top
 from webcrawl.tools.dashboard.signs import rate_of, waits_for
 from webcrawl.tools.report import numbers

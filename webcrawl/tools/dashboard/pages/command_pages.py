@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from webcrawl.tools.dashboard.answers import answered
-from webcrawl.tools.dashboard.orders import DESTROYING, Order, Row, fields, known, sent
-from webcrawl.tools.dashboard.pages.crawl import Shown
+from webcrawl.tools.dashboard.command_forms import DESTROYING, Order, Row, fields, known, sent
+from webcrawl.tools.dashboard.pages.crawl_page import Shown
 from webcrawl.tools.dashboard.pages.frame import button, field, note, section
 from webcrawl.tools.dashboard.pages.tabs import linker
 from webcrawl.tools.report.markup import Html, join, tag

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webcrawl.store.jobdir.crawl_line import LOG, PATH, PREREQUISITE, SEED, SIZE, STATUS, fields
 from webcrawl.store.regular import regular
-from webcrawl.tools.report.log import SeedTable
+from webcrawl.tools.report.log_summary import SeedTable
 
 LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")
 TAIL = 1 << 18  # bytes of a log's end

@@ -13,7 +13,7 @@ from webcrawl.store.regular import regular
 from webcrawl.tools import charts
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, note, section, table, tag
-from webcrawl.tools.report.source import Source
+from webcrawl.tools.report.report_source import Source
 
 MOST = 50
 NEAR = "logs/neardup.log"

@@ -26,8 +26,8 @@ from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.supervisor import servers
 from webcrawl.tools.supervisor.display import Display
+from webcrawl.tools.supervisor.hive_watch import Watching, lost_in, repeat_change
 from webcrawl.tools.supervisor.plan import Plan, usable_cores
-from webcrawl.tools.supervisor.watching import Watching, lost_in, repeat_change
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from webcrawl.store.jobdir.history_line import KINDS, Moment
 from webcrawl.tools import charts
 from webcrawl.tools.charts import Line
 from webcrawl.tools.dashboard import curves
-from webcrawl.tools.dashboard.looking import Known, Sample
+from webcrawl.tools.dashboard.crawl_states import Known, Sample
 from webcrawl.tools.dashboard.pages.frame import Parts, Site, badge, button, choice, note, page, part, section, top
-from webcrawl.tools.dashboard.pages.revisits import revisit_plots, revisit_tiles
+from webcrawl.tools.dashboard.pages.revisit_plots import revisit_plots, revisit_tiles
 from webcrawl.tools.dashboard.signs import lately, rate_of, signs, waits_for
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Child, Html, join, tag, tiles

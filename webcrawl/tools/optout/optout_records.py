@@ -18,9 +18,9 @@ from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.regular import regular
-from webcrawl.tools.verify.members import Torn
-from webcrawl.tools.wacz.archives import CannotPack, archives_of
-from webcrawl.tools.wacz.records import Record, records
+from webcrawl.tools.verify.gzip_members import Torn
+from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of
+from webcrawl.tools.wacz.warc_records import Record, records
 from webcrawl.urls.exclusion_rules import ExclusionRules, rules_of
 from webcrawl.urls.optout import OptOut
 from webcrawl.urls.rules_error import RulesError

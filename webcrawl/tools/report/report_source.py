@@ -19,7 +19,7 @@ from webcrawl.store.jobdir.host_row import given_up, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.report.revisits import Revisits, history_of, read_revisits
+from webcrawl.tools.report.revisit_source import Revisits, history_of, read_revisits
 
 
 @dataclass

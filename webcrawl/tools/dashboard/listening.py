@@ -15,9 +15,9 @@ from typing import Any
 
 from aiohttp import web
 
-from webcrawl.tools.dashboard.guard import Guard
-from webcrawl.tools.dashboard.looking import Ask, Finder
-from webcrawl.tools.dashboard.server import Server
+from webcrawl.tools.dashboard.access_guard import Guard
+from webcrawl.tools.dashboard.crawl_states import Ask, Finder
+from webcrawl.tools.dashboard.dashboard_server import Server
 from webcrawl.tools.why.answer import why
 
 GRACE = 1.0  # seconds for open pages to be closed

@@ -11,7 +11,7 @@ from statistics import median
 from webcrawl.base.dates import iso
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED
 from webcrawl.tools import charts
-from webcrawl.tools.account.account import Account, Asked, unknown, waits
+from webcrawl.tools.account.site_account import Account, Asked, unknown, waits
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Column, Html, head, note, section, table, tag, tiles
 from webcrawl.tools.report.sections.overview import time_axis

@@ -17,7 +17,7 @@ from webcrawl.frontier.booking import Booking
 from webcrawl.store.jobdir.domain_row import DomainRow, domain_row, links_to
 from webcrawl.store.jobdir.host_row import HostRow, State
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.why.settings import SavedSheets
+from webcrawl.tools.why.saved_settings import SavedSheets
 
 SLOWED = 1.001  # times the usual wait; what is below it is a difference of rounding
 FAILED = ("failure", "retry-after")  # rules by which a host is left alone that is not well

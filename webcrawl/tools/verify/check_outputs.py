@@ -20,8 +20,8 @@ from webcrawl.store.jobdir.index_line import INDEX, archive_of
 from webcrawl.store.jobdir.outputs import check_length, each_noted, lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, Mark
-from webcrawl.tools.verify.archive import Index, check_archive
-from webcrawl.tools.verify.texts import Texts
+from webcrawl.tools.verify.check_archive import Index, check_archive
+from webcrawl.tools.verify.check_texts import Texts
 
 ABSENT = "absent "  # before a name, among the figures: a finished file that its owner has taken away
 PIECE = 1 << 18  # bytes per read

@@ -11,8 +11,8 @@ from typing import Any
 
 from webcrawl.record.statistics.joining import joined
 from webcrawl.store.jobdir import stats_file
-from webcrawl.tools.report.revisits import of_hive
-from webcrawl.tools.report.source import KNOWN, MOST, Source, State, longest
+from webcrawl.tools.report.report_source import KNOWN, MOST, Source, State, longest
+from webcrawl.tools.report.revisit_source import of_hive
 
 
 def one_of(jobdir: Path, drones: Sequence[Source]) -> Source:

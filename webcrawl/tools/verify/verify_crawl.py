@@ -18,14 +18,14 @@ from webcrawl.store.jobdir.request_line import LOG as REQUESTS
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 from webcrawl.store.jobdir.wal import check_log
 from webcrawl.store.regular import regular
-from webcrawl.tools.verify.beside import check_pagefiles, check_since, check_statistics, check_tags
-from webcrawl.tools.verify.frontier import check_frontier
-from webcrawl.tools.verify.letters import check_letters
-from webcrawl.tools.verify.outputs import check_lines, check_outputs
-from webcrawl.tools.verify.revisits import check_revisits, check_signals
-from webcrawl.tools.verify.seen import check_portions, check_seen
-from webcrawl.tools.verify.tables import check_tables
-from webcrawl.tools.verify.walk import check_walk
+from webcrawl.tools.verify.check_frontier import check_frontier
+from webcrawl.tools.verify.check_letters import check_letters
+from webcrawl.tools.verify.check_outputs import check_lines, check_outputs
+from webcrawl.tools.verify.check_revisits import check_revisits, check_signals
+from webcrawl.tools.verify.check_seen import check_portions, check_seen
+from webcrawl.tools.verify.check_small_files import check_pagefiles, check_since, check_statistics, check_tags
+from webcrawl.tools.verify.check_tables import check_tables
+from webcrawl.tools.verify.check_walk import check_walk
 
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
 

@@ -36,7 +36,7 @@ from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
 from webcrawl.store.regular import regular
 from webcrawl.store.sorting import sort_lines
-from webcrawl.tools.wacz.records import Record, records
+from webcrawl.tools.wacz.warc_records import Record, records
 
 FOLDER = "warc"
 IN_STORE = ": they lie in the store (scrapy store -l says where); copy them back first"

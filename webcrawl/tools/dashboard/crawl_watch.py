@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard.looking import Ask, Known, Sample, look, since_saved
-from webcrawl.tools.dashboard.past import Past, of_hive
+from webcrawl.tools.dashboard.crawl_past import Past, of_hive
+from webcrawl.tools.dashboard.crawl_states import Ask, Known, Sample, look, since_saved
 
 INTERVAL = 2.0  # seconds between two looks
 FRESH = 1.0  # a look that is younger is good enough for another page

@@ -24,9 +24,9 @@ from webcrawl.store.jobdir.crawls import STATE, crawls_of, number_of
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import read_terms
 from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.verify.check_outputs import ABSENT
 from webcrawl.tools.verify.holdings import Line, Names, Shared, archived, hosts, lines, pages, shared, tried_again
-from webcrawl.tools.verify.outputs import ABSENT
-from webcrawl.tools.verify.whole import guarded, verify
+from webcrawl.tools.verify.verify_crawl import guarded, verify
 from webcrawl.urls.host_names import RegisteredDomains
 
 TOLD = 20  # places of each kind; of the others only how many there are

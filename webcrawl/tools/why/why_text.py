@@ -9,7 +9,7 @@ from webcrawl.base.quantities import count
 from webcrawl.base.readable import readable
 from webcrawl.tools.why.answer import Answer
 from webcrawl.tools.why.filtering import REFUSES, UNASKED
-from webcrawl.tools.why.words import moment, stamp
+from webcrawl.tools.why.time_words import moment, stamp
 
 LINES = 20  # of each list; --json has all
 VISITS = 5  # of the log, and of the archive; --json has more
