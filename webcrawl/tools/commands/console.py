@@ -1,19 +1,15 @@
-"""The lines and pages that commands write, the numbers that they are given, and what they ask of crawls that run."""
+"""The lines that commands print while they work, the pages that they write, and the numbers that they are given."""
 
 from __future__ import annotations
 
 import os
 import sys
-from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import TextIO
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
-from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.readable import readable
-from webcrawl.store.jobdir.crawls import HIVE
 
 
 def say(line: str) -> None:
@@ -69,23 +65,3 @@ def whole(option: str, text: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most):
         raise UsageError(f"{option} {text}: must be a whole number from {least} to {most}", print_help=False)
     return int(text)
-
-
-def ask(settings: BaseSettings, jobdir: Path, patience: float, command: str, *words: str, written: bytes = b"") -> Any:
-    """The answer, as to scrapy ctl; `written` is what `-` stands for. CommandError or NotRunning."""
-    from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - Scrapy imports every command for any
-
-    if (jobdir / HIVE).exists():
-        return ask_hive(settings, str(jobdir), patience, BytesIO(written), command, *words)
-    return Client(jobdir, patience).ask(command, *words)
-
-
-def ask_hive(settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str) -> Any:
-    """The answer of the hive of a folder or a server. CommandError or NotRunning."""
-    from webcrawl.crawl.control.command import CommandError  # noqa: PLC0415 - as above
-    from webcrawl.tools.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415 - as above
-
-    try:
-        return AskedHive(settings, place, patience, stdin).ask(command, *words)
-    except REFUSALS as error:
-        raise CommandError(text_without_credentials(str(error))) from error

@@ -16,7 +16,8 @@ from webcrawl.base.readable import readable
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
-from webcrawl.tools.commands.console import ask_hive, say_all
+from webcrawl.tools.commands.console import say_all
+from webcrawl.tools.commands.crawl_queries import ask_hive
 from webcrawl.tools.tool_command import ToolCommand
 
 if TYPE_CHECKING:

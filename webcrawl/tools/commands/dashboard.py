@@ -16,7 +16,8 @@ from scrapy.settings import Settings
 
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.libraries import missing
-from webcrawl.tools.commands.console import ask, say
+from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.crawl_queries import ask
 from webcrawl.tools.tool_command import ToolCommand
 
 ROOT = "crawls"

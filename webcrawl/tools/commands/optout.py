@@ -14,7 +14,8 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.cannot_start import CannotStart
-from webcrawl.tools.commands.console import ask, say
+from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.crawl_queries import ask
 from webcrawl.tools.tool_command import ToolCommand
 
 PORT = "8710"

@@ -138,11 +138,8 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
 
 def _run(settings: Settings, folder: Path, opts: argparse.Namespace) -> int:
     from webcrawl.crawl.segments import FOLDER  # noqa: PLC0415 - as above
-    from webcrawl.tools.segments.segment_run import (  # noqa: PLC0415
-        Run,
-        SegmentCrawls,
-        check_run,
-    )
+    from webcrawl.tools.segments.segment_run import Run  # noqa: PLC0415
+    from webcrawl.tools.supervisor.segment_crawls import SegmentCrawls, check_run  # noqa: PLC0415
 
     check_run(settings, folder, opts.spargs)
     values = _values(settings, {})

@@ -19,10 +19,8 @@ from typing import Any, Self
 import msgpack
 
 from webcrawl.base.hosts import host_of
-from webcrawl.base.model import Packed, is_link, url_of
+from webcrawl.base.model import Packed, is_link
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.discovery import KNOWN
-from webcrawl.crawl.rereading import Offline
 from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
 from webcrawl.crawl.saved_state import FILTERS as LEARNED
 from webcrawl.crawl.segments import FOUND, NAME, SPIDER
@@ -31,59 +29,13 @@ from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
+from webcrawl.tools.segments.building import Building
 from webcrawl.tools.segments.left import Left, crawled
 from webcrawl.tools.segments.left_links import ArchiveReader, TableReader
 from webcrawl.tools.segments.pool import Pool
 from webcrawl.tools.segments.segment import Cut, cut
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.seeds.seed_reader import Seeds
-
-AT_ONCE = 1 << 14  # records
-NEVER = float("inf")
-
-
-class Building(Offline):
-    """The crawl without a frontier and without a fetcher: its seen store is the index of all segments.
-
-    Links enter as in any crawl, so that they are canonicalised, filtered and compared by the same code; what is new
-    comes out again, and waits for a segment. Budgets and rules of hosts are the business of whoever crawls that.
-    """
-
-    def know(self, urls: Sequence[str]) -> None:
-        """These were asked for, or are going to be: they are in no segment."""
-        self._seen.submit(self._pipeline.keys([*urls]), [KNOWN] * len(urls))
-
-    def start_from(self, urls: Sequence[str]) -> None:
-        """These were the seeds of a crawl: with the scope `seeds` they say what is inside."""
-        self._pipeline.process("", 0, [*urls])
-
-    def found(self, records: Sequence[Packed]) -> None:
-        """Links that have passed the filters."""
-        self._seen.submit(self._pipeline.keys([*map(url_of, records)]), records)
-
-    def read_seeds(self, most: int) -> bool:
-        """Takes the next seeds of the lists; False when there are no more."""
-        return self._seeding.read(most)
-
-    def submit_all_portions(self) -> None:
-        """The rest of the links of large pages."""
-        while self.submit_portion(NEVER):
-            pass
-
-    def take_new(self, ready: Event) -> Iterator[list[Packed]]:
-        """What is known to be new, some at a time. `ready` is set by the seen store's `on_ready`."""
-        while True:
-            ready.clear()
-            if records := self._seen.take(AT_ONCE):
-                yield [record for record in records if record]
-            elif not ready.is_set():  # else it has only passed over many that were known
-                return
-
-    def decide(self) -> bool:
-        """Has the seen store decide about what waits there; whether something still does."""
-        self._seen.merge()
-        return self._seen.pending > 0
-
 
 logger = logging.getLogger(__name__)
 

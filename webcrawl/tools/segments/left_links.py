@@ -23,7 +23,7 @@ from webcrawl.record.archives.originals import NAME, Originals
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.segments.builder import Building
+from webcrawl.tools.segments.building import Building
 from webcrawl.tools.segments.left import Left
 
 logger = logging.getLogger(__name__)
