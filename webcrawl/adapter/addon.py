@@ -37,6 +37,7 @@ MERGED: dict[str, Mapping[str, Any]] = {
     "DOWNLOAD_HANDLERS_BASE": {scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path},
     "DOWNLOADER_MIDDLEWARES_BASE": defaults.DOWNLOADER_MIDDLEWARES,
     "EXTENSIONS_BASE": {path: order for path, order in defaults.EXTENSIONS_BASE.items() if order},  # 0: Scrapy's
+    "FEED_EXPORTERS_BASE": defaults.FEED_EXPORTERS_BASE,
     "ITEM_PIPELINES_BASE": defaults.ITEM_PIPELINES_BASE,
 }
 REACTOR = default_settings.TWISTED_REACTOR

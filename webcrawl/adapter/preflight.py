@@ -123,7 +123,8 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
         return loader.load(name)
     except KeyError as error:
         known = ", ".join(sorted(loader.list()))
-        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}") from error
+        site = f"; for a site: crawl http://{name}/" if "." in name and Path(name).suffix != ".py" else ""
+        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}{site}") from error
 
 
 def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> None:

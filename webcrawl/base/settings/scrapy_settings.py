@@ -68,6 +68,17 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.adapter.pipelines.requests.RequestsPipeline": 216,
 }
 
+FEED_EXPORTERS_BASE = {
+    "json": "webcrawl.adapter.page_rows.Json",
+    "jsonlines": "webcrawl.adapter.page_rows.JsonLines",
+    "jsonl": "webcrawl.adapter.page_rows.JsonLines",
+    "jl": "webcrawl.adapter.page_rows.JsonLines",
+    "csv": "webcrawl.adapter.page_rows.Csv",
+    "xml": "webcrawl.adapter.page_rows.Xml",
+    "marshal": "scrapy.exporters.MarshalItemExporter",
+    "pickle": "scrapy.exporters.PickleItemExporter",
+}
+
 SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "Scrapy's own, set for this crawl": (
         Setting("SCHEDULER", "webcrawl.adapter.scheduler.FrontierScheduler", "component").means(
@@ -111,6 +122,9 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("ITEM_PIPELINES", {}, "components").means(
             "Your processing modules, in ascending order from 201: any Scrapy item pipeline."
+        ),
+        Setting("FEED_EXPORTERS_BASE", FEED_EXPORTERS_BASE).means(
+            "What writes feeds: as Scrapy's, but of a page what people read, without its body (docs/outputs.md)."
         ),
         Setting("ITEM_PROCESSOR", "webcrawl.adapter.fastpath.items.ItemProcessor", "component").means(
             "Sends items through the pipelines without a coroutine for each."

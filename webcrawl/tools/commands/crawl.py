@@ -40,13 +40,24 @@ ARGUMENTS = (
 class Command(CrawlCommand):
     """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
 
-    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
-        """The spider that the command line names."""
+    def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
+        """The spider that the command line names; URLs in its place are seeds of the spider `web`."""
         from webcrawl.adapter.preflight import spider_named  # noqa: PLC0415 - 0.4 s, here and below
 
+        if args and all("://" in arg for arg in args):
+            if "seeds" in opts.spargs:
+                raise CannotStart(f"{args[0]} and -a seeds={opts.spargs['seeds']}: give the seeds in one place")
+            opts.spargs["seeds"] = ",".join(arg.replace(",", "%2C") for arg in args)
+            return spider_named(settings, "web")
         if len(args) != 1:
-            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
+            raise UsageError("exactly one spider is needed: scrapy crawl NAME, or URLs", print_help=False)
         return spider_named(settings, args[0])
+
+    def syntax(self) -> str:
+        return "[options] SPIDER | URL ..."
+
+    def short_desc(self) -> str:
+        return "Run a spider, or crawl from these URLs"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -59,7 +70,7 @@ class Command(CrawlCommand):
             return
         demote_details()
         try:
-            self._spider = self.spider(args, self.settings)
+            self._spider = self.spider(args, opts, self.settings)
             self.check(self.settings, opts)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])

@@ -44,8 +44,8 @@ class Command(CrawlCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         BaseRunSpiderCommand.add_options(self, parser)
 
-    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
-        del settings
+    def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
+        del opts, settings
         if not args:
             raise UsageError("which archives? scrapy process FILE ..., or a folder of WARC files", print_help=False)
         from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below  # noqa: PLC0415 - 0.4 s, here and below
