@@ -42,7 +42,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Reader, is_heard, withheld, withheld_given
 from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
-from webcrawl.base.model import Exchange, Outcome, Status
+from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.resource_exhaustion import lack
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
@@ -103,6 +103,7 @@ class FrontierDownloader:
         )
         self.turns: Turns | None = None  # while the scheduler is open
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
+        self.on_failure: Callable[[Link, FetchError], None] | None = None  # called for the scheduler's own
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.on_send: Callable[[Request, Trip | None], None] | None = None  # called before a request is sent
         self.on_left: Callable[[Request], None] = _nothing  # called when its answer has ended, or it has failed
@@ -189,11 +190,7 @@ class FrontierDownloader:
             response = await self._handled(request, trip)
         except Exception as failure:
             error = failure if trip.inline else self._judged(request, failure, trip.begun)
-            trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
-            outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
-            outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
-            outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
-            trip.comes_again = outcome.status in NO_OUTCOMES
+            self._note_failure(request, trip, error)
             if error is failure:
                 raise
             raise error from error.__cause__
@@ -218,6 +215,15 @@ class FrontierDownloader:
         finally:
             self.on_left(request)
             self._send(signals.request_left_downloader, request)
+
+    def _note_failure(self, request: Request, trip: Trip, error: Exception) -> None:
+        trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
+        outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
+        outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
+        outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
+        trip.comes_again = outcome.status in NO_OUTCOMES
+        if self.on_failure is not None and trip.link is not None and isinstance(error.__cause__, FetchError):
+            self.on_failure(trip.link, error.__cause__)
 
     def _note_cut(self, request: Request, outcome: Outcome, exchange: Exchange, *, inline: bool) -> None:
         """Notes that a part of the answer is missing; whoever awaits it gets it as it is.

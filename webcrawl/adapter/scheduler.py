@@ -44,12 +44,14 @@ from webcrawl.adapter.request_links import (
 )
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Reader, is_looked_at
+from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.base.resource_exhaustion import lack
 from webcrawl.content.formats.pdf_process import PdfProcess
@@ -91,6 +93,7 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
         self._engine: Engine | None = None
+        self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self._unheard = UnheardMeta(crawler.settings)
         self._timer: Any = None
         self._timer_at = float("inf")
@@ -208,6 +211,10 @@ class FrontierScheduler:
         self._inline.crawl = OpenCrawl(
             self.crawl.inline, downloader.turns, self._robots, self._archive_inline, self.fail
         )
+        if makes_pages and not values["HIVE_DRONES"]:  # a drone may have no seed at all
+            urls = [url for url in str(lists or "").split(",") if "://" in url]
+            self.fates = SeedFates(self.crawl, [host_of(url) for url in urls])
+            downloader.on_failure = self.fates.failed
         if makes_pages:
             pdfs = PdfProcess() if "pdf" in values["LINK_SOURCES"] else None
             downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdfs)
@@ -438,7 +445,7 @@ class FrontierScheduler:
     def _failure(self) -> EndedBadly | None:
         bad = self.failed is not None or self._reason in BROKEN
         if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
-            bad = self.crawl.lacks_seeds
+            bad = self.crawl.lacks_seeds or (self.fates is not None and self.fates.hopeless)
         if not bad and self._reason not in HURRIED:
             bad = self._lost > 0 or any(is_behind() for is_behind in self.behind)
         return EndedBadly(self._reason) if bad else None

@@ -68,6 +68,7 @@ class AddressRefused(FetchError):
     status = Status.EXCLUDED
     name = "address_refused"
     permanent = True
+    reason = ""  # what kind of address it is, if the guard of this machine refused it
 
 
 class PortRefused(FetchError):

@@ -62,6 +62,8 @@ class Summary:
 
     def closed(self) -> None:
         lines = self.end(time.monotonic() - self._begun)
+        fates = scheduler_of(self._crawler).fates
+        lines += [f"nothing was fetched: {line}" for line in fates.lines()] if fates is not None else []
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
             lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
         elif self._crawl.pages and not values_of(self._crawler)["HIVE_DRONES"]:

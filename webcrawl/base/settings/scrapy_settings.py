@@ -79,6 +79,16 @@ FEED_EXPORTERS_BASE = {
     "pickle": "scrapy.exporters.PickleItemExporter",
 }
 
+FEED_STORAGES_BASE = {
+    "": "webcrawl.adapter.feed_storage.FeedFile",
+    "file": "webcrawl.adapter.feed_storage.FeedFile",
+    "ftp": "scrapy.extensions.feedexport.FTPFeedStorage",
+    "ftps": "scrapy.extensions.feedexport.FTPFeedStorage",
+    "gs": "scrapy.extensions.feedexport.GCSFeedStorage",
+    "s3": "scrapy.extensions.feedexport.S3FeedStorage",
+    "stdout": "scrapy.extensions.feedexport.StdoutFeedStorage",
+}
+
 SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "Scrapy's own, set for this crawl": (
         Setting("SCHEDULER", "webcrawl.adapter.scheduler.FrontierScheduler", "component").means(
@@ -125,6 +135,9 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("FEED_EXPORTERS_BASE", FEED_EXPORTERS_BASE).means(
             "What writes feeds: as Scrapy's, but of a page what people read, without its body (docs/outputs.md)."
+        ),
+        Setting("FEED_STORAGES_BASE", FEED_STORAGES_BASE).means(
+            "Where feeds go: as Scrapy's, but a crawl that was complete overwrites no file."
         ),
         Setting("ITEM_PROCESSOR", "webcrawl.adapter.fastpath.items.ItemProcessor", "component").means(
             "Sends items through the pipelines without a coroutine for each."

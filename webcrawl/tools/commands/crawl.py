@@ -61,6 +61,9 @@ class Command(CrawlCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        parser.add_argument(
+            "--again", action="store_true", help="begin anew; what JOBDIR has is kept in JOBDIR.1, or 2 …"
+        )
         parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -69,9 +72,14 @@ class Command(CrawlCommand):
         if self.settings is None:
             return
         demote_details()
+        from webcrawl.adapter.finished_crawl import NothingLeft  # noqa: PLC0415 - 0.4 s, here and below
+
         try:
             self._spider = self.spider(args, opts, self.settings)
             self.check(self.settings, opts)
+        except NothingLeft as told:
+            _tell(str(told), self.settings["LOG_FILE"])
+            sys.exit(0)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
@@ -89,7 +97,7 @@ class Command(CrawlCommand):
 
         if JOB in opts.spargs and settings["JOBDIR"] == defaults.JOBDIR:
             settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
-        preflight(settings, self._spider, opts.spargs)
+        preflight(settings, self._spider, opts.spargs, again=opts.again)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del args
