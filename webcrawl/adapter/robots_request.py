@@ -81,6 +81,9 @@ class RobotsRequests:
             outcome = trip.outcome
             if outcome is None:
                 self._warn(trip.link.url)
+            if outcome is not None and outcome.by_proxy:
+                self._visitor.robots_way_failed(trip.link)
+                return None
             if outcome is not None and outcome.permanent and outcome.status in NOWHERE and _is_own(trip.link):
                 return None  # the host's record says when to ask once more
             failed = outcome is not None and outcome.status < 0  # else its body is not known

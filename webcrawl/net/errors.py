@@ -117,6 +117,7 @@ class ProxyFailed(Untried):
     """The proxy cannot be reached, wants other credentials, or does not get through."""
 
     name = "proxy"
+    proxy: object = None  # whose address and credentials these are
 
 
 class TunnelRefused(FetchError):

@@ -19,6 +19,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from scrapy.utils.misc import load_object
 
 from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ class Command(CrawlCommand):
         return RereadingSpider
 
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
-        from webcrawl.adapter.archive_reading import ONLY_FETCHED  # noqa: PLC0415
         from webcrawl.adapter.preflight import preflight_rereading  # noqa: PLC0415
         from webcrawl.adapter.scheduler import FrontierScheduler  # noqa: PLC0415
 

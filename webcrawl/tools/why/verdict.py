@@ -14,7 +14,7 @@ from webcrawl.net.dns_answer import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir.crawl_line import GIVEN_UP, REVISIT, CrawlLine
+from webcrawl.store.jobdir.crawl_line import GIVEN_UP, PROXY, REVISIT, CrawlLine
 from webcrawl.tools.why import queued, robots
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import first_refusal
@@ -232,6 +232,8 @@ def _ended(facts: Facts, line: CrawlLine) -> Verdict:
     """Of a URL that the log has without an answer."""
     if line.status == Status.ROBOTS_FORBIDDEN:
         return Verdict(REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}")
+    if PROXY in line.annotations:
+        return Verdict(DROPPED, "its proxy", f"its proxy did not get through, at {moment(line.time)}")
     given_up = " (not asked for: its host was given up)" if GIVEN_UP in line.annotations else ""
     state = REFUSED if line.status in BY_RULE else DROPPED
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
