@@ -70,6 +70,30 @@ def test_a_dead_proxy(tmp_path, run):
     assert "its proxy did not get through" in told
 
 
+def test_a_lambda_as_callback(run):
+    """The first such request is told in a line that says what to do, and the crawl does not end as if it had it."""
+    with serving() as site:
+        done, items = run(site, 'yield response.follow("/next", callback=lambda response: None)')
+
+    (line,) = [line for line in done.stderr.splitlines() if " ERROR: <GET" in line]
+    assert "its callback Own.parse.<locals>.<lambda> is no method of the spider: use one, as in callback=self." in line
+    assert (done.returncode, len(items)) == (1, 1)
+
+
+def test_a_request_that_a_filter_refuses(run):
+    """The first one of each filter is told in a line with the filter's name."""
+    more = """
+        for number in range(3):
+            yield response.follow(f"/private/{number}")
+    """
+    with serving() as site:
+        done, items = run(site, more, URL_EXCLUDE=["/private/"])
+
+    (line,) = [line for line in done.stderr.splitlines() if "cannot be crawled" in line]
+    assert "/private/0> cannot be crawled: left out by the filter expression of URL_FILTERS; others like it" in line
+    assert (done.returncode, len(items)) == (0, 1)
+
+
 class Book:
     """No robots.txt is known."""
 

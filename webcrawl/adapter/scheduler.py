@@ -316,12 +316,11 @@ class FrontierScheduler:
             free = request.dont_filter and not is_start(request)
             if free or not self.dupefilter.request_seen(request):
                 self.crawl.insert(self.link_of(request), variant(request))
-        except IgnoreRequest:
+        except IgnoreRequest as error:
+            self._tell_once(str(error), request, error)
             return False
-        except InvalidUrl as error:
-            if error.reason not in self._told:  # Scrapy has handlers for some of these, data: and file:
-                self._told.add(error.reason)
-                logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
+        except InvalidUrl as error:  # Scrapy has handlers for some of these, data: and file:
+            self._tell_once(error.reason, request, error)
             self.crawl.count_filtered(error.reason)
             return False
         except (StoreError, OSError, MemoryError) as error:
@@ -336,6 +335,11 @@ class FrontierScheduler:
             return False
         self.wake()
         return True
+
+    def _tell_once(self, kind: str, request: Request, error: Exception) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
 
     def link_of(self, request: Request) -> Link:
         """The link that is kept for a request. In a hive without its class: letters may not name what is loaded."""

@@ -161,6 +161,11 @@ class Crawl:
         """Queues a link whether or not it was seen before, and marks it as seen."""
         self._discovery.insert(link, variant)
 
+    @property
+    def filtered(self) -> Mapping[str, int]:
+        """How many URLs each filter has dropped, by its name."""
+        return self._pipeline.filtered
+
     def count_filtered(self, reason: str) -> None:
         """Counts a request whose URL cannot become a link, under the reason why."""
         self._pipeline.filtered[reason] += 1
