@@ -49,8 +49,10 @@ class Command(CrawlCommand):
                 raise CannotStart(f"{args[0]} and -a seeds={opts.spargs['seeds']}: give the seeds in one place")
             opts.spargs["seeds"] = ",".join(arg.replace(",", "%2C") for arg in args)
             return spider_named(settings, "web")
+        if unknown := next((arg for arg in args if arg.startswith("-")), ""):
+            raise UsageError(f"unknown option {unknown}", print_help=False)
         if len(args) != 1:
-            raise UsageError("exactly one spider is needed: scrapy crawl NAME, or URLs", print_help=False)
+            raise UsageError("URLs are needed, or exactly one spider is needed: scrapy crawl NAME", print_help=False)
         return spider_named(settings, args[0])
 
     def syntax(self) -> str:
