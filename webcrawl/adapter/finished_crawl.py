@@ -56,7 +56,7 @@ def make_room(folder: Path, *, again: bool) -> None:
 
 
 def start_urls_of(spider: type[Spider]) -> list[str] | None:
-    """What the spider begins with, if that can be known before it runs."""
+    """The URLs that the spider begins with, if that can be known before it runs."""
     plain = spider.start is Spider.start and not hasattr(spider, "start_requests")
     own = spider.__init__ is not Spider.__init__ or spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
     return list(spider.start_urls) if plain and not own and getattr(spider, "start_urls", None) else None

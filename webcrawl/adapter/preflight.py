@@ -19,7 +19,7 @@ from webcrawl.adapter.default_jobdir import JOB
 from webcrawl.adapter.extensions import metrics, websub
 from webcrawl.adapter.fastpath.names import ForeignScrapy
 from webcrawl.adapter.fastpath.names import check as check_scrapy
-from webcrawl.adapter.feed_check import BadFeed, check_feeds
+from webcrawl.adapter.feeds import BadFeed, check_feeds
 from webcrawl.adapter.finished_crawl import make_room, refuse_complete, start_urls_of
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
 from webcrawl.adapter.scheduler import FrontierScheduler
@@ -236,7 +236,7 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
 
 
 class Start(NamedTuple):
-    """Where a crawl begins, if that is known before it runs: seeds, or the URLs of a spider's own."""
+    """The beginning of a crawl, if that is known before it runs: seeds, or the URLs of a spider's own."""
 
     seeds: str = ""
     limit: int | None = None

@@ -20,12 +20,11 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.checkpoint_waiters import CheckpointWaiters
+from webcrawl.adapter.barrier import CheckpointWaiters
 from webcrawl.adapter.commanding import heed
-from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, close_spider
+from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, as_failure, close_spider, hush
 from webcrawl.adapter.downloader import GRACE, downloader_of
 from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
-from webcrawl.adapter.failure_report import as_failure, hush
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.inline_downloads import OpenCrawl

@@ -93,7 +93,7 @@ class AddressGuard:
             raise error
 
     def reason(self, address: str) -> str:
-        """What kind of address it is, if the crawl may not connect to it; else nothing."""
+        """The kind of address it is, if the crawl may not connect to it; else nothing."""
         return self._reason(address)
 
     def admits(self, address: str) -> bool:

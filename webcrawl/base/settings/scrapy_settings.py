@@ -69,19 +69,19 @@ ITEM_PIPELINES_BASE = {
 }
 
 FEED_EXPORTERS_BASE = {
-    "json": "webcrawl.adapter.page_rows.Json",
-    "jsonlines": "webcrawl.adapter.page_rows.JsonLines",
-    "jsonl": "webcrawl.adapter.page_rows.JsonLines",
-    "jl": "webcrawl.adapter.page_rows.JsonLines",
-    "csv": "webcrawl.adapter.page_rows.Csv",
-    "xml": "webcrawl.adapter.page_rows.Xml",
+    "json": "webcrawl.adapter.feeds.Json",
+    "jsonlines": "webcrawl.adapter.feeds.JsonLines",
+    "jsonl": "webcrawl.adapter.feeds.JsonLines",
+    "jl": "webcrawl.adapter.feeds.JsonLines",
+    "csv": "webcrawl.adapter.feeds.Csv",
+    "xml": "webcrawl.adapter.feeds.Xml",
     "marshal": "scrapy.exporters.MarshalItemExporter",
     "pickle": "scrapy.exporters.PickleItemExporter",
 }
 
 FEED_STORAGES_BASE = {
-    "": "webcrawl.adapter.feed_storage.FeedFile",
-    "file": "webcrawl.adapter.feed_storage.FeedFile",
+    "": "webcrawl.adapter.feeds.FeedFile",
+    "file": "webcrawl.adapter.feeds.FeedFile",
     "ftp": "scrapy.extensions.feedexport.FTPFeedStorage",
     "ftps": "scrapy.extensions.feedexport.FTPFeedStorage",
     "gs": "scrapy.extensions.feedexport.GCSFeedStorage",
