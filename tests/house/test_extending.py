@@ -172,7 +172,7 @@ class TestKinds:
         """The filter of docs/extending.md drops what it names."""
         from webcrawl.urls.filters.filter_protocol import Origin
 
-        forums = load("docs/extending.md", "NoForums").from_setup(None)
+        forums = load("docs/extending.md", "NoForums")()
         assert forums.keep(["http://a/forum/1", "http://a/2"], Origin()) == ["http://a/2"]
 
 

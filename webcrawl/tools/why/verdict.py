@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Status
 from webcrawl.base.quantities import count
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.crawl.withholding import NOTE
+from webcrawl.net.dns_answer import known_without_asking
+from webcrawl.net.failure_words import refused_address
+from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir.crawl_line import GIVEN_UP, REVISIT, TRUNCATED, CrawlLine
+from webcrawl.store.jobdir.crawl_line import GIVEN_UP, PROXY, REVISIT, TRUNCATED, CrawlLine
 from webcrawl.store.jobdir.host_row import State
 from webcrawl.tools.report.counter_words import CUTS
 from webcrawl.tools.why import queued
@@ -27,7 +31,7 @@ FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", 
 STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
 BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
 EXCLUDED = "it was excluded while it waited"
-FORBIDDEN = "its host's name leads to an address that is not allowed"
+FORBIDDEN = "its host's name leads to an address that PRIVATE_NETWORKS_ALLOWED does not allow"
 ENDS = {
     Status.DNS_FAILED: "its host's name has no address",
     Status.CONNECT_FAILED: "no connection to its host could be made",
@@ -249,6 +253,8 @@ def _ended(facts: Facts, line: CrawlLine) -> Verdict:
     """Of a URL that the log has without an answer."""
     if line.status == Status.ROBOTS_FORBIDDEN:
         return Verdict(REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}")
+    if PROXY in line.annotations:
+        return Verdict(DROPPED, "its proxy", f"its proxy did not get through, at {moment(line.time)}")
     given_up = " (not asked for: its host was given up)" if GIVEN_UP in line.annotations else ""
     state = REFUSED if line.status in BY_RULE else DROPPED
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
@@ -260,6 +266,10 @@ def _excluded(facts: Facts) -> str:
     if first_refusal(facts.filters) is not None:
         return EXCLUDED
     failed = facts.host.failed if facts.host is not None else None
+    known = known_without_asking(host_of(facts.form.url))
+    for address in known.addresses if known is not None else ():
+        if reason := AddressGuard().reason(address):
+            return refused_address(address, reason, address)
     return FORBIDDEN if failed is not None and failed.status == Status.EXCLUDED else _end(Status.EXCLUDED)
 
 

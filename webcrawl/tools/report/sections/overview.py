@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from webcrawl.base.model import FAILURES
 from webcrawl.crawl.profiling.bound_words import HELPS, WORDS, shares
+from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.series import Series
 from webcrawl.tools import charts
 from webcrawl.tools.report import counter_words as words
@@ -146,7 +147,7 @@ def wrong(source: Source) -> Html:
     for group, names in words.WRONG.items():
         rows += [[group, meaning, counted.pop(name)] for name, meaning in names.items() if name in counted]
     rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
-    parts: list[Html] = []
+    parts = [note(f"Nothing was fetched: {line}.") for line in source.stats.get(stats_file.UNREACHED) or ()]
     if rows:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
