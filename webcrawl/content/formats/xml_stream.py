@@ -12,7 +12,7 @@ from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
 
 from webcrawl.content.html import encodings, mimetype
 from webcrawl.content.html.elements import defused
-from webcrawl.content.html.encoding_sniffing import encoding_of, is_xml
+from webcrawl.content.html.encoding_sniffing import encoding_of, is_xml, wide
 from webcrawl.content.html.trees import with_sound_references
 
 PIECE = 1 << 16  # bytes between two looks whether the target has enough
@@ -41,8 +41,9 @@ class Target(Protocol):
 def root_of(body: bytes) -> str:
     """The local name of the root element; empty if no XML begins here."""
     head = body[:HEAD]
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        head = head.decode("utf-16", "replace").encode("utf-8", "replace")
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else wide(head)
+    if encoding:
+        head = head.decode(encoding, "replace").encode("utf-8", "replace")
     match = _ROOT.match(head)
     return match[1].decode("ascii", "replace") if match else ""
 
