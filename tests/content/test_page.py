@@ -167,10 +167,10 @@ class TestLookedUp:
         """A text that is surely in another language than the declared one, if the detector knows that at all."""
         pytest.importorskip("resiliparse")
         text = (
-            "Das Deutsche Volk bekennt sich darum zu unverletzlichen und unveräußerlichen Menschenrechten als Grundlage "
-            "jeder menschlichen Gemeinschaft, des Friedens und der Gerechtigkeit in der Welt. Die nachfolgenden Grundrechte "
-            "binden Gesetzgebung, vollziehende Gewalt und Rechtsprechung als unmittelbar geltendes Recht. Jeder hat das "
-            "Recht auf die freie Entfaltung seiner Persönlichkeit, soweit er nicht die Rechte anderer verletzt."
+            "Das Deutsche Volk bekennt sich darum zu unverletzlichen und unveräußerlichen Menschenrechten als "
+            "Grundlage jeder menschlichen Gemeinschaft, des Friedens und der Gerechtigkeit in der Welt. Die "
+            "nachfolgenden Grundrechte binden Gesetzgebung, vollziehende Gewalt und Rechtsprechung als unmittelbar "
+            "geltendes Recht. Jeder hat das Recht auf die freie Entfaltung seiner Persönlichkeit."
         )
         body = f"<html lang='{declared}'><p>{text}".encode()
 
