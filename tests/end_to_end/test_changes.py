@@ -10,8 +10,8 @@ from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.tables import files, rows
 from webcrawl.store.jobdir.revisit_figures import PREFIX
-from webcrawl.tools.report.page import report
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.report.report_page import report
+from webcrawl.tools.verify.verify_crawl import verify
 
 NAMES = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_text", "gone")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from tests.support.failing_site import CUT, STALLS, WHOLE, FailingHosts
 from tests.support.quick_uplink import QUICK_UPLINK
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 NETS = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02}
 

@@ -13,8 +13,8 @@ from tests.tools.segments.crawls import urls_of, values
 from webcrawl.base.hosts import host_of
 from webcrawl.lab.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.lab.simweb.robots_kinds import is_robots
-from webcrawl.tools.segments.run import Run
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.segments.segment_run import Run
+from webcrawl.tools.verify.verify_crawl import verify
 
 SIZE = (2000, 3000)
 KINDS = [

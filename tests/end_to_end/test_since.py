@@ -11,7 +11,7 @@ from tests.support.named_sites import sites
 from tests.support.reports import Report
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even, truth, wait_until_idle
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 KINDS = ["etag", "modified", "duplicate", "redirect_elsewhere", "refresh"]
 PAGES = 30

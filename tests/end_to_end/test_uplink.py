@@ -107,14 +107,14 @@ def test_stopping_during_an_outage(simweb, tmp_path):
 
 
 def test_a_crawl_of_few_dead_hosts_ends(simweb, tmp_path):
-    """Fewer hosts than an outage needs are taken for dead, and the crawl ends as ever."""
+    """Fewer hosts than an outage needs are taken for dead, and the crawl ends: with status 1, for it got nothing."""
     server = web(simweb, hosts=8, pages=40, addresses=8)
     server.outages.begin("address_refused")
     crawl = crawl_of(server, tmp_path, HOST_MAX_FAILURES=2)
 
     after = crawl_through(server, crawl)
 
-    assert (after.status, crawl.stats["reason"]) == (0, "finished")
+    assert (after.status, crawl.stats["reason"]) == (1, "finished")
     assert "no network" not in said(crawl)
 
 

@@ -12,7 +12,7 @@ NAMES = (
     *("uvloop", "webcrawl.adapter.handlers", "webcrawl.adapter.logformat", "webcrawl.adapter.dupefilter"),
     *(
         "webcrawl.adapter.preflight",
-        "webcrawl.tools.verify.whole",
+        "webcrawl.tools.verify.verify_crawl",
         "scrapy.core.downloader.handlers._aiohttp",
         "scrapy.pqueues",
     ),

@@ -116,12 +116,13 @@ def test_what_is_wrong_is_said_in_a_line(job, words, status, said):
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_folder_without_an_index(tmp_path, there):
-    """One line, and exit status 1."""
+    """One line, which says how to get one, and exit status 1."""
     folder = tmp_path if there else tmp_path / "nowhere"
     done = search(folder, "hello")
+    made = f"scrapy process {folder} -s OUTPUTS=index -s JOBDIR={folder}-read makes one, to be searched there"
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"{folder}/index: no index: a crawl makes one if OUTPUTS names it\n"
+    assert done.stderr == (f"{folder}/index: no index: {made}\n" if there else f"{folder}: no such folder\n")
 
 
 def test_without_tantivy(job, tmp_path):

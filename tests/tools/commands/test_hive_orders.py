@@ -23,8 +23,8 @@ from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.tools.supervisor.hive_watch import Watching
 from webcrawl.tools.supervisor.servers import URL, at
-from webcrawl.tools.supervisor.watching import Watching
 
 
 @pytest.fixture(name="server", scope="module")

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.dashboards import FIGURES, Crawls, made
-from webcrawl.tools.dashboard import watching
-from webcrawl.tools.dashboard.looking import Finder
-from webcrawl.tools.dashboard.watching import Watch
+from webcrawl.tools.dashboard import crawl_watch as watching
+from webcrawl.tools.dashboard.crawl_states import Finder
+from webcrawl.tools.dashboard.crawl_watch import Watch
 
 
 @pytest.fixture(name="watched")

@@ -15,7 +15,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateVersion, StoreError
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.outputs import Outputs
-from webcrawl.tools.report.page import report
+from webcrawl.tools.report.report_page import report
 
 
 @pytest.fixture(name="job", scope="module")

@@ -12,7 +12,7 @@ from tests.support.reports import Report, number, truth
 from tests.support.tampering import tampered
 from webcrawl.lab.simweb import World, running
 from webcrawl.store.jobdir.job_dir import NoCrawl
-from webcrawl.tools.report.page import report
+from webcrawl.tools.report.report_page import report
 
 pytestmark = pytest.mark.xdist_group("report hive")
 MIX = dict.fromkeys(("duplicate", "redirect_301", "status_404", "status_500", "closed", "png", "pdf"), 0.05)

@@ -11,7 +11,7 @@ from webcrawl.crawl.hive.inbox import Inbox
 from webcrawl.crawl.hive.message import Kind, Message, pack
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 HIVE = b"sixteen bytes 16"
 LINK = b"http://a.test/ L   0   "

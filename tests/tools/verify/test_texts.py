@@ -16,8 +16,8 @@ from webcrawl.record.fulltext.text_index import Index
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify import texts as checked
-from webcrawl.tools.verify.outputs import check_outputs
+from webcrawl.tools.verify import check_texts as checked
+from webcrawl.tools.verify.check_outputs import check_outputs
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
 

@@ -13,8 +13,8 @@ from tests.support.hive_jobs import named
 from tests.support.warc_crawl import NOW, Archive, exchange, files
 from webcrawl.base.model import Link
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.wacz.archives import CannotPack
 from webcrawl.tools.wacz.pack import pack
+from webcrawl.tools.wacz.packable_archives import CannotPack
 
 
 @pytest.fixture(name="hive")

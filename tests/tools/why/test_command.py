@@ -160,7 +160,7 @@ class TestHostile:
     )
     def test_any_url(self, job, url):
         """Whatever is asked for has one of the states, and a text that is harmless to a terminal."""
-        from webcrawl.tools.why.text import line_of, text_of
+        from webcrawl.tools.why.why_text import line_of, text_of
 
         answer = why(job, url)
 
