@@ -283,4 +283,4 @@ class Page(_Answer):
     @property
     def is_prerequisite(self) -> bool:
         """Return whether this is a robots.txt that the crawl fetched for itself."""
-        return self.link is not None and self.link.path.endswith("P")
+        return self.link is not None and self.link.is_prerequisite

@@ -233,7 +233,7 @@ def _parts(
 
     def dropped(link: Link, status: int) -> None:
         refusals.dropped(link, status)
-        if post is None or not (link.path.endswith("P") and post.drone.robots_gone(link)):
+        if post is None or not (link.is_prerequisite and post.drone.robots_gone(link)):
             robots.dropped(link)
 
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)

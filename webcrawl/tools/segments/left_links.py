@@ -75,7 +75,7 @@ class ArchiveReader:
         return None if data is None else Place(*msgpack.unpackb(data))
 
     def _page(self, link: Link, exchange: Exchange) -> int:
-        if link.path.endswith("P"):  # robots.txt, fetched for other pages
+        if link.is_prerequisite:  # robots.txt, fetched for other pages
             return 0
         try:
             page = self._visitor.visit(link, exchange)
