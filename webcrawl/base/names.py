@@ -50,7 +50,7 @@ MOVED = {
     "webcrawl.simweb": "webcrawl.lab.simweb",
     "webcrawl.spiders": "webcrawl.adapter.spiders",
     "webcrawl.tables": "webcrawl.record.tables",
-    "webcrawl.urls.assembly": "webcrawl.urls.build_pipeline",
+    "webcrawl.urls.assembly": "webcrawl.urls.link_pipeline",
     **{
         f"webcrawl.urls.filters.{old}": f"webcrawl.urls.filters.{new}"
         for new, olds in {

@@ -13,7 +13,7 @@ from webcrawl.base.room import FEW, fitting
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.joined_preferences import kept
+from webcrawl.content.preferences.answer_preferences import kept
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.page_states import States

@@ -8,9 +8,8 @@ from operator import attrgetter
 from typing import Any
 
 from webcrawl.record.statistics.hosts import HostRow, Hosts
-from webcrawl.record.statistics.kinds import GROUPS
 from webcrawl.record.statistics.statistics import Statistics
-from webcrawl.record.statistics.tally import Tally
+from webcrawl.record.statistics.tally import GROUPS, Tally
 from webcrawl.store.jobdir.sums import MOST, OTHERS
 
 
