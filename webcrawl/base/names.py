@@ -38,7 +38,7 @@ MOVED = {
     "webcrawl.model": "webcrawl.base.model",
     "webcrawl.html.found": "webcrawl.content.html.found_links",
     "webcrawl.html.links": "webcrawl.content.html.link_reader",
-    "webcrawl.neardup.fingerprint": "webcrawl.content.neardup.text_fingerprint",
+    "webcrawl.neardup.fingerprint": "webcrawl.content.neardup.near_duplicates",
     "webcrawl.neardup.search": "webcrawl.content.neardup.near_duplicates",
     "webcrawl.neardup": "webcrawl.content.neardup",
     "webcrawl.net.stream_body": "webcrawl.net.stream",

@@ -18,7 +18,7 @@ from webcrawl.content.html.encodings import decode
 from webcrawl.content.html.found_links import Found, FoundLink, LinkColumns, PageLink
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.self_description import About
-from webcrawl.content.neardup.text_fingerprint import fingerprint
+from webcrawl.content.neardup.near_duplicates import fingerprint
 from webcrawl.content.preferences.answer_preferences import (
     FIELDS,
     NO_WORD,

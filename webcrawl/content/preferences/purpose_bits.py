@@ -86,7 +86,7 @@ ROBOTS, HEADER, DOCUMENT, EARLIER = "robots.txt", "header", "document", "earlier
 
 
 class Statement(NamedTuple):
-    """Where it is said, by which field, and what: bits of `purpose_bits`."""
+    """One statement: its source, the field that makes it, and its bits."""
 
     source: str
     field: str

@@ -1,4 +1,4 @@
-"""What an earlier crawl has of a URL, or of a payload: read from its archive, as far as that is still there."""
+"""The captures that an earlier crawl has of a URL, or of a payload: read from its archive, as far as it is there."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Damaged(Exception):  # noqa: N818 - reads as what it is
 
 
 def is_payload(answer: Exchange) -> bool:
-    """Whether this is the kind of answer whose payload may be in an earlier archive."""
+    """True if this is the kind of answer whose payload may be in an earlier archive."""
     return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
 
 
@@ -76,9 +76,6 @@ class Earlier:
         self._index, self._answers, self._most = index, Answers(truncate), most(truncate)
         self._told: set[Path] = set()
         self.lost = 0  # look-ups that found something that cannot be read
-
-    def __repr__(self) -> str:
-        return f"<Earlier {self._index!r}>"
 
     def of_url(self, url: str) -> Known | None:
         """The latest capture of a URL in visible form, if it was a success."""
@@ -215,7 +212,7 @@ def _method(records: Records, answer: Record) -> bytes:
 
 
 def _referred(line: Line, record: Record | None) -> Referred:
-    """How a revisit record refers to a capture: all that is known of it."""
+    """The reference of a revisit record to a capture: all that is known of it."""
     identifier, date = "", ""
     if record is not None:
         identifier, date = record.id, record.fields.get("warc-date", "")

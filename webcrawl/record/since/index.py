@@ -42,9 +42,6 @@ class Building:
         self._shift = np.uint64(64 - max(1, (2 * self.bytes_all // LINE // AT_ONCE).bit_length()))
         self._new: tuple[array[int], ...] = (array("Q"), array("Q"), array("Q"))
 
-    def __repr__(self) -> str:
-        return f"<Building {self._target} captures={self.captures}>"
-
     def slices(self) -> Iterator[None]:
         """Does the work in slices of some ten milliseconds. OSError: this crawl's disk."""
         for path in (self._folder, self._target):
@@ -125,7 +122,7 @@ class Building:
 
 
 def has_captures(files: Sequence[Path]) -> bool:
-    """Whether there is anything to compare with: reads as far as the first line that is a capture."""
+    """True if there is anything to compare with: reads as far as the first line that is a capture."""
     return any(map(_has_capture, files))
 
 
@@ -198,9 +195,6 @@ class Index:
         self._run: Run | None = None
         self.progress = (0, 0)  # bytes read of the files, and of all of them
 
-    def __repr__(self) -> str:
-        return f"<Index of {len(self._files)} files: {self._run}>"
-
     def open(self) -> Iterator[None]:
         """Opens the index; builds it first, in slices, unless a former run has done so from the same files.
 
@@ -263,7 +257,7 @@ class Index:
         write_kept(self._disk, self._folder, signs)
 
     def _kept(self, path: Path, signs: list[Sign]) -> Run | None:
-        """What a former run has made of the same files; nothing if it is not whole."""
+        """The index that a former run has made of the same files; None if it is not whole."""
         try:
             return Run(path) if read_kept(self._folder) == signs else None
         except (OSError, DamagedFile):

@@ -61,7 +61,7 @@ def _first(tally: Tally) -> dict[str, list[int]]:
 
 
 def _hosts(hosts: Hosts) -> dict[str, Any]:
-    """How many gave documents, and those that gave most."""
+    """The number of hosts that gave documents, and those that gave most."""
     rows = [*hosts]
     return {
         "with_documents": sum(weight for row, weight in hosts.weighed(0) if row.documents),

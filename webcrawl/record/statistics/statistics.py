@@ -46,9 +46,6 @@ class Statistics:
         self.series = Series()
         self._kinds: dict[str, tuple[str, int]] = {}
 
-    def __repr__(self) -> str:
-        return f"<Statistics lines={self.lines} documents={self.documents} {self.hosts!r}>"
-
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """A URL has ended (`crawl.crawl_log.Hearer`)."""
         if exchange is None:

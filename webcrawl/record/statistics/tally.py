@@ -21,9 +21,6 @@ class Tally:
         self.others = [0, 0]
         self.most = 0  # the largest count that was added to the others at once, summed over all times
 
-    def __repr__(self) -> str:
-        return f"<Tally names={len(self.names)} others={self.others[0]}>"
-
     def add(self, name: str, size: int) -> None:
         """Counts one of this name."""
         row = self.names.get(name)

@@ -29,9 +29,6 @@ class Index:
     def __init__(self, output: Output, archive: str) -> None:
         self._output, self._end = output, end(archive)
 
-    def __repr__(self) -> str:
-        return f"<Index {self._output!r}>"
-
     def add(self, capture: Capture, at: int) -> None:
         """The records of one exchange, the first of them at byte `at` of the archive."""
         start, answer = capture.line
