@@ -23,10 +23,9 @@ from w3lib.url import canonicalize_url
 from benchmarks.support.report import report, timed
 from webcrawl import settings
 from webcrawl.frontier.seen.caches.clock import ClockCache
-from webcrawl.urls.build_pipeline import build_filters
 from webcrawl.urls.canonical import canonical_links, match_plain
 from webcrawl.urls.filters.filter_protocol import Origin
-from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.link_pipeline import LinkPipeline, build_filters
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 LINKS, CACHE, KEY = 40, 2**16, bytes(range(16))

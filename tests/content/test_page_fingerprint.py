@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from webcrawl.base.model import Exchange, Link, Timings
-from webcrawl.content.neardup.text_fingerprint import fingerprint
+from webcrawl.content.neardup.near_duplicates import fingerprint
 from webcrawl.content.page import Page
 
 

@@ -21,11 +21,10 @@ from webcrawl.net.ftp import parse_ftp
 from webcrawl.net.gopher import parse_gopher
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http_request import RequestWriter, parse_target
-from webcrawl.urls.build_pipeline import build_pipeline
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.foldings import lower_path, no_index, no_session_ids, one_scheme, single_slashes, sorted_query
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.link_pipeline import LinkPipeline, build_pipeline
 
 BASES = ["http://a.test/b/c?d", "https://x.example:8443/", "ftp://f.test/a/b", "gopher://g.test/1/m", ""]
 FOLDINGS = [lower_path, no_index, no_session_ids, one_scheme, single_slashes, sorted_query]

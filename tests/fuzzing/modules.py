@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.fuzzing.target import Target, chance, folder
 from webcrawl.content.html.tag_counts import OTHER, TagCounts, start_tags
 from webcrawl.content.images.image_headers import image_of
-from webcrawl.content.neardup.text_fingerprint import fingerprint
+from webcrawl.content.neardup.near_duplicates import fingerprint
 
 SAMPLES = Path(__file__).parent.parent / "content" / "images" / "samples"
 
@@ -47,5 +47,5 @@ TARGETS = [
     Target("texts", texts, [b"<p>a<script><b></script><!-- <i> --><x-y>" + b" ".join(b"w%d" % n for n in range(30))],
            [b"<!--", b"-->", b"</script", b"<title", b">", b"<a", "字ไทย".encode(), b" "], _pages,
            rooms=("webcrawl.content.html.tag_counts", "webcrawl.content.html.tag_counts",
-                  "webcrawl.content.neardup.text_fingerprint")),
+                  "webcrawl.content.neardup.near_duplicates")),
 ]  # fmt: skip

@@ -302,6 +302,12 @@ class TestOther:
 
         assert parse(robots, "webcrawl").sitemaps == ["http://a.test/1", "/2", "3"]
 
+    def test_sitemap_lines_without_an_address(self):
+        """They name nothing, not robots.txt itself; spaces of any kind are no part of an address."""
+        robots = "Sitemap:\nSitemap: \u00a0\nSitemap: \u00a0http://a.test/1\u3000\nSitemap: # none".encode()
+
+        assert parse(robots, "webcrawl").sitemaps == ["http://a.test/1"]
+
     def test_rules_of_another_crawler_are_not_ours(self):
         """Rules packed for another product token are not used, nor unreadable ones."""
         rules = parse(b"User-agent: a\nDisallow: /x\nCrawl-delay: 3", "a").rules

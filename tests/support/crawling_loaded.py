@@ -17,7 +17,7 @@ NAMES = (
         "scrapy.pqueues",
     ),
     *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive_membership", "webcrawl.adapter.page_json"),
-    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics.joining"),
+    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics.statistics"),
     *(
         "webcrawl.adapter.archive_reading",
         "webcrawl.adapter.earlier_pages",

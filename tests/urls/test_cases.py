@@ -12,11 +12,11 @@ import zstandard
 from tests.support.cases import cases
 from tests.support.url_settings import url_settings
 from webcrawl.base.hosts import host_of
-from webcrawl.urls.build_pipeline import build_filters, build_pipeline
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.expressions import ExpressionFilter
 from webcrawl.urls.filters.filter_protocol import Origin
 from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.link_pipeline import build_filters, build_pipeline
 
 NOW = 1_747_000_000  # May 2025, when the later of the crawl logs was written
 TRAP_FILTERS = ("trap_repeats", "trap_growth", "trap_calendar", "trap_family")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import bases, links
-from webcrawl.urls.build_pipeline import build_pipeline
+from webcrawl.urls.link_pipeline import build_pipeline
 
 KEY = bytes(16)
 

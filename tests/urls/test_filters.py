@@ -12,12 +12,12 @@ from tests.support.url_settings import url_settings
 from tests.support.url_strategies import links
 from webcrawl.base.model import Link
 from webcrawl.base.ports import BAD, Ports
-from webcrawl.urls.build_pipeline import build_filters
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.filters.expressions import ExpressionFilter, search_set
 from webcrawl.urls.filters.filter_protocol import Origin, Remembers, Suspects
 from webcrawl.urls.filters.line_search import Lines
 from webcrawl.urls.filters.url_parts import ExtensionFilter, PortFilter, SchemeFilter
+from webcrawl.urls.link_pipeline import build_filters
 
 NOW = 1_700_000_000  # November 2023
 ENDINGS = url_settings()["URL_EXCLUDE_EXTENSIONS"]

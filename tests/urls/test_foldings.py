@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
 from webcrawl.urls import foldings
-from webcrawl.urls.build_pipeline import build_folding
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.foldings import HostRules, compose, read_host_rules
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.link_pipeline import build_folding
+from webcrawl.urls.optout import RulesError
 
 ALL = (
     foldings.no_session_ids,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
-from webcrawl.urls.build_pipeline import build_pipeline
+from webcrawl.urls.link_pipeline import build_pipeline
 from webcrawl.urls.recent_urls import RecentUrls
 
 PAGE = "http://h.example/a/b"

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import bases, links
-from webcrawl.urls.build_pipeline import build_filters, build_pipeline
 from webcrawl.urls.canonical import InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.filters.filter_protocol import Origin
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.link_pipeline import build_filters, build_pipeline
+from webcrawl.urls.optout import RulesError
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 KEY, PAGE = bytes(16), "http://h.example/a/b"

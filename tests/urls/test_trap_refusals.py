@@ -5,10 +5,10 @@ import re
 from tests.support.places import ROOT
 from tests.support.real_urls import real_urls
 from tests.support.url_settings import url_settings
-from webcrawl.urls.build_pipeline import build_filters
 from webcrawl.urls.filters.filter_protocol import Origin
 from webcrawl.urls.filters.line_search import Lines
 from webcrawl.urls.filters.traps import DATE, DEEP, MONTHLY, QUERY, SESSION
+from webcrawl.urls.link_pipeline import build_filters
 
 NOW = 1_747_000_000  # May 2025, when the later of the crawl logs was written
 PAGE = Origin("http://h.example/", 1)

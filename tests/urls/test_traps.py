@@ -8,10 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
-from webcrawl.urls.build_pipeline import build_filters
-from webcrawl.urls.filters.bounded_sets import BoundedSets, holds
 from webcrawl.urls.filters.filter_protocol import Origin
-from webcrawl.urls.filters.traps import CalendarFilter, GrowthFilter, RepeatsFilter, path_repeats, years
+from webcrawl.urls.filters.traps import (
+    BoundedSets,
+    CalendarFilter,
+    GrowthFilter,
+    RepeatsFilter,
+    holds,
+    path_repeats,
+    years,
+)
+from webcrawl.urls.link_pipeline import build_filters
 
 NOW = 1_700_000_000  # November 2023
 HOST, PAGE, KEY = "http://h.example", Origin("http://h.example/", 1), bytes(16)

@@ -43,7 +43,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
 from webcrawl.store.lock import Lock
 from webcrawl.urls.filters.scope import SCOPES
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import RulesError
 from webcrawl.urls.seeds import top1m
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_rows import SeedError

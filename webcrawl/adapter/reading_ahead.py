@@ -34,7 +34,7 @@ class ReadingAhead:
     def __call__(self, trip: Trip) -> Awaitable[None] | None:
         """The future to wait for before this answer is processed, if any."""
         link, exchange = trip.link, trip.exchange
-        if link is None or exchange is None or link.path.endswith("P"):
+        if link is None or exchange is None or link.is_prerequisite:
             return None
         if self._pdfs is not None and is_pdf(exchange.content_type, exchange.body):
             return self._pdf(exchange) if 200 <= exchange.status < 300 else None

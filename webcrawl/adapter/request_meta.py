@@ -77,7 +77,7 @@ def our_proxies() -> frozenset[Proxy]:
 
 def _is_prerequisite(request: Request) -> bool:
     trip = trip_of(request)
-    return trip is not None and trip.link is not None and trip.link.path.endswith("P")
+    return trip is not None and trip.link is not None and trip.link.is_prerequisite
 
 
 def _number(meta: dict[str, Any], key: str, most: float) -> float:

@@ -387,7 +387,7 @@ class FrontierScheduler:
             trip = Trip(link, keep=SLACK, spare=True)
         else:
             trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
-        if link.path.endswith("P"):
+        if link.is_prerequisite:
             return self._robots.request(link.url, trip)
         request = to_request(link, self.spider, trip, classes=self._hive is None)
         if link.history and self.crawl.revisiting is not None:
@@ -511,7 +511,7 @@ def _nothing() -> None:
 
 def _size(trip: Trip) -> int | None:
     """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a failure."""
-    if trip.exchange is None or trip.link is None or trip.link.path.endswith("P"):
+    if trip.exchange is None or trip.link is None or trip.link.is_prerequisite:
         return None
     return trip.exchange.received
 

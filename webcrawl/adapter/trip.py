@@ -44,7 +44,7 @@ class Trip:
     @property
     def is_prerequisite(self) -> bool:
         """True if this is a robots.txt that the crawl fetches for itself."""
-        return self.link is not None and self.link.path.endswith("P")
+        return self.link is not None and self.link.is_prerequisite
 
     def answer(self) -> tuple[Link, Exchange]:
         """The link, and what came of it."""

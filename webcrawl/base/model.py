@@ -77,7 +77,12 @@ class Link:
     @property
     def is_revisit(self) -> bool:
         """Return whether it brings what is known of earlier fetches; the history of a robots.txt is something else."""
-        return bool(self.history) and not self.path.endswith("P")
+        return bool(self.history) and not self.is_prerequisite
+
+    @property
+    def is_prerequisite(self) -> bool:
+        """True of a robots.txt that the crawl fetches for itself."""
+        return self.path.endswith("P")
 
     @property
     def priority(self) -> int:

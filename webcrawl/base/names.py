@@ -38,7 +38,7 @@ MOVED = {
     "webcrawl.model": "webcrawl.base.model",
     "webcrawl.html.found": "webcrawl.content.html.found_links",
     "webcrawl.html.links": "webcrawl.content.html.link_reader",
-    "webcrawl.neardup.fingerprint": "webcrawl.content.neardup.text_fingerprint",
+    "webcrawl.neardup.fingerprint": "webcrawl.content.neardup.near_duplicates",
     "webcrawl.neardup.search": "webcrawl.content.neardup.near_duplicates",
     "webcrawl.neardup": "webcrawl.content.neardup",
     "webcrawl.net.stream_body": "webcrawl.net.stream",
@@ -50,7 +50,7 @@ MOVED = {
     "webcrawl.simweb": "webcrawl.lab.simweb",
     "webcrawl.spiders": "webcrawl.adapter.spiders",
     "webcrawl.tables": "webcrawl.record.tables",
-    "webcrawl.urls.assembly": "webcrawl.urls.build_pipeline",
+    "webcrawl.urls.assembly": "webcrawl.urls.link_pipeline",
     **{
         f"webcrawl.urls.filters.{old}": f"webcrawl.urls.filters.{new}"
         for new, olds in {

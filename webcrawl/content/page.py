@@ -11,17 +11,24 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from webcrawl.base.model import Exchange, Link, Timings, header
 from webcrawl.base.page_change import Change
 from webcrawl.content.formats import document_reader, link_header
-from webcrawl.content.html import on_demand, optional_packages
+from webcrawl.content.html import on_demand
 from webcrawl.content.html.elements import markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.encodings import decode
 from webcrawl.content.html.found_links import Found, FoundLink, LinkColumns, PageLink
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.self_description import About
-from webcrawl.content.neardup.text_fingerprint import fingerprint
-from webcrawl.content.preferences.answer_preferences import FIELDS, of_document, of_headers
-from webcrawl.content.preferences.joined_preferences import NO_WORD, RobotsWord, earlier, joined
-from webcrawl.content.preferences.statement import DOCUMENT, HEADER, NONE, Preferences
+from webcrawl.content.neardup.near_duplicates import fingerprint
+from webcrawl.content.preferences.answer_preferences import (
+    FIELDS,
+    NO_WORD,
+    RobotsWord,
+    earlier,
+    joined,
+    of_document,
+    of_headers,
+)
+from webcrawl.content.preferences.purpose_bits import DOCUMENT, HEADER, NONE, Preferences
 from webcrawl.content.preferences.vocabularies import robots_tag_directives
 from webcrawl.urls.canonical import canonical_links
 
@@ -268,19 +275,19 @@ class Page(_Answer):
     @property
     def guessed_language(self) -> str:
         """The language of the visible text, as an ISO 639-1 code; needs resiliparse."""
-        return optional_packages.guessed_language(self.visible_text)
+        return on_demand.guessed_language(self.visible_text)
 
     @property
     def contradicts_language(self) -> bool:
         """True if the visible text is surely in another language than `language` says; needs resiliparse."""
-        return bool(self.language) and optional_packages.contradicts(self.language, self.visible_text)
+        return bool(self.language) and on_demand.contradicts(self.language, self.visible_text)
 
     @property
     def main_text(self) -> str:
         """The text without navigation, readers' comments and the like; needs trafilatura."""
-        return optional_packages.main_text(self.text)
+        return on_demand.main_text(self.text)
 
     @property
     def is_prerequisite(self) -> bool:
         """Return whether this is a robots.txt that the crawl fetched for itself."""
-        return self.link is not None and self.link.path.endswith("P")
+        return self.link is not None and self.link.is_prerequisite

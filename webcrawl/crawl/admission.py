@@ -44,7 +44,7 @@ class RobotsAdmission:
         self._ways: dict[str, tuple[int, float]] = {}  # by request: how often its proxy failed, and when to try again
 
     def decide(self, link: Link, now: float) -> Decision:
-        if link.path.endswith("P"):
+        if link.is_prerequisite:
             return None
         verdict = self.book.verdict(link.url, now)
         if verdict is Verdict.ALLOWED:
@@ -131,7 +131,7 @@ class RobotsAdmission:
 
     def dropped(self, link: Link) -> None:
         """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait for that any more."""
-        chase = self._chases.get(link.history) if link.path.endswith("P") else None
+        chase = self._chases.get(link.history) if link.is_prerequisite else None
         if chase is not None:
             chase.until = 0.0
 

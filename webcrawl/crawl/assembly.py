@@ -67,12 +67,11 @@ from webcrawl.record.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.urls.build_pipeline import build_filters, build_pipeline
 from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.filters.filter_protocol import UrlFilter
 from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.link_pipeline import LinkPipeline, build_filters, build_pipeline
 from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests, Fingerprints
@@ -233,7 +232,7 @@ def _parts(
 
     def dropped(link: Link, status: int) -> None:
         refusals.dropped(link, status)
-        if post is None or not (link.path.endswith("P") and post.drone.robots_gone(link)):
+        if post is None or not (link.is_prerequisite and post.drone.robots_gone(link)):
             robots.dropped(link)
 
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)

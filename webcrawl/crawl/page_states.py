@@ -31,13 +31,12 @@ class States:
     def judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
         """True if the page is new, or as it was when it was fetched last.
 
-        The digest is of the payload, by which archives tell copies; without a content coding it is the body.
+        The digest is of the decoded body: a content coding may come out otherwise each time, by gzip's time stamp.
         """
         number = 0
         if exchange.status == 200:
-            digest = self._digests(exchange.payload)
-            page.digest = digest if exchange.payload is exchange.body else self._digests(exchange.body)
-            number = int.from_bytes(digest[:8], "big") or 1
+            page.digest = self._digests(exchange.body)
+            number = int.from_bytes(page.digest[:8], "big") or 1
         found = known.judge(link, exchange, number, lambda: page.fingerprint)
         seen = known.is_seen(link) and not self._is_first(page, known)
         if found is None and seen and exchange.status in GONE:

@@ -56,7 +56,7 @@ class Refusals:
     def dropped(self, link: Link, status: int) -> None:
         """Takes a URL that ends without having been fetched."""
         self._log.dropped(link, status)
-        if link.request and not link.path.endswith("P") and self._wants(link):
+        if link.request and not link.is_prerequisite and self._wants(link):
             self._waiting.append(Refusal(link.pack(), status))
 
     @property

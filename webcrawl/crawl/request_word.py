@@ -48,7 +48,7 @@ def check_link(link: Link, takes: Takes) -> None:
     """Raises UnfitRequest if what travels with a link beside its URL is not of the closed form."""
     if link.chain:
         _check_chain(link)
-    if link.path.endswith("P") and not ORIGIN.fullmatch(link.history):
+    if link.is_prerequisite and not ORIGIN.fullmatch(link.history):
         raise UnfitRequest("a robots.txt without the origin that it is for")
     if link.request:
         check_word(link.request, takes)

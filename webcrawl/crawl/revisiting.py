@@ -250,7 +250,7 @@ class Revisiting:
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """A URL has ended, fetched or not: what the crawl log says, and in the same turn of the event loop."""
-        if link.request or link.path.endswith("P"):
+        if link.request or link.is_prerequisite:
             return
         asked = outcome.ended > 0.0
         now = self._clock.at(outcome.ended) if asked else self._clock()

@@ -13,7 +13,7 @@ from webcrawl.base.room import FEW, fitting
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.joined_preferences import kept
+from webcrawl.content.preferences.answer_preferences import kept
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.page_states import States
@@ -79,7 +79,7 @@ class Visitor:
         """The page of this answer; `follow` submits its links."""
         page = Page.of(link, exchange)
         location = redirect_target(exchange)
-        if link.path.endswith("P"):
+        if link.is_prerequisite:
             self._robots(page, link, exchange, location)
             return page
         page.robots_word = self._owners.word(link.url)
@@ -108,7 +108,7 @@ class Visitor:
     def unread(self, link: Link, exchange: Exchange) -> Page:
         """The page of an answer that somebody else processes: nothing follows from it."""
         page = Page.of(link, exchange)
-        if not link.path.endswith("P"):
+        if not link.is_prerequisite:
             page.robots_word = self._owners.word(link.url)
         return page
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from webcrawl.base.model import Exchange, Withheld
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
+from webcrawl.content.preferences.answer_preferences import RobotsWord
 from webcrawl.content.preferences.crawl_purpose import Purpose
-from webcrawl.content.preferences.joined_preferences import RobotsWord
 from webcrawl.net.robots_said import RobotsSaid
 
 NOTE = "withheld"

@@ -220,7 +220,7 @@ class Booking:
     def _most(self, link: Link, outcome: Outcome) -> int:
         """How many attempts a link has that ended so; 0: it does not come again."""
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
-        return 0 if most and link.path.endswith("P") else most
+        return 0 if most and link.is_prerequisite else most
 
     def _again(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
         """The link as it is queued once more, or None. A failure of its host uses up none of the attempts."""
@@ -263,4 +263,4 @@ class Booking:
 
 def _is_page(link: Link, outcome: Outcome) -> bool:
     """Neither a robots.txt nor one that is fetched again."""
-    return outcome.status > 0 and not link.history and not link.path.endswith("P") and link.url != ""
+    return outcome.status > 0 and not link.history and not link.is_prerequisite and link.url != ""

@@ -99,7 +99,7 @@ class Budgets:
 
         None is a user's request, a robots.txt, or a page that is fetched again.
         """
-        if not self.counts or link.request or link.history or link.path.endswith("P"):
+        if not self.counts or link.request or link.history or link.is_prerequisite:
             return False
         return not (self._requisites and link.path.endswith("E")) or _is_one_of_many(link.url)
 

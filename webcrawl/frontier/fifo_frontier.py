@@ -213,13 +213,13 @@ class FifoFrontier(Bare):
         return not again
 
     def _why(self, link: Link, outcome: Outcome) -> int:
-        if link.path.endswith("P"):
+        if link.is_prerequisite:
             return Status.ROBOTS_UNREACHABLE
         return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:  # noqa: ARG002 - now or later is the same
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
-        return not link.path.endswith("P") and link.attempt + 1 < most
+        return not link.is_prerequisite and link.attempt + 1 < most
 
     def unasked(self, link: Link, now: float) -> None:  # noqa: ARG002 - its host does not wait
         host, number = self._received(link)

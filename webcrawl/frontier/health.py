@@ -117,7 +117,7 @@ def _is_gone(host: Host, outcome: Outcome) -> bool:
 
 def _status(link: Link, outcome: Outcome) -> int:
     """The Status with which URLs end that were not even tried, because of this."""
-    if link.path.endswith("P") and outcome.status not in NOWHERE:
+    if link.is_prerequisite and outcome.status not in NOWHERE:
         return Status.ROBOTS_UNREACHABLE
     return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
 

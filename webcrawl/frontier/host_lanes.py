@@ -37,7 +37,7 @@ class Lanes:
     def begin(self, link: Link) -> None:
         self.flights[link.url] = link.pack()
         self.echoes.discard(link.url)
-        self.alone = link.path.endswith("P")
+        self.alone = link.is_prerequisite
 
     def end(self, link: Link) -> None:
         """ValueError if the link is not in flight."""

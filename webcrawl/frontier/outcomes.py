@@ -81,4 +81,4 @@ def has_failed(link: Link, outcome: Outcome) -> bool:
     """
     if outcome.answered:
         return False
-    return rule(outcome).failed or (link.path.endswith("P") and (outcome.status >= 500 or outcome.permanent))
+    return rule(outcome).failed or (link.is_prerequisite and (outcome.status >= 500 or outcome.permanent))

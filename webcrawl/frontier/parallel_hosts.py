@@ -93,7 +93,7 @@ class Several:
         lanes = host.lanes
         if lanes is None:
             return True
-        if link.path.endswith("P") or link.url in lanes.flights:
+        if link.is_prerequisite or link.url in lanes.flights:
             lanes.alone = True
         return lanes.alone
 

@@ -29,7 +29,7 @@ TURNS, SOONEST = 8.0, 1.0
 
 def is_unwell(link: Link, outcome: Outcome) -> bool:
     """True if such an answer came; for a robots.txt, without which its host cannot be asked, there is no question."""
-    return outcome.status in UNWELL and not link.path.endswith("P")
+    return outcome.status in UNWELL and not link.is_prerequisite
 
 
 def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:

@@ -88,5 +88,5 @@ class WalkFrontier(Frontier):
         self._ended(link, status, asked=False)
 
     def _ended(self, link: Link, status: int, *, asked: bool = True) -> None:
-        if not link.path.endswith("P"):
+        if not link.is_prerequisite:
             self._enqueue(self.walkers.ended(link, status, asked=asked))

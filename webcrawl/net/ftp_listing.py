@@ -1,4 +1,4 @@
-"""Parses FTP listings: MLSD, and LIST as Unix and MS-DOS write it. Names are bytes; never raises."""
+"""Parses FTP listings: MLSD, and LIST as Unix, MS-DOS, OS/2, OS/400, VMS and MVS write it. Names are bytes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,35 @@ _DOS = (
 )
 
 
+_CLOCK = rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+_M, _D = rb"(?:0[1-9]|1[0-2])", rb"(?:0[1-9]|[12][0-9]|3[01])"
+_MONTHS = rb"(?:JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)"
+_RARE = (  # `folder` and `other` are groups that match for such an entry; of VMS and MVS the size is in other units
+    rb"(?P<size>[0-9]{1,18})\s+(?:[RHSA]{1,4}\s+)?(?P<folder>DIR\s+)?"
+    rb"%b-%b-(?:[0-9]{4}|[0-9]{2})\s+%b\s+(?P<name>\S.*)" % (_M, _D, _CLOCK),  # OS/2
+    rb"\S+\s+(?P<size>[0-9]{1,18})\s+(?:%b/%b/[0-9]{2}|[0-9]{2}/%b/%b)\s+%b:[0-5][0-9]\s+"
+    rb"\*(?:(?P<folder>D?DIR|LIB|FLR)|D?STMF|MEM|(?P<other>[A-Z]+))\s+(?P<name>\S[^/]*)/?"
+    % (_D, _M, _M, _D, _CLOCK),  # OS/400
+    rb"(?P<name>[^\s;]+?)(?P<folder>\.DIR)?;[0-9]+\s+[0-9]+(?:/[0-9]+)?\s+(?:0?[1-9]|[12][0-9]|3[01])-%b-[0-9]{4}\s+"
+    rb"%b(?::[0-5][0-9])?\s.*" % (_MONTHS, _CLOCK),  # VMS
+    rb"\S{1,6}\s+\S+\s+[0-9]{4}/%b/%b\s+[0-9]+\s+[0-9]+\s+[FVU]\S*\s+[0-9]+\s+[0-9]+\s+"
+    rb"(?:(?P<folder>PO\S*)|\S+)\s+(?P<name>\S+)" % (_M, _D),  # MVS: datasets
+    rb"(?P<other>Migrated)\s{2,}(?P<name>\S+)",  # those on tape
+    rb"(?P<name>[A-Z@#$][A-Z0-9@#$]{0,7})(?:\s+[0-9]{2}\.[0-9]{2}(?:\s+[0-9]{4}/%b/%b){2}\s+"
+    rb"%b(?:\s+[0-9]+){3}\s+\S+\s*|\s{20,})" % (_M, _D, _CLOCK),  # members of one
+)
+_CUT = re.compile(rb"(;[0-9]+)[ \t]*\r?\n(?=[ \t])")  # VMS: a long name has a line of its own
+
+
 @cache
 def _dialects() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """The patterns of a Unix line and of a DOS line, compiled on first use, for most crawls see no listing."""
     return re.compile(_UNIX, re.DOTALL), re.compile(_DOS, re.DOTALL)
+
+
+@cache
+def _rare_dialects() -> tuple[re.Pattern[bytes], ...]:
+    return tuple(re.compile(pattern, re.DOTALL) for pattern in _RARE)
 
 
 class Entry(NamedTuple):
@@ -47,6 +72,8 @@ class Entry(NamedTuple):
 def entries(listing: bytes, *, mlsd: bool) -> Iterator[Entry]:
     """The readable lines, in order."""
     read = mlsd_entry if mlsd else list_entry
+    if not mlsd and b";" in listing:
+        listing = _CUT.sub(rb"\1", listing)
     for line in listing.split(b"\n"):
         if len(line) <= _MAX_LINE and (entry := read(line.removesuffix(b"\r"))) is not None:
             yield entry
@@ -69,7 +96,7 @@ def mlsd_entry(line: bytes) -> Entry | None:
 
 
 def list_entry(line: bytes) -> Entry | None:
-    """A line of LIST, in either dialect; some servers indent it."""
+    """A line of LIST, in any dialect; some servers indent it. Never raises."""
     line = line.lstrip(b" ")
     unix, dos = _dialects()
     match = unix.fullmatch(line)
@@ -80,10 +107,20 @@ def list_entry(line: bytes) -> Entry | None:
         return Entry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
     match = dos.fullmatch(line)
     if match is None:
-        return None
+        return _rare_entry(line)
     special, size, name = match.groups()
     kinds = {None: "file", b"<DIR>": "folder"}
     return Entry(name, kinds.get(special, "link"), _number(size))
+
+
+def _rare_entry(line: bytes) -> Entry | None:
+    for dialect in _rare_dialects():
+        match = dialect.fullmatch(line)
+        if match is not None:
+            found = match.groupdict()
+            kind = "folder" if found.get("folder") else "other" if found.get("other") else "file"
+            return Entry(found["name"], kind, _number(found.get("size")))
+    return None
 
 
 def _mlsd_kind(kind: bytes) -> str:

@@ -121,7 +121,9 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
                 group.named = True
                 groups.append(group)
         elif kind == "sitemap":
-            sitemaps.append(value.decode("utf-8", "replace"))
+            address = value.decode("utf-8", "replace").strip().strip("\ufeff")  # real files have a no-break space there
+            if address:  # of an empty one robots.txt itself would be fetched
+                sitemaps.append(address)
         else:
             closed = closed or kind in RULES
             for group in groups:

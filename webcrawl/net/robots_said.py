@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from webcrawl.content.preferences import vocabularies
-from webcrawl.content.preferences.purpose_bits import combined
-from webcrawl.content.preferences.statement import ROBOTS, Statement
+from webcrawl.content.preferences.purpose_bits import ROBOTS, Statement, combined
 from webcrawl.content.preferences.vocabularies import address
 from webcrawl.net.robots_syntax import matches, path_of, pattern_of
 

@@ -14,8 +14,7 @@ from math import inf
 
 from webcrawl.base.hosts import host_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
-from webcrawl.urls.optout import OptOut, noted
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import OptOut, RulesError, noted
 
 
 class ExclusionRules:

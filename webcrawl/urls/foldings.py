@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from webcrawl.base.hosts import host_of
-from webcrawl.urls.rules_error import RulesError, readable
+from webcrawl.urls.optout import RulesError, readable
 
 # Names that mean nothing else, whatever the value; and common words if the value is long enough for an id (`sid=12` is
 # a story, `s=word` a search). Without look-around, which RE2 does not support.

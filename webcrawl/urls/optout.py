@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 COMMAND, FILE = "command", "file"
@@ -114,3 +116,18 @@ def unpacked(rows: Iterable[dict[str, Any]]) -> list[OptOut]:
 def said(seconds: float) -> str:
     """A time as 2027-01-31T12:00:00Z."""
     return f"{datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None).isoformat()}Z"
+
+
+class RulesError(ValueError):
+    """Rules that cannot be used; the message names the file or setting, and the line or expression that is wrong."""
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turns errors from reading the file into RulesError."""
+    try:
+        yield
+    except OSError as error:
+        raise RulesError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RulesError(f"{path}: is not UTF-8 text") from error

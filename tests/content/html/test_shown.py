@@ -7,8 +7,7 @@ import pytest
 from tests.support.cases import cases
 from webcrawl.content.html.elements import document
 from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.html.on_demand import ShownReader
-from webcrawl.content.html.rendered_text import visible_text
+from webcrawl.content.html.on_demand import ShownReader, visible_text
 from webcrawl.content.html.self_description import AboutReader
 
 READER = ShownReader()

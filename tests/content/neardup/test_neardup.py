@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log
-from webcrawl.content.neardup.text_fingerprint import PAIRS, fingerprint
+from webcrawl.content.neardup.near_duplicates import DISTANCE, PAIRS, fingerprint, near_duplicates, read_log
 
 WORDS = [f"word{number}" for number in range(3000)]
 

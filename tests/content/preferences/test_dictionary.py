@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.content.preferences.structured_fields import tokens
+from webcrawl.content.preferences.vocabularies import tokens
 
 
 class TestTokens:

@@ -1,5 +1,6 @@
 """What is known of a URL from an earlier crawl's archive, and what a 304 becomes."""
 
+import gzip
 from dataclasses import replace
 
 import pytest
@@ -249,6 +250,43 @@ def test_the_same_payload_refers_to_the_same_urls_capture(earlier):
     assert known.answered(page()).refers == known.referred
     assert known.answered(page(b"other")).refers is None
     assert known.answered(page(truncated="length")).refers is None
+
+
+CODED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+GZIP = [(b"Content-Type", b"text/html"), (b"Content-Encoding", b"gzip")]
+
+
+def coded(body, mtime, **changes):
+    """An answer whose payload depends on the time, and whose body does not."""
+    packed = gzip.compress(body, mtime=mtime)
+    return replace(page(packed, head=CODED, headers=GZIP, **changes), body=body)
+
+
+def test_a_body_under_another_coding_is_the_same(earlier):
+    """The decoded body decides: gzip's header may have a time stamp, and a server may code at one time only."""
+    known = earlier([coded(b"<p>text", 1)]).of_url(URL)
+
+    assert known.conditions == []
+    for answer in (coded(b"<p>text", 1), coded(b"<p>text", 2), page(b"<p>text")):
+        assert known.answered(answer).refers == known.referred
+    assert known.answered(coded(b"<p>other", 1)).refers is None
+
+
+def test_a_plain_body_that_is_coded_now_is_the_same(earlier):
+    """Also if the earlier payload was the body itself."""
+    known = earlier([page(b"<p>text")]).of_url(URL)
+
+    assert known.answered(coded(b"<p>text", 1)).refers == known.referred
+
+
+def test_what_refers_to_another_coding_is_read(earlier):
+    """A crawl that had found only the body the same leads to the first crawl's payload."""
+    again = later(coded(b"<p>text", 2))
+    again.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", coded(b"<p>text", 1).digest)
+    known = earlier([coded(b"<p>text", 1)], [again]).of_url(URL)
+
+    assert known.referred.digest == coded(b"<p>text", 1).digest
+    assert known.answered(coded(b"<p>text", 3)).refers == known.referred
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])

@@ -7,7 +7,7 @@ import pytest
 
 from tests.record.since.test_lines import line
 from tests.support.faults import BreakingDisk
-from webcrawl.record.since import building
+from webcrawl.record.since import index as building
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import NoEarlier
 from webcrawl.store.disk import Disk

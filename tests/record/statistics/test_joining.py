@@ -6,8 +6,7 @@ import pytest
 
 from webcrawl.record.statistics.figures import figures
 from webcrawl.record.statistics.hosts import Hosts
-from webcrawl.record.statistics.joining import joined
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics.statistics import Statistics, joined
 from webcrawl.record.statistics.tally import Tally
 from webcrawl.store.jobdir.series import SLOTS, Series
 

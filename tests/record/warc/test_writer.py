@@ -1,8 +1,10 @@
 """What the archive says about an exchange, record by record, and the sequence of its files."""
 
+import gzip
 import hashlib
 from base64 import b32encode
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -300,6 +302,45 @@ class TestRevisits:
         kinds = [(record.kind, record.fields["WARC-Target-URI"]) for record in records(archive)[1:]]
         assert kinds[3][0] == "response"
         assert {address for _, address in kinds} == {"http://a.test/0", "http://a.test/2"}
+
+
+class TestOtherCodings:
+    """The decoded body is known to be the same, and the payload is another."""
+
+    PACKED = gzip.compress(PAGE, mtime=2)
+
+    def coded(self, **changes):
+        return replace(exchange("http://a.test/x", self.PACKED, **changes), body=PAGE)
+
+    def revisit(self, archive, **changes):
+        archive.write(self.coded(**changes))
+        (revisit,) = of_kind(records(archive), "revisit")
+        return revisit.fields
+
+    def test_no_revisit_says_that_payloads_are_identical(self, archive):
+        """It has the profile that says nothing of them, and the digest of the payload that it refers to."""
+        fields = self.revisit(archive, refers=TestEarlierCrawls.REFERRED)
+
+        assert fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
+        assert fields["WARC-Payload-Digest"] == TestEarlierCrawls.REFERRED.digest
+        assert fields["WARC-Refers-To"] == "<urn:uuid:1>"
+
+    def test_a_page_fetched_again_has_no_digest_that_is_not_known(self, archive):
+        """The crawl keeps no digest of the earlier payload."""
+        fields = self.revisit(archive, same_since=NOW - 9)
+
+        assert fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
+        assert "WARC-Payload-Digest" not in fields
+        assert fields["WARC-Refers-To-Target-URI"] == "http://a.test/x"
+
+    def test_the_same_coded_payload_is_identical(self, archive):
+        """It is in the archive, under its own digest."""
+        archive.write(self.coded())
+        archive.write(self.coded(same_since=NOW, started=NOW + 9))
+        (revisit,) = of_kind(records(archive), "revisit")
+
+        assert revisit.fields["WARC-Profile"].endswith("/1.1/revisit/identical-payload-digest")
+        assert revisit.fields["WARC-Payload-Digest"] == digest(self.PACKED)
 
 
 class TestEarlierCrawls:

@@ -48,7 +48,7 @@ class LinkLogPipeline(LogPipeline):
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         location = exchange.location if exchange is not None and outcome.status > 0 else None
-        if exchange is not None and location and not link.path.endswith("P"):
+        if exchange is not None and location and not link.is_prerequisite:
             self._log.write_now(lines(link.url, [(REDIRECT, location, redirect_target(exchange), "")]))
 
 

@@ -43,6 +43,6 @@ class SkippedPipeline(LogPipeline):
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         withheld = exchange is not None and exchange.withheld is not None
-        if withheld or (outcome.status < 0 and not link.path.endswith("P")):
+        if withheld or (outcome.status < 0 and not link.is_prerequisite):
             reason = NOTE if withheld else reason_of(outcome.status).replace(" ", "_")
             self._log.write_now(lines(outcome.at or time.time(), reason, [link.url], link.via))

@@ -139,7 +139,7 @@ class WebSpider(Spider):
     def pages_of(self, response: Response) -> Iterable[Page]:
         """The page of an answer, the first time that it is asked for; then its links are followed."""
         trip = trip_of(response.request) if response.request is not None else None
-        if trip is None or trip.link is None or trip.link.path.endswith("P") or trip.visited:
+        if trip is None or trip.link is None or trip.link.is_prerequisite or trip.visited:
             return []
         (output,) = self._pages([trip])
         if isinstance(output, Exception):

@@ -2,17 +2,98 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
 
 import ada_url
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
+from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
+from webcrawl.base.libraries import MissingLibraryError
 from webcrawl.content.html import tree_guard
 from webcrawl.content.html.elements import defused, document
 from webcrawl.content.html.found_links import Found, PageLink
-from webcrawl.content.html.rendered_text import taken_from, visible_text
 from webcrawl.content.html.self_description import SELECTOR, About, AboutReader, about_of
-from webcrawl.content.html.trees import LexborTree
+from webcrawl.content.html.trees import LexborTree, plain_root, xml_root
+
+# elements of which a browser shows no text: not displayed, replaced, or controls
+_SILENT = """
+    script style noscript template head title iframe noframes textarea select datalist svg object audio video canvas
+"""
+SILENT = frozenset(_SILENT.split())
+# elements that stand on lines of their own
+_BLOCKS = """
+    address article aside blockquote body br button caption center dd details dialog dir div dl dt fieldset figcaption
+    figure footer form frameset h1 h2 h3 h4 h5 h6 header hr legend li main menu nav ol p pre section summary table tbody
+    td tfoot th thead tr ul
+"""
+BLOCKS = frozenset(_BLOCKS.split())
+BREAK = "\x1e"  # ASCII's record separator: white space, which texts do not use
+_DISPLAY_NONE = re.compile(r"display: ?none", re.IGNORECASE)
+# `:is` reports an element once, whatever it matches
+_UNSEEN = f":is({','.join(sorted(SILENT))},[hidden],[style*='display:none' i],[style*='display: none' i])"
+_BLOCK = ",".join(sorted(BLOCKS))
+
+
+def visible_text(text: bytes, kind: str) -> str:
+    """The text of a document in UTF-8, a line for each block; see `elements.document`. Never raises."""
+    text = defused(text)
+    if kind == "xml" or tree_guard.heavy(text):
+        found = "".join(_of_root(xml_root(text) if kind == "xml" else plain_root(text)))
+    else:
+        found = _of_lexbor(text)
+    return _lines(found)
+
+
+def _lines(found: str) -> str:
+    lines = (" ".join(line.split()) for line in found.split(BREAK))
+    return "\n".join([line for line in lines if line])
+
+
+def _of_lexbor(html: bytes) -> str:
+    try:
+        return _of_body(LexborHTMLParser(html).body)
+    except SelectolaxError as error:  # all that can fail here is a malloc
+        raise MemoryError(str(error)) from error
+
+
+def taken_from(body: LexborNode | None) -> str:
+    """Return the visible text of lexbor's tree, which is spoilt: what is not seen is taken out."""
+    return _lines(_of_body(body))
+
+
+def _of_body(body: LexborNode | None) -> str:
+    """The text with breaks, put into the tree: to go through it in Python takes twice as long."""
+    if body is None:
+        return ""
+    for unseen in reversed(body.css(_UNSEEN)):  # what is within another is freed before it
+        unseen.decompose()
+    for block in body.css(_BLOCK):
+        block.insert_before(BREAK)
+        block.insert_after(BREAK)
+    return body.text()
+
+
+def _of_root(root: etree._Element | None) -> Iterator[str]:
+    """Return the visible text of libxml2's tree."""
+    if root is None:
+        return
+    walk = etree.iterwalk(root, events=("start", "end"))
+    for event, element in walk:
+        tag = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else "script"
+        unseen = tag in SILENT or _is_hidden(element)
+        ends = BREAK if tag in BLOCKS and not unseen else ""
+        if event == "end":
+            yield ends + (element.tail or "")
+        elif unseen:
+            walk.skip_subtree()
+        else:
+            yield ends + (element.text or "")
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    return element.get("hidden") is not None or _DISPLAY_NONE.search(element.get("style", "")) is not None
 
 
 class ShownReader:
@@ -67,3 +148,47 @@ def shown(body: bytes, content_type: str, encoding: str) -> tuple[About, str] | 
     """Return what a document says of itself, and what a browser would show of it; None for what is none."""
     html, kind = document(body, content_type, encoding)
     return _shown_reader().shown(html, kind) if kind else None
+
+
+LONGEST = 20_000  # characters: a guess needs no more
+
+
+def guessed_language(text: str) -> str:
+    """The ISO 639-1 code of the language that a text is most likely in; empty if it has no words."""
+    try:
+        from resiliparse.parse.lang import detect_fast  # noqa: PLC0415 - optional, and 6 MB
+    except ImportError as error:
+        raise MissingLibraryError("resiliparse", error) from error
+    language, _ = detect_fast(text[:LONGEST])
+    return "" if language == "unknown" else str(language)
+
+
+ENOUGH = 200  # characters of a text that may contradict a declaration
+SURE = 600  # of resiliparse's measure, which is smaller for what is surer
+SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "fil": "tl"}  # as the detector calls them
+NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})  # which it does not keep apart
+
+
+def contradicts(declared: str, text: str) -> bool:
+    """True if a text is surely in another language than the declared one, an IETF tag."""
+    try:
+        from resiliparse.parse.lang import detect_fast, supported_langs  # noqa: PLC0415 - optional, and 6 MB
+    except ImportError as error:
+        raise MissingLibraryError("resiliparse", error) from error
+    subtag = declared.replace("_", "-").partition("-")[0].strip().lower()
+    language = SAME.get(subtag, subtag)
+    if len(text) < ENOUGH or language not in supported_langs():
+        return False
+    found, measure = detect_fast(text[:LONGEST])
+    return (
+        found not in ("unknown", language) and measure <= SURE and not any({found, language} <= near for near in NEAR)
+    )
+
+
+def main_text(html: str) -> str:
+    """The text of a document's main part, without its readers' comments; empty if none is found."""
+    try:
+        from trafilatura import extract  # noqa: PLC0415 - optional, and slow to load
+    except ImportError as error:
+        raise MissingLibraryError("trafilatura", error) from error
+    return extract(html, include_comments=False) or ""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from webcrawl.content.preferences.purpose_bits import ALL, NOARCHIVE, NOINDEX, forbidden, mask
-from webcrawl.content.preferences.statement import Preferences
+from webcrawl.content.preferences.purpose_bits import ALL, NOARCHIVE, NOINDEX, Preferences, forbidden, mask
 
 
 @dataclass(frozen=True, slots=True)

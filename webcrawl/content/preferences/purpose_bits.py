@@ -1,14 +1,17 @@
-"""The purposes that an owner may allow or forbid, as bits of one small number: statements are combined by `|`.
+"""The purposes that an owner may allow or forbid, as bits of one small number, and statements of them.
 
-Five bits say what is allowed, five what is forbidden, and the others are words of robots meta elements that are
-recorded as they are. What one statement forbids no other allows: the drafts' "most restrictive preference applies".
+They are combined by `|`. Five bits say what is allowed, five what is forbidden, and the others are words of robots meta
+elements that are recorded as they are. What one statement forbids no other allows: the drafts' "most restrictive
+preference applies".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 PURPOSES = ("archive", "search", "research", "train-ai", "ai-input")
 _AT = {purpose: 1 << at for at, purpose in enumerate(PURPOSES)}
@@ -77,3 +80,67 @@ def words(said: int) -> Iterator[str]:
         if (said | no) & bit:
             yield f"{purpose}={'n' if no & bit else 'y'}"
     yield from (word for bit, word in _WORDS.items() if said & bit)
+
+
+ROBOTS, HEADER, DOCUMENT, EARLIER = "robots.txt", "header", "document", "earlier"  # who says it
+
+
+class Statement(NamedTuple):
+    """One statement: its source, the field that makes it, and its bits."""
+
+    source: str
+    field: str
+    said: int
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.field} {' '.join(words(self.said))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """The preferences that an owner states of a page, by whatever way; falsy if there are none.
+
+    Of two statements the more restrictive one applies (draft-ietf-aipref-vocab-08, 5.1).
+    """
+
+    statements: tuple[Statement, ...] = ()
+    licenses: tuple[str, ...] = ()  # addresses of RSL documents
+    policy: str = ""  # address of a TDM policy
+
+    def __bool__(self) -> bool:
+        return bool(self.statements or self.licenses or self.policy)
+
+    def __str__(self) -> str:
+        """All of it in one line."""
+        parts = [str(one) for one in self.statements]
+        parts += [f"license {one}" for one in self.licenses]
+        return "; ".join([*parts, *([f"tdm-policy {self.policy}"] if self.policy else [])])
+
+    @property
+    def said(self) -> int:
+        """All statements in one."""
+        return combined(one.said for one in self.statements)
+
+    @property
+    def forbidden(self) -> tuple[str, ...]:
+        """The purposes that any of them forbids."""
+        return names(forbidden(self.said))
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The purposes that one of them allows, and none forbids."""
+        return names(allowed(self.said))
+
+    @property
+    def directives(self) -> frozenset[str]:
+        """`noindex`, `nofollow`, `noarchive`, `noimageai`: those that were said, in a robots meta element or header."""
+        return directives(self.said)
+
+    def forbids(self, purpose: str) -> bool:
+        """Return whether the owner does not want the page used for this; ValueError for an unknown purpose."""
+        if purpose not in PURPOSES:
+            raise ValueError(f"{purpose!r} is none of {', '.join(PURPOSES)}")
+        return purpose in self.forbidden
+
+
+NONE = Preferences()

@@ -19,8 +19,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
-from webcrawl.urls.optout import COMMAND, PROOF, OptOut, read_date, unpacked
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import COMMAND, PROOF, OptOut, RulesError, read_date, unpacked
 
 WITH_TEXT = ("--by", "--why", "--until", "--since")
 FORGET, SINCE, IF_BY = "--forget", "--since", "--if-by"

@@ -18,8 +18,7 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.filters.exclusion import CommandedFilter
-from webcrawl.urls.optout import OptOut
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import OptOut, RulesError
 
 logger = logging.getLogger(__name__)
 

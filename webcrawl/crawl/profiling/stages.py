@@ -68,7 +68,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/urls/seeds/": FRONTIER,
     "webcrawl/record/warc/": WARC,
     "webcrawl/adapter/pipelines/warc.py": WARC,
-    "webcrawl/record/warc/index.py": OUTPUTS,
+    "webcrawl/record/warc/warc_writer.py": OUTPUTS,
     "webcrawl/base/surt.py": OUTPUTS,
     "webcrawl/store/jobdir/": LOGS,
     "webcrawl/store/jobdir/index_line.py": OUTPUTS,

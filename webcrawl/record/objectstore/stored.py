@@ -141,7 +141,7 @@ def looked(jobdir: Path, open_place: Callable[[str], Place] | None) -> Iterator[
 
 
 def _finished(snapshot: Snapshot) -> tuple[dict[str, Stored], list[str]]:
-    """What is stored, and the names of all finished files that go to a store."""
+    """The files that are stored, and the names of all finished files that go to a store."""
     rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))
     return stored_in(snapshot)[0], [name for (row,) in rows if goes(name := str(row).removeprefix(FINISHED))]
 

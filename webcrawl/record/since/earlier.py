@@ -1,4 +1,4 @@
-"""What an earlier crawl has of a URL, or of a payload: read from its archive, as far as that is still there."""
+"""The captures that an earlier crawl has of a URL, or of a payload: read from its archive, as far as it is there."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from webcrawl.base.digest import label, sha1
 from webcrawl.base.model import Exchange, Referred, header
 from webcrawl.base.percent_encoding import visible
 from webcrawl.net.http_freshness import Validators, validators
-from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable, most, unmodified
+from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable, is_unmodified, most, unmodified
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import archive_of
 from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 LONGEST = 1024  # bytes of an entity tag that is sent back
 TOLD = 100  # files of which the log has a line
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
+_CODED = re.compile(rb"\ncontent-encoding[ \t]*:", re.IGNORECASE)
 _ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")  # of a record that anybody may have written
 NONE = Validators()
 GET = b"GET"
@@ -36,6 +38,7 @@ class Known:
     referred: Referred
     page: Exchange | None = None
     validators: Validators = NONE
+    body: str = ""  # the digest of the decoded body, if the payload is coded: the coding may vary
 
     @property
     def conditions(self) -> list[tuple[bytes, bytes]]:
@@ -46,9 +49,15 @@ class Known:
         """The answer to a request with or without validators: of a 304 the page as if it had come."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
             return replace(unmodified(self.page, answer), refers=self.referred, unmodified=True)
-        if is_payload(answer) and answer.digest == self.referred.digest:
+        if is_payload(answer) and (answer.digest == self.referred.digest or self._has_body_of(answer)):
             answer.refers = self.referred
         return answer
+
+    def _has_body_of(self, answer: Exchange) -> bool:
+        """True if only the coding differs. Without a known digest of the body, its own may be that of the payload."""
+        if answer.payload is answer.body and not self.body:
+            return False
+        return label(sha1(answer.body)) == (self.body or self.referred.digest)
 
 
 class Damaged(Exception):  # noqa: N818 - reads as what it is
@@ -56,7 +65,7 @@ class Damaged(Exception):  # noqa: N818 - reads as what it is
 
 
 def is_payload(answer: Exchange) -> bool:
-    """Whether this is the kind of answer whose payload may be in an earlier archive."""
+    """True if this is the kind of answer whose payload may be in an earlier archive."""
     return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
 
 
@@ -67,9 +76,6 @@ class Earlier:
         self._index, self._answers, self._most = index, Answers(truncate), most(truncate)
         self._told: set[Path] = set()
         self.lost = 0  # look-ups that found something that cannot be read
-
-    def __repr__(self) -> str:
-        return f"<Earlier {self._index!r}>"
 
     def of_url(self, url: str) -> Known | None:
         """The latest capture of a URL in visible form, if it was a success."""
@@ -115,7 +121,7 @@ class Earlier:
     def _whole(self, line: Line, path: Path) -> Known:
         record, method = self._asked(line, path, self._most, looks=True)
         known = Known(_referred(line, record))
-        if record is not None and method == GET and _VALIDATOR.search(record.block):
+        if record is not None and method == GET and (_VALIDATOR.search(record.block) or _CODED.search(record.block)):
             _give(known, self._page(line, path, record))
         return known
 
@@ -133,7 +139,7 @@ class Earlier:
         except Unusable as error:
             self._lose(path, error)
             return known
-        if line.status != NOT_MODIFIED:
+        if not is_unmodified(record):
             page = answer
         elif whole.url == line.url:
             page = unmodified(page, answer)
@@ -206,7 +212,7 @@ def _method(records: Records, answer: Record) -> bytes:
 
 
 def _referred(line: Line, record: Record | None) -> Referred:
-    """How a revisit record refers to a capture: all that is known of it."""
+    """The reference of a revisit record to a capture: all that is known of it."""
     identifier, date = "", ""
     if record is not None:
         identifier, date = record.id, record.fields.get("warc-date", "")
@@ -221,5 +227,6 @@ def _referred(line: Line, record: Record | None) -> Referred:
 def _give(known: Known, page: Exchange | None) -> None:
     """The page, if it is there and has validators."""
     if page is not None:
+        known.body = label(sha1(page.body)) if page.body is not page.payload else ""
         known.validators = validators(page.headers, page.started, longest=LONGEST)
         known.page = page if any(known.validators) else None

@@ -80,7 +80,7 @@ class Sources:
 
 
 def sources(argument: str, jobdir: Path) -> Sources:
-    """What the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
+    """The files that the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
     found = Sources()
     for part in filter(None, map(str.strip, argument.split(","))):
         path, own = Path(part), _whole(jobdir.resolve())
@@ -107,7 +107,7 @@ def _whole(jobdir: Path) -> Path:
 
 
 def archive_of(index: Path, name: str) -> Iterator[Path]:
-    """Where the archive file of this name may lie, the likeliest first; a name is never followed out of there."""
+    """The places where this archive file may lie, the likeliest first; a name is never followed out of there."""
     last = PurePath(name).name
     yield index.parent / last
     for folder in BESIDE:

@@ -8,9 +8,8 @@ from operator import attrgetter
 from typing import Any
 
 from webcrawl.record.statistics.hosts import HostRow, Hosts
-from webcrawl.record.statistics.kinds import GROUPS
 from webcrawl.record.statistics.statistics import Statistics
-from webcrawl.record.statistics.tally import Tally
+from webcrawl.record.statistics.tally import GROUPS, Tally
 from webcrawl.store.jobdir.sums import MOST, OTHERS
 
 
@@ -62,7 +61,7 @@ def _first(tally: Tally) -> dict[str, list[int]]:
 
 
 def _hosts(hosts: Hosts) -> dict[str, Any]:
-    """How many gave documents, and those that gave most."""
+    """The number of hosts that gave documents, and those that gave most."""
     rows = [*hosts]
     return {
         "with_documents": sum(weight for row, weight in hosts.weighed(0) if row.documents),

@@ -1,4 +1,4 @@
-"""What each host gave: of few hosts all, of many the heavy ones and a fair sample of the others."""
+"""The documents that each host gave: of few hosts all, of many the heavy ones and a fair sample of the others."""
 
 from __future__ import annotations
 
@@ -45,9 +45,6 @@ class Hosts:
         self._bounds = array("Q", bytes(16 * BOUNDS))  # documents, then bytes
         self.rows: dict[str, list[int]] = {}
 
-    def __repr__(self) -> str:
-        return f"<Hosts rows={len(self.rows)} level={self.level} missed={self.missed}>"
-
     @property
     def missed(self) -> tuple[int, int]:
         """Documents and bytes: no host that is not here has more, and no row lacks more."""
@@ -63,7 +60,7 @@ class Hosts:
         return row
 
     def _bound(self, name: str) -> tuple[int, int]:
-        """What a host may have had before; one of the sample never gave way."""
+        """The number that a host may have had before; one of the sample never gave way."""
         number = siphash(self._key, name)
         if not number & ((1 << self.level) - 1):
             return 0, 0
@@ -93,7 +90,7 @@ class Hosts:
         bounds[BOUNDS + at] = max(bounds[BOUNDS + at], row[1] + row[6])
 
     def _heavier_than(self, measure: int) -> int:
-        """What fewer than `heavy` hosts have more of."""
+        """The number that fewer than `heavy` hosts exceed."""
         return sorted([row[measure] for row in self.rows.values()])[-self._heavy]
 
     def __iter__(self) -> Iterator[HostRow]:

@@ -5,13 +5,16 @@ Everything here could be computed from crawl.log as well, and gives the same num
 
 from __future__ import annotations
 
+from calendar import timegm
 from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from webcrawl.base.model import FAILURES, Exchange, Link, Outcome
 from webcrawl.record.statistics.hosts import Hosts
-from webcrawl.record.statistics.kinds import GROUPS, group_of, kind_of
-from webcrawl.record.statistics.tally import Tally
+from webcrawl.record.statistics.tally import GROUPS, Tally, group_of, kind_of
+from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.series import Series
 
 TYPES, DOMAINS, REASONS = 512, 2048, 64  # names counted by themselves
@@ -42,9 +45,6 @@ class Statistics:
         self.hosts = Hosts(key)
         self.series = Series()
         self._kinds: dict[str, tuple[str, int]] = {}
-
-    def __repr__(self) -> str:
-        return f"<Statistics lines={self.lines} documents={self.documents} {self.hosts!r}>"
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """A URL has ended (`crawl.crawl_log.Hearer`)."""
@@ -148,3 +148,53 @@ def top_level(host: str) -> str:
         if host[-1:] == "]" or host.rpartition(".")[2].isdecimal():
             return ADDRESS
     return host.rpartition(".")[2]
+
+
+def read_line(statistics: Statistics, fields: list[str]) -> None:
+    """Adds a line, given as its fields; ValueError or IndexError if it is none."""
+    when, status, size, url, path, _, kind, _, fetched, _, _, notes = fields
+    path = "" if path == NOTHING else path
+    if size == NOTHING:
+        statistics.ended(int(status), url, path)
+        return
+    milliseconds = int(fetched.partition("+")[2])
+    statistics.answered(int(status), url, path, _second(when[:19]) + int(when[20:23]), milliseconds, int(size), kind)
+    if notes != NOTHING:
+        for note in notes.split(","):
+            if note == DUPLICATE:
+                statistics.duplicate(int(size))
+            elif note.startswith(TRUNCATED):
+                statistics.truncated.add(note.removeprefix(TRUNCATED), int(size))
+
+
+@lru_cache(64)
+def _second(text: str) -> int:
+    """Milliseconds since 1970 of a time to the second, as in 2011-06-23T17:12:08."""
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    return 1000 * timegm((year, month, day, int(text[11:13]), int(text[14:16]), int(text[17:19])))
+
+
+def joined(parts: Sequence[Statistics], key: bytes) -> Statistics:
+    """All of them in one, with the drones' common key; they stay as they are."""
+    whole = Statistics(key)
+    for part in parts:
+        whole.since += part.since
+        whole.lines += part.lines
+        whole.outcomes.update(part.outcomes)
+        whole.robots.update(part.robots)
+        whole.documents += part.documents
+        whole.size += part.size
+        whole.duplicates += part.duplicates
+        whole.duplicate_size += part.duplicate_size
+        whole.times, whole.depths = _added(whole.times, part.times), _added(whole.depths, part.depths)
+        whole.sizes = [_added(mine, theirs) for mine, theirs in zip(whole.sizes, part.sizes, strict=True)]
+        whole.types.join(part.types)
+        whole.domains.join(part.domains)
+        whole.truncated.join(part.truncated)
+        whole.hosts.join(part.hosts)
+    whole.series = Series.joined(part.series for part in parts)
+    return whole
+
+
+def _added(mine: list[int], theirs: list[int]) -> list[int]:
+    return [one + other for one, other in zip(mine, theirs, strict=True)]

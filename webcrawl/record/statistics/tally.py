@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webcrawl.base.percent_encoding import visible
+
 Row = tuple[str, int, int]  # name, count, bytes
 
 
@@ -18,9 +20,6 @@ class Tally:
         self.names: dict[str, list[int]] = {}
         self.others = [0, 0]
         self.most = 0  # the largest count that was added to the others at once, summed over all times
-
-    def __repr__(self) -> str:
-        return f"<Tally names={len(self.names)} others={self.others[0]}>"
 
     def add(self, name: str, size: int) -> None:
         """Counts one of this name."""
@@ -59,3 +58,26 @@ class Tally:
     def restore(self, saved: Iterable[object]) -> None:
         """Takes what `save` returned."""
         self.names, self.others, self.most = saved  # type: ignore[assignment]
+
+
+NO_TYPE = "no-type"  # as in crawl.log
+LONGEST = 80  # characters of a type
+GROUPS = ("HTML", "other text", "images", "audio and video", "PDF", "other")
+_HTML = frozenset(("text/html", "application/xhtml+xml"))
+_STARTS = (("text/", 1), ("image/", 2), ("audio/", 3), ("video/", 3), ("application/pdf", 4))
+_TEXT = ("json", "xml", "javascript")
+
+
+def kind_of(content_type: str) -> str:
+    """The type without its parameters, in lower case; of a header or of a line in crawl.log alike."""
+    return visible(content_type.partition(";")[0].strip()).lower()[:LONGEST] or NO_TYPE
+
+
+def group_of(kind: str) -> int:
+    """The position in GROUPS of a type as `kind_of` gives it."""
+    if kind in _HTML:
+        return 0
+    for start, group in _STARTS:
+        if kind.startswith(start):
+            return group
+    return 1 if kind.endswith(_TEXT) else 5

@@ -70,7 +70,7 @@ class Ended:
     @property
     def subset(self) -> str:
         """Common Crawl's name for the kind of row, or one of ours."""
-        if self.link.path.endswith("P"):
+        if self.link.is_prerequisite:
             return ROBOTS
         if self.exchange is not None and self.outcome.status >= 0:
             return ANSWERED if 200 <= self.outcome.status < 300 else DIAGNOSTICS

@@ -1,4 +1,4 @@
-"""How far the tables are: file names, and what each checkpoint notes (docs/files.md)."""
+"""The progress of the tables: file names, and the notes of each checkpoint (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Progress:
 
     @classmethod
     def of(cls, data: bytes | None) -> Self:
-        """What the last checkpoint noted; ValueError, TypeError or KeyError if it is damaged."""
+        """The note of the last checkpoint; ValueError, TypeError or KeyError if it is damaged."""
         if data is None:
             return cls()
         noted = json.loads(data)

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from webcrawl.store.output import Output
+from webcrawl.store.output import OPEN, STREAM, Output
+from webcrawl.store.regular import regular
 
 OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # zstd: 40 % smaller, twice the time
 READING = pa.ipc.IpcReadOptions(use_threads=False)
@@ -102,3 +104,28 @@ def _repeated(values: Sequence[str], times: Sequence[int]) -> pa.Array:
 
 def _encodable(value: Any) -> Any:
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+ROWS = 1 << 14  # of a Parquet file, at once
+
+
+def where(jobdir: Path, name: str) -> Path | None:
+    """A file's present path; None if it is not here."""
+    return next((path for path in (jobdir / name, jobdir / f"{name}{OPEN}") if path.exists()), None)
+
+
+def batches(path: Path, columns: Sequence[str], length: int = 0) -> Iterator[pa.RecordBatch]:
+    """These columns; of a stream its first `length` bytes. Raises pyarrow's errors, of any kind, for damage."""
+    if path.name.endswith(STREAM):
+        with regular(path) as file:
+            for batch in read_stream(file.read(length)):
+                yield batch.select(columns)
+        return
+    with regular(path) as file, pq.ParquetFile(file) as table:
+        yield from table.iter_batches(ROWS, columns=[*columns], use_threads=False)
+
+
+def rows(path: Path, *columns: str, length: int = 0) -> Iterator[tuple[Any, ...]]:
+    """The values of these columns, row by row."""
+    for batch in batches(path, columns, length):
+        yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)

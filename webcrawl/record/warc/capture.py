@@ -136,11 +136,12 @@ class Captures:
             records = self._bare(link, exchange, digest, metadata, (identifier, common))
             return Capture(self._version, records, digest, identifier, address, when, is_original=False, bare=True)
         original = self._original(exchange, digest, address, duplicate=duplicate)
-        first = self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
+        referred = self._referred(exchange, digest) if original else digest
+        first = self._revisit(exchange, referred, original) if original else _answer(exchange, digest)
         request = Record("request", "", HTTP_REQUEST, exchange.request)
         about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
         records = self._together([first, request, about], identifier, common)
-        known = "-" if exchange.withheld is not None or (original and exchange.status == NOT_MODIFIED) else digest
+        known = referred if exchange.withheld is None and referred else "-"
         capture = Capture(self._version, records, known, identifier, address, when, is_original=original is None)
         if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
             capture.document = label(sha1(exchange.body))
@@ -183,22 +184,33 @@ class Captures:
             return "", address, iso(exchange.same_since)
         return found
 
+    def _referred(self, exchange: Exchange, digest: str) -> str:
+        """The digest of the payload that a revisit record refers to; empty if it is not known.
+
+        Of a page fetched again only the decoded body is known to be the same.
+        """
+        if exchange.refers is not None:
+            return exchange.refers.digest
+        if exchange.status == NOT_MODIFIED:
+            return ""
+        is_known = exchange.payload is exchange.body or self._originals.find(digest) is not None
+        return digest if is_known else ""
+
     def _document(self, exchange: Exchange, common: str) -> Record:
         """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
         common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
         return Record("conversion", "", HTML, exchange.body, common=common)
 
-    def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
+    def _revisit(self, exchange: Exchange, referred: str, original: tuple[str, str, str]) -> Record:
+        """No record says that payloads are identical of which only the decoded bodies are."""
         identifier, address, when = original
         where = line("WARC-Refers-To", identifier)
         if self._version != "1.0":  # new in WARC 1.1
             where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
-        if exchange.status == NOT_MODIFIED:  # of the payload this crawl keeps no SHA-1
-            own = f"WARC-Profile: {self._profiles}{UNMODIFIED}\r\n{where}"
-            return Record("revisit", own, HTTP_RESPONSE, exchange.head)
+        same = exchange.status != NOT_MODIFIED and not exchange.unmodified and referred == exchange.digest
         # "shall be used for any identical-digest truncation"
-        why, cut = (UNMODIFIED, "") if exchange.unmodified else (IDENTICAL, "WARC-Truncated: length\r\n")
-        own = f"WARC-Profile: {self._profiles}{why}\r\n{where}WARC-Payload-Digest: {digest}\r\n{cut}"
+        why, cut = (IDENTICAL, "WARC-Truncated: length\r\n") if same else (UNMODIFIED, "")
+        own = f"WARC-Profile: {self._profiles}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
         return Record("revisit", own, HTTP_RESPONSE, exchange.head)
 
 

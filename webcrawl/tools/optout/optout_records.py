@@ -23,8 +23,7 @@ from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of
 from webcrawl.tools.wacz.warc_records import Record, records
 from webcrawl.urls.exclusion_rules import ExclusionRules, rules_of
-from webcrawl.urls.optout import OptOut
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import OptOut, RulesError
 
 
 def records_of(crawls: Iterable[Path]) -> list[OptOut]:

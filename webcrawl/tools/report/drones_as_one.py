@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from webcrawl.record.statistics.joining import joined
+from webcrawl.record.statistics.statistics import joined
 from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.report.report_source import KNOWN, MOST, Source, State, longest
 from webcrawl.tools.report.revisit_source import of_hive

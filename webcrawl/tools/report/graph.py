@@ -130,7 +130,7 @@ def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:
 
 def _of_tables(paths: Iterable[Path]) -> Iterator[Iterable[Pair]]:
     try:
-        from webcrawl.record.tables.reading import batches  # noqa: PLC0415 - pyarrow is optional
+        from webcrawl.record.tables.table_stream import batches  # noqa: PLC0415 - pyarrow is optional
     except ImportError as error:
         raise StoreError(missing("pyarrow")) from error
     for path in paths:

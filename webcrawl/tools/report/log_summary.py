@@ -10,8 +10,7 @@ from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from webcrawl.record.statistics.line import read_line
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics.statistics import Statistics, read_line
 from webcrawl.store.jobdir.crawl_line import LONGEST, PREREQUISITE, fields
 from webcrawl.store.regular import regular
 from webcrawl.urls.seeds.seed_reader import Seeds

@@ -75,7 +75,7 @@ class ArchiveReader:
         return None if data is None else Place(*msgpack.unpackb(data))
 
     def _page(self, link: Link, exchange: Exchange) -> int:
-        if link.path.endswith("P"):  # robots.txt, fetched for other pages
+        if link.is_prerequisite:  # robots.txt, fetched for other pages
             return 0
         try:
             page = self._visitor.visit(link, exchange)
@@ -151,7 +151,7 @@ def _rows(path: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
     try:
         import pyarrow as pa  # noqa: PLC0415 - it is optional
 
-        from webcrawl.record.tables.reading import rows  # noqa: PLC0415 - as above
+        from webcrawl.record.tables.table_stream import rows  # noqa: PLC0415 - as above
     except ImportError as error:
         raise StoreError(f"{path}: {missing('pyarrow')}") from error
     try:

@@ -75,15 +75,15 @@ class _Table:
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """The values of these columns; what is wrong with a file is added to `damages`."""
-        from webcrawl.record.tables import reading  # noqa: PLC0415 - pyarrow is optional
+        from webcrawl.record.tables.table_stream import batches, where  # noqa: PLC0415 - pyarrow is optional
 
         self._begun = True
         for name, length in self._lengths.items():
-            path = reading.where(self._jobdir, name)
+            path = where(self._jobdir, name)
             expected, count = self._expected.get(name, 0), 0
             if path is not None and path not in self._damaged:
                 try:
-                    for batch in reading.batches(path, columns, length):
+                    for batch in batches(path, columns, length):
                         count += batch.num_rows
                         yield from zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
                 except Exception as error:  # noqa: BLE001 - pyarrow's, of any kind, for bytes of any kind

@@ -21,8 +21,7 @@ from webcrawl.urls.filters.known_paths import RULES
 from webcrawl.urls.filters.line_search import Lines
 from webcrawl.urls.filters.scope import PageScope, ScopeFilter
 from webcrawl.urls.host_names import RegisteredDomains, sites, steps
-from webcrawl.urls.optout import OptOut
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import OptOut, RulesError
 
 PASSES, REFUSES, UNASKED = "passes", "refuses", "not asked"
 

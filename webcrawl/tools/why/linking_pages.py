@@ -81,7 +81,7 @@ def _in_table(source: Source, name: str, urls: Collection[str], found: dict[str,
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-    from webcrawl.record.tables.reading import batches, where  # noqa: PLC0415 - as above
+    from webcrawl.record.tables.table_stream import batches, where  # noqa: PLC0415 - as above
 
     path = where(source.jobdir, name)
     if path is None:  # finished and taken away

@@ -39,8 +39,7 @@ from webcrawl.tools.why.record_search import Indexes
 from webcrawl.tools.why.saved_settings import SavedSheets, values_of
 from webcrawl.urls.foldings import Folding, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.optout import COMMAND
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import COMMAND, RulesError
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 HOSTS = 500_000  # looked at for one of a domain: half a second

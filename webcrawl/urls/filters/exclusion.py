@@ -12,8 +12,7 @@ from typing import Self
 
 from webcrawl.urls.exclusion_rules import ExclusionRules, optouts_in, parse_exclusions, rules_of
 from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
-from webcrawl.urls.optout import OptOut
-from webcrawl.urls.rules_error import RulesError, readable
+from webcrawl.urls.optout import OptOut, RulesError, readable
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from webcrawl.urls.filters.filter_protocol import Bounds, Dropped, Origin, Rechecks, Remembers, Suspects, UrlFilter
 from webcrawl.urls.filters.line_search import Lines, leave_out
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import RulesError
 
 
 class Chain:

@@ -14,7 +14,7 @@ Dropped = Callable[[str, Sequence[str], str], None]  # the reason, the URLs, the
 
 @dataclass(slots=True, frozen=True)
 class Origin:
-    """Where the links of a batch come from: the page's canonical URL (empty for seeds), and the depth of the links.
+    """The origin of the links of a batch: the page's canonical URL (empty for seeds), and the depth of the links.
 
     `path` is their discovery path (model.Link, urls/host_names.py); it is empty if they have none but of their own.
     """

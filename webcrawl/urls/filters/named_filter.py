@@ -8,7 +8,7 @@ from typing import Any
 
 from webcrawl.base.loading import load
 from webcrawl.urls.filters.filter_protocol import Origin, Setup, UrlFilter
-from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.optout import RulesError
 
 
 class ByFunction:

@@ -68,7 +68,7 @@ SCOPES = ("any", "seeds", "domain", "host")
 
 
 class PageScope:
-    """Where the links of single hosts' pages may lead, in a crawl that may go anywhere."""
+    """The hosts that links of single hosts' pages may lead to, in a crawl that may go anywhere."""
 
     name = "scope"
     for_requisites = None

@@ -185,7 +185,7 @@ def _as_seed_error(path: str) -> Iterator[None]:
 
 
 def _damage(error: Exception) -> str:
-    """What an unpacker says, unless it quotes the file: who gives `seeds add` may name any."""
+    """The message of an unpacker, unless it quotes the file: who gives `seeds add` may name any."""
     said = str(error) or "ends in the middle"
     return "is damaged, or not packed as its name says" if "'" in said or '"' in said else said
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webcrawl.content.neardup.near_duplicates import near_duplicates, read_log
 from webcrawl.record.statistics.figures import lowest
-from webcrawl.record.statistics.kinds import GROUPS
+from webcrawl.record.statistics.tally import GROUPS
 from webcrawl.store.regular import regular
 from webcrawl.tools import charts
 from webcrawl.tools.report import numbers
