@@ -20,6 +20,7 @@ from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.parts import Follower, Parts
 from webcrawl.crawl.refusals import Refusal
 from webcrawl.frontier.overstay import R
+from webcrawl.frontier.waits import Waits
 from webcrawl.net.robots_book import NO_HEAD
 from webcrawl.net.robots_entry import Head
 from webcrawl.net.robots_said import RobotsSaid
@@ -456,6 +457,10 @@ class Crawl:
         """Hosts that may be asked and are not."""
         return self._frontier.ready(self._clock())
 
+    def waits(self) -> Waits:
+        """For which hosts it waits, and why."""
+        return self._frontier.look.waits(self._clock())
+
     def count(self, names: Iterable[str]) -> None:
         """Adds one to each of these counters."""
         self._counters.update(names)
@@ -520,6 +525,7 @@ class Crawl:
             **self.stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
+            "waits": str(self.waits()) if not self._frontier.in_flight else "",
             "bound": self.bound(),
             "levels": self._frontier.levels,
             "mix": mix(self.statistics.outcomes),

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.protocol import Found, InFlight
+from webcrawl.frontier.waits import Waits
 
 R = TypeVar("R")
 NEVER = float("inf")
@@ -46,6 +47,9 @@ class NoLook:
 
     def pause(self, _name: str) -> tuple[float, str]:
         return 0.0, "politeness"
+
+    def waits(self, _now: float) -> Waits:
+        return Waits()
 
     def in_flight(self, _url: str) -> bool:
         return False

@@ -11,6 +11,8 @@ from webcrawl.base.model import Link, Status, unpack, url_of
 from webcrawl.frontier.arguments import Queues
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.lending import Lender
+from webcrawl.frontier.unwell import LONGER
+from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER, Waits
 from webcrawl.store.jobdir.host_row import PLACES, Health, State, given_up
 
 MOST = 1000  # URLs that are shown of one host
@@ -75,16 +77,41 @@ class Look:
 
     def _pause(self, host: Host) -> tuple[float, str]:
         seconds = self._book.wait(host)
+        if host.row is not None and host.row.unwell and not host.failures:
+            return LONGER * seconds, FAILURE
         if host.row is not None:
             asked = self._book.asked(host)
             failed = self._book.health.wait(host.failures, gone=host.row.gone) if host.failures else 0.0
             if asked and asked >= max(failed, seconds):
-                return asked, "retry-after"
+                return asked, RETRY_AFTER
             if failed > seconds:
-                return failed, "failure"
+                return failed, FAILURE
         if not (host.times or host.failures):
             return seconds, "new"
-        return seconds, "crawl-delay" if self._is_robots(host, seconds) else "politeness"
+        return seconds, CRAWL_DELAY if self._is_robots(host, seconds) else "politeness"
+
+    def waits(self, now: float) -> Waits:
+        """What is waited for. It takes as long as `ready` of the back-end."""
+        found, first, due = Waits(), None, float("inf")
+        for host in self._back.active.values():
+            if host.ticket and not host.retired and (at := host.due()) > now:
+                found.rules[self._rule(host, at)] += 1
+                if at < due:
+                    first, due = host, at
+        if first is not None:
+            found.host, found.rule, found.said = first.name, self._rule(first, due), first.said
+        elif (aside := self._aside.first()) is not None:
+            due, found.host = aside
+            with self._opened(found.host) as host:
+                found.rule, found.said = self._rule(host, due), host.said
+        found.seconds = max(due - now, 0.0) if found.host else 0.0
+        return found
+
+    def _rule(self, host: Host, at: float) -> str:
+        """Why a host is left alone until then: only URLs that failed are left of it, or the rule of its wait."""
+        if host.row is None and at <= host.rested_at() and not host.crawl_delay:
+            return "politeness"
+        return self._pause(host)[1] if host.failures or at <= host.rested_at() else FAILURE
 
     def _is_robots(self, host: Host, seconds: float) -> bool:
         """True if these seconds between two requests are what its robots.txt asks for."""

@@ -35,7 +35,7 @@ class Host:
     crawl_delay: float = 0.0  # from robots.txt
     failures: int = 0  # in a row
     row: FailedRow | None = None  # what is known of these failures
-    pages: int = 0
+    pages: int = 0  # answers that are no server's errors
     retired: int = 0  # if not 0, the Status with which all its URLs end
     ip: str = ""
     given: bytes | None = None  # the record in flight, or one of several: after a crash it is handed out again
@@ -46,6 +46,7 @@ class Host:
     dirty: bool = False  # changed since it was last written
     aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
     ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
+    said: int = 0  # the status of its last failure; forgotten when it is no object any more
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
 
     def waiting(self) -> int:

@@ -58,7 +58,13 @@ class SetAside:
         """The same without paused hosts, as far as the first host of each length of wait says."""
         if not self.held:
             return self.next_due()
-        return min((at for at, _, record in self.entries if unpack(record)[1] not in self.held), default=None)
+        first = self.first()
+        return first[0] if first is not None else None
+
+    def first(self) -> tuple[float, str] | None:
+        """That host, and when it comes back."""
+        entries = (unpack(record) for _, _, record in self.entries)
+        return min((entry for entry in entries if entry[1] not in self.held), default=None)
 
     def next(self, now: float, active: Container[str]) -> Host | None:
         """The next host whose time has come, to be entered or put away by the caller; it is parked until then."""

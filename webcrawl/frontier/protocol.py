@@ -16,6 +16,7 @@ from webcrawl.frontier.arguments import Decision, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.overstay import R
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.waits import Waits
 from webcrawl.store.crawldb import CrawlDB
 
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
@@ -103,6 +104,9 @@ class Looks(Protocol):
 
     def pause(self, name: str) -> tuple[float, str]:
         """Seconds for which it was left alone before the request that is made now, and by which rule."""
+
+    def waits(self, now: float) -> Waits:
+        """For which hosts the crawl waits, and why."""
 
     def in_flight(self, url: str) -> bool:
         """True if this URL is out."""
