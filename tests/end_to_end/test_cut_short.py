@@ -153,7 +153,7 @@ class TestServersErrors:
         assert seconds[True] < seconds[False] + 8
 
     def test_what_is_waited_for(self, tmp_path):
-        """While its only host is left alone after a failure, a crawl says so: in its progress, its status and its end."""
+        """While its only host is left alone after a failure, it says so: in progress, status and end."""
         with FailingHosts(1, 1, lambda *_: 503).serving() as hosts:
             crawl = crawl_of(hosts, tmp_path, HOST_RETRY_WAIT=60)
             running = crawl.start()

@@ -75,7 +75,7 @@ class NoPardon:
 class Bare:
     """To be inherited by a frontier that has the methods of `protocol.Queue`. No shares, budgets or levels."""
 
-    queued = in_flight = 0
+    queued = in_flight = hosts = 0
     found: Found | None = None
     heard: Callable[[str, Sequence[str]], None] | None = None
     on_grown: Callable[[Link], None] | None = None

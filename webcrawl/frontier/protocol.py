@@ -168,6 +168,10 @@ class Frontier(Queue, Protocol):
     def over_budget(self) -> int:
         """URLs that can only wait for a larger budget: with nothing else left, the crawl ends."""
 
+    @property
+    def hosts(self) -> int:
+        """Hosts that take turns now; 0 if they are not counted."""
+
     def figures(self) -> dict[str, int | float]:
         """How many wait, and for what: for stats.json."""
 
