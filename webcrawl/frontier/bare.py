@@ -66,7 +66,7 @@ class NoCuts:
 
 
 class NoPardon:
-    """What an outage of our own network costs is not taken back."""
+    """A pardon that takes back nothing."""
 
     def since(self, _when: float) -> int:
         return 0

@@ -48,15 +48,12 @@ UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
 
 
 class Strain:
-    """Which hosts are under strain, and how many times longer than usual each of them is left alone, up to `most`."""
+    """The hosts under strain, and how many times longer than usual each of them is left alone, up to `most`."""
 
     def __init__(self, most: float) -> None:
         self.most = most
         self.times: dict[str, float] = {}  # of the hosts under strain, which are few
         self._known: dict[str, Heard] = {}  # the last one heard is the last
-
-    def __repr__(self) -> str:
-        return f"<Strain most={self.most} hosts={len(self._known)} strained={len(self.times)}>"
 
     def heard(self, host: str, seconds: float, *, failed: bool) -> None:
         """A download of this host has ended."""
@@ -116,7 +113,7 @@ Own = tuple[Politeness, Limits]  # of one host
 
 
 class Asked(Protocol):
-    """What a host's wait depends on: of a host in memory, or of its row."""
+    """The fields that a host's wait depends on: of a host in memory, or of its row."""
 
     @property
     def name(self) -> str: ...
@@ -142,7 +139,7 @@ class Booking:
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
     def of(self, name: str) -> Own:
-        """What holds for this host."""
+        """The politeness and limits of this host."""
         return self._general if self.own is None else self.own[name] or self._general
 
     def __call__(
@@ -195,7 +192,7 @@ class Booking:
         return 0.0
 
     def _later(self, link: Link, now: float, first: float) -> float:
-        """When to retry the link. The wait grows with each time, even if answers to others came in between."""
+        """The time to retry the link at. The wait grows with each time, even if answers to others came in between."""
         return now + min(min(self._limits.retry_wait, first) * 2.0 ** min(link.attempt + link.struck, 60), DAY)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
@@ -215,7 +212,7 @@ class Booking:
         return link.attempt + 1 < self._most(link, outcome)
 
     def _most(self, link: Link, outcome: Outcome) -> int:
-        """How many attempts a link has that ended so; 0: it does not come again."""
+        """The number of attempts that a link has if it ended so; 0: it does not come again."""
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
         return 0 if most and link.path.endswith("P") else most
 
@@ -244,7 +241,7 @@ class Booking:
         return self.own is not None or self._limits.connections is not None
 
     def connections(self, host: Asked) -> int:
-        """How many requests it may have at once. A Crawl-delay is between any two: its robots.txt goes first."""
+        """The number of its requests at once. A Crawl-delay is between any two: its robots.txt goes first."""
         limits = self.of(host.name)[1]
         if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):
             return 1

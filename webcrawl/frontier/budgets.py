@@ -57,9 +57,6 @@ class Budgets:
         self._round: Iterator[None] | None = None
         self._place: Place = TOP
 
-    def __repr__(self) -> str:
-        return f"<Budgets held={self.held} of {self.domains} domains, ready={len(self.listed)}>"
-
     def change(self, policy: Allowance) -> None:
         """Budgets by another policy, where there are any: who waits for one is looked at again."""
         if not self.counts:

@@ -36,9 +36,6 @@ class Aside:
     def __len__(self) -> int:
         return len(self.heads) + sum(map(len, self._queues.values()))
 
-    def __repr__(self) -> str:
-        return f"<Aside hosts={len(self)} lengths={len(self._queues)} next={self.next_due()}>"
-
     def push(self, name: str, due: float, now: float) -> float:
         """Puts a host aside; returns when it comes back: not before it is due."""
         length = _length(due - now)
@@ -53,7 +50,7 @@ class Aside:
         return at
 
     def next_due(self) -> float | None:
-        """When the next host comes back, or None."""
+        """The time at which the next host comes back, or None."""
         return self.heads[0][0] if self.heads else None
 
     def pop(self, now: float) -> Entry | None:
@@ -71,7 +68,7 @@ class Aside:
         return unpack(record)
 
     def save(self) -> list[tuple[int, bytes, bytes]]:
-        """What a checkpoint keeps: each length with its first entry and the queue behind that."""
+        """The part of a checkpoint: each length with its first entry and the queue behind that."""
         return [(length, first, self._queues[length].save()) for _, length, first in self.heads]
 
 

@@ -22,7 +22,7 @@ SHORTEST, LONGEST = 1 / 16, 1.0
 
 
 class Seeds(Protocol):
-    """Where further URLs come from: `crawl/seeding.py`."""
+    """A source of further URLs: `crawl/seeding.py`."""
 
     ended: bool
 
@@ -74,7 +74,7 @@ class Feeding:
         return link
 
     def next_ready(self, ready: float | None) -> float | None:
-        """When to call `take`: when the frontier is ready, or when more links may enter it."""
+        """The time to call `take`: when the frontier is ready, or when more links may enter it."""
         if self._more:
             more = self._next
         elif self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait

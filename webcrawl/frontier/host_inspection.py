@@ -27,9 +27,6 @@ class Look:
         self._hosts, self._budgets = queues.hosts, queues.budgets
         self._back, self._book, self._aside = parts.back, parts.book, parts.aside
 
-    def __repr__(self) -> str:
-        return f"<Look {self._hosts!r}>"
-
     def host(self, name: str, now: float) -> dict[str, Any]:
         """The record of a host; `known` is False if there is none. Times are the crawl's own."""
         place = "in use" if name in self._back.active else self._hosts.place(name)
@@ -59,7 +56,7 @@ class Look:
             return found
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """How often a host has failed in a row, whether it was ever asked, and its address if that is known."""
+        """The number of a host's failures in a row, True if it was ever asked, and its address if that is known."""
         with self._opened(name) as host:
             return host.failures, bool(host.times), host.ip
 
@@ -91,7 +88,7 @@ class Look:
         return seconds, CRAWL_DELAY if self._is_robots(host, seconds) else "politeness"
 
     def waits(self, now: float) -> Waits:
-        """What is waited for. It takes as long as `ready` of the back-end."""
+        """The hosts that are waited for. It takes as long as `ready` of the back-end."""
         found, first, due = Waits(), None, float("inf")
         for host in self._back.active.values():
             if host.ticket and not host.retired and (at := host.due()) > now:
@@ -136,7 +133,7 @@ class Look:
         return PLACES[host.state]
 
     def _next_turn(self, host: Host, now: float) -> float | None:
-        """When it may be asked next, if it has something to ask for and that is known."""
+        """The time at which it may be asked next, if it has something to ask for and that is known."""
         if host.given is not None or not host.waiting() or host.retired or host.name in self._aside.held:
             return None
         return max(host.aside if host.state is State.ASIDE else host.due(), now)
@@ -172,7 +169,7 @@ class Look:
         return [*self._back.active.values(), *self._hosts.idle()]
 
     def domain(self, name: str) -> dict[str, Any]:
-        """What a registered domain has had of its budget, in pages, and how many URLs wait beyond it."""
+        """The pages that a registered domain has had of its budget, and the number of URLs that wait beyond it."""
         if not self._budgets.counts:
             return {"domain": name, "budget": None}
         domain = self._budgets.look_up(name)

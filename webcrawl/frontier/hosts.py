@@ -54,7 +54,7 @@ class Host:
         return self.queue.count + len(self.later) + (self.ranked.count if self.ranked is not None else 0)
 
     def due(self) -> float:
-        """When its next URL may be requested; it must have one."""
+        """The time at which its next URL may be requested; it must have one."""
         ready = self.ready_at if self.lanes is None else max(self.ready_at, self.lanes.free_at(self.failures))
         if self.queue.count or (self.ranked is not None and self.ranked.queues):
             return ready
@@ -67,7 +67,7 @@ class Host:
         return [self.given] if self.given is not None else []
 
     def rested_at(self) -> float:
-        """When all waits are over, of all requests that have ended."""
+        """The time at which the waits of all requests that have ended are over."""
         lanes = self.lanes
         return max(self.ready_at, lanes.rests[-1]) if lanes is not None and lanes.rests else self.ready_at
 
@@ -174,7 +174,7 @@ class HostTable:
                 queue.close()
 
     def place(self, name: str) -> str:
-        """Where the record of a host is that nobody holds; empty if there is none."""
+        """The place of the record of a host that nobody holds; empty if there is none."""
         return "in memory" if name in self._idle else self._rows.place(name)
 
     def idle(self) -> list[Host]:

@@ -28,9 +28,6 @@ class SetAside:
         self.hosts = 0
         self.held: set[str] = set()  # hosts that somebody has paused (host_steering.py): they stay aside until resumed
 
-    def __repr__(self) -> str:
-        return f"<SetAside hosts={self.hosts} urls={self.urls} next={self._queue.next_due()}>"
-
     def wants(self, host: Host, due: float, now: float) -> bool:
         """True if a host with URLs that is due then is to be put aside."""
         if due - now > FAR or (host.failures >= self.failures and due > now):
@@ -51,11 +48,11 @@ class SetAside:
         self._hosts.touch(host)
 
     def next_due(self) -> float | None:
-        """When the next host comes back, or None."""
+        """The time at which the next host comes back, or None."""
         return self._queue.next_due()
 
     def next_return(self) -> float | None:
-        """The same without paused hosts, as far as the first host of each length of wait says."""
+        """The time at which the next host comes back that is not paused, by the first of each length of wait."""
         if not self.held:
             return self.next_due()
         first = self.first()

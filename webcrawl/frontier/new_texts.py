@@ -19,9 +19,6 @@ class Texts:
         places = 1 << max(4, memory // 8).bit_length() - 1
         self._places, self._mask = array("q", (0,)) * places, places - 1
 
-    def __repr__(self) -> str:
-        return f"<Texts of {self._mask + 1}>"
-
     def new(self, site: str, body: bytes) -> bool:
         """True if a sentence of this page was not remembered for the site, or it has none; remembers them."""
         found = RUN.findall(body[:LOOKED_AT])[:MOST]

@@ -22,9 +22,6 @@ class Ranked:
     def __init__(self) -> None:
         self.queues: list[tuple[int, Fifo]] = []
 
-    def __repr__(self) -> str:
-        return f"<Ranked {[(priority, queue.count) for priority, queue in self.queues]}>"
-
     @property
     def count(self) -> int:
         return sum(queue.count for _, queue in self.queues)

@@ -122,7 +122,7 @@ def returned(link: Link, row: FailedRow | None) -> Link:
 
 
 def _mark(link: Link, outcome: Outcome) -> int:
-    """How an answer is remembered: one whose request says itself how often it is tried gets no attempt back."""
+    """The mark of an answer in a row: one whose request says itself how often it is tried gets no attempt back."""
     return sum_of(link) + (outcome.retries is not None)
 
 

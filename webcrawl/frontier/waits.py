@@ -1,4 +1,4 @@
-"""What a crawl waits for, in words: which hosts are left alone, by which rule, and whose turn is next."""
+"""The waits of a crawl, in words: the hosts that are left alone, by which rule, and the next turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the table of settings says of each: name, default, kind of value with its bounds, and text."""
+"""A row of the table of settings: name, default, kind of value with its bounds, and text."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class Setting(NamedTuple):
     text: str = ""
 
     def means(self, text: str) -> Setting:
-        """The same setting with the sentence that docs/settings.md has on it."""
+        """A copy with the sentence that docs/settings.md has on it."""
         return self._replace(text=text)

@@ -18,7 +18,7 @@ from webcrawl.store.regular import regular
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """What all readers of one file have opened."""
+    """The descriptor that all readers of one file share."""
 
     readers: int = 0
     opened: ExitStack = field(default_factory=ExitStack)
@@ -36,9 +36,6 @@ class Descriptors:
         with _MUTEX:
             self._shared = _SHARED.setdefault(path, _Shared())
             self._shared.readers += 1
-
-    def __repr__(self) -> str:
-        return f"<Descriptors {self._path} readers={self._shared.readers}>"
 
     def open(self) -> BinaryIO:
         return self._shared.opened.enter_context(regular(self._path))

@@ -120,7 +120,7 @@ class Snapshot:
         return db
 
     def _has_no_frames(self) -> bool:
-        """Whether the log is only a header and stays so: in a running crawl it is that for an instant after a cut."""
+        """True if the log is only a header and stays so: in a running crawl it is that for an instant after a cut."""
         if self._log.stat().st_size != HEADER:
             return False
         time.sleep(PAUSE)
@@ -137,9 +137,6 @@ class Snapshot:
             raise self.damaged(
                 f"table sqlite_schema, {min(str(row[1]) for row in odd)}: not the definition of this version"
             )
-
-    def __repr__(self) -> str:
-        return f"<Snapshot {self.path} still={self._still is not None} copy={self._copy is not None}>"
 
     def __enter__(self) -> Self:
         return self
@@ -167,7 +164,7 @@ class Snapshot:
             raise self.damaged(f"{error} ({sql})") from error
 
     def has(self, table: str) -> bool:
-        """Whether the crawl has made a table that not every crawl needs."""
+        """True if the crawl has made a table that not every crawl needs."""
         return bool(list(self.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,))))
 
     def get(self, name: str) -> bytes | None:
@@ -190,7 +187,7 @@ class Snapshot:
         return DamagedFile(self.path, offset, why)
 
     def _last_place(self, path: Path, data: bytes) -> int:
-        """Where the file has these bytes for the last time; what is added to it later is not of this checkpoint."""
+        """The last place at which the file has these bytes; what is added to it later is not of this checkpoint."""
         try:
             if path not in self._mapped:
                 self._mapped[path] = self._descriptors.mapped(path)
@@ -225,7 +222,7 @@ class Snapshot:
 
 
 def needs_copy(state: Path) -> bool:
-    """Whether there is a log without its index, which SQLite opens only where it may write."""
+    """True if there is a log without its index, which SQLite opens only where it may write."""
     log = state / "crawl.db-wal"
     return log.exists() and log.stat().st_size > 0 and not (state / "crawl.db-shm").exists()
 
