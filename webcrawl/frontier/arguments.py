@@ -12,10 +12,10 @@ from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import Budgets
-from webcrawl.frontier.distant_turns import Aside
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.hosts import HostTable
+from webcrawl.frontier.hosts_set_aside import Aside
 from webcrawl.frontier.place_shares import Lines
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer

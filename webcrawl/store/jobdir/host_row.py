@@ -29,7 +29,7 @@ class State(IntEnum):
     MOVING = (
         -3
     )  # is on its way to another crawl of the hive, or has come from one and is not yet ours (host_handover.py)
-    ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (distant_turns.py)
+    ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (hosts_set_aside.py)
     PARKED = -1  # gave way to other hosts, with URLs in its queue
     IDLE = 0  # has nothing to fetch
     ACTIVE = 1  # in the back-end: scheduled, or with a request in flight
