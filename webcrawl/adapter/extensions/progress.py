@@ -14,8 +14,10 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.base.quantities import count, short
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.frontier.waits import Waits
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class Progress:
 
     def lines(self) -> Lines:
         """The text of a progress line."""
-        return Lines(self._crawl)
+        return Lines(self._crawl, scheduler_of(self._crawler).fates)
 
     def closed(self) -> None:
         for loop in self._loops:
@@ -86,8 +88,8 @@ class Progress:
 class Lines:
     """Progress in one line; its rate is that of the last 10 seconds."""
 
-    def __init__(self, crawl: Crawl) -> None:
-        self._crawl = crawl
+    def __init__(self, crawl: Crawl, fates: SeedFates | None = None) -> None:
+        self._crawl, self._fates = crawl, fates
         self._since = deque([_now(crawl)])
 
     def log(self) -> None:
@@ -118,10 +120,10 @@ class Lines:
         return f"{begin}  queue {queued}  hosts {asked}{known}  failed {failed}  {size}B"
 
     def _trouble(self, asked: int, ready: int) -> str:
-        """Why nothing is fetched, if nothing is: told so, or all hosts are left alone for a time that one notices."""
-        if (trouble := self._crawl.trouble) or asked or ready:
+        """Why nothing is fetched, if nothing is: told so, no seed gives anything, or all hosts are left alone."""
+        if trouble := self._crawl.trouble or (self._fates.progress() if self._fates is not None else ""):
             return trouble
-        waits = self._crawl.waits()
+        waits = self._crawl.waits() if not (asked or ready) else Waits()
         return str(waits) if waits.seconds >= NOTICED else ""
 
     def _look(self) -> tuple[int, float, int, int, int]:
