@@ -169,6 +169,10 @@ class Crawl:
         """Counts a request whose URL cannot become a link, under the reason why."""
         self._pipeline.filtered[reason] += 1
 
+    def feed(self) -> None:
+        """Moves links known to be new to the frontier, without taking any."""
+        self._feeding.feed(self._clock())
+
     def mailbox(self, robots: RobotsHeard) -> Mailbox:
         """Where letters of other drones go; `robots` takes what came of a robots.txt."""
         return Mailbox(self._discovery, self._frontier, self._seeding, self.now, robots, self.revisiting)

@@ -49,9 +49,10 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     row, key = _row(host), _mark(link, outcome)
     if _is_known(host, link):
         return False
+    urls = {one for one in row if one > 0}
     if key in row:  # downloads that somebody awaits have no URL, and all one key
-        return not host.pages or (busy and (host.pages < FAMILIAR or not link.url))
-    return len({one for one in row if one > 0}) + 1 >= ROW
+        return not host.pages or (busy and (host.pages < FAMILIAR or len(urls) > 1 or not link.url))
+    return len(urls) + 1 >= ROW
 
 
 def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
