@@ -17,7 +17,7 @@ STUB = PAGE.parents[1] / "webcrawl/settings.pyi"
 sys.path.insert(0, str(PAGE.parents[1]))  # as a script it finds the package beside docs/
 
 from webcrawl.base.settings import SECTIONS, SETTINGS  # noqa: E402
-from webcrawl.base.settings.setting import Setting  # noqa: E402
+from webcrawl.base.settings.setting_kinds import Setting  # noqa: E402
 from webcrawl.crawl.checks.table import KINDS  # noqa: E402
 
 FIRST = "\n## "

@@ -15,7 +15,8 @@ from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Status
 
 PATIENCE = 3 * DAY  # HOST_PATIENCE
-OF_THE_URL = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))  # as long as no other URL of the host fails
+# As long as no other URL of the host fails
+OF_THE_URL = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST, 429, 503))
 DELAY = 20.0  # POLITENESS_MIN_DELAY: so that a burst of URLs lasts for some minutes
 BURST, EARLIER = 30, 5 * MINUTE  # URLs of each host that are found before each outage of ours, and how long before it
 BACK, MEASURED = MINUTE, MINUTE  # after an outage: when the rate must be back, and for how long it is measured

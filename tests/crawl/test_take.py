@@ -98,6 +98,7 @@ def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
     parts |= {"db": db, "seen": seen, "frontier": make(db), "seeding": Seeding(seen, [None, None, "http://new/"])}
     parts |= {"uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
     parts |= {"portions": Portions(db, str), "refusals": SimpleNamespace(waiting=0)}
+    parts |= {"ending": SimpleNamespace(after=lambda _: None), "clock": float}
     crawl = Crawl(Parts(**parts))
 
     for _ in range(2):

@@ -1,5 +1,6 @@
 """Pages cut short, and errors of servers: what is tried again, what is kept, and that an outage loses no URL."""
 
+import re
 import signal
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from tests.support.failing_site import CUT, STALLS, WHOLE, FailingHosts
 from tests.support.quick_uplink import QUICK_UPLINK
+from webcrawl.crawl.control.client import Client
 from webcrawl.tools.verify.verify_crawl import verify
 
 NETS = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02}
@@ -144,6 +146,21 @@ class TestServersErrors:
 
         assert {url for url, status, _ in logged(crawl) if status == 503} == {f"host1.test{path}" for path in bad}
         assert [hosts.asked[f"host1.test{path}"] for path in bad] == [3] * 5
+
+    def test_what_is_waited_for(self, tmp_path):
+        """While its only host is left alone after a failure, it says so: in progress, status and end."""
+        with FailingHosts(1, 1, lambda *_: 503).serving() as hosts:
+            crawl = crawl_of(hosts, tmp_path, HOST_RETRY_WAIT=60)
+            running = crawl.start()
+            wait_until(lambda: hosts.asked["host1.test/0"] == 1)
+            waits = r"waits \d+ s after 503 from host1.test"
+            wait_until(lambda: re.fullmatch(waits, Client(crawl.jobdir).ask("status")["waits"]), pause=0.2)
+            wait_until(lambda: re.search(f"{waits}, 2 pages", said(crawl)))  # robots.txt is one
+            running.interrupt()
+            assert running.wait() == 0
+
+        assert crawl.stats["bound/failures"] > crawl.stats.get("bound/politeness", 0)
+        assert "bound by waits after failures" in said(crawl)
 
     @pytest.mark.campaign
     def test_a_kill_among_it(self, tmp_path):

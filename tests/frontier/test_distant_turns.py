@@ -10,8 +10,8 @@ from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Outcome, Status
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.distant_turns import MOST, STEP, Aside
 from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.hosts_set_aside import MOST, STEP, Aside
 from webcrawl.store.crawldb import CrawlDB
 
 LIMITS = Limits(2, 10, host_failures=1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.frontier.new_texts import Texts
+from webcrawl.frontier.budgets import Texts
 
 SENTENCE = "The quick brown fox jumps over the lazy dog, again and again."
 

@@ -88,7 +88,7 @@ def test_a_failure_counts_once():
     for looks in (0, 1):
         book, host = Booking(Mercator(10.0, 1.0, 300.0), Limits(1, 1, slow_down=MOST)), Host("a.test", None)
         for at in range(40):
-            outcome = Outcome(500 if at % 4 == 3 else 200, seconds=0.2)
+            outcome = Outcome(501 if at % 4 == 3 else 200, seconds=0.2)
             for _ in range(looks):
                 book.tries_again(host, Link("http://a.test/"), outcome, float(at))
             book(host, Link("http://a.test/"), outcome, float(at))

@@ -2,12 +2,14 @@
 
 from contextlib import closing
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.support.frontiers import OK, add, make
 from tests.support.saving import prepared
-from webcrawl.base.model import Link, Outcome
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
 
@@ -69,18 +71,31 @@ def test_its_host_waits_longer_for_one_turn(db):
     assert [round(later - sooner) for sooner, later in pairwise(times)][:3] == [1, 2, 1]
 
 
-@pytest.mark.parametrize("bad", ROW)
-def test_a_crawl_is_not_held_up_by_them(db, bad):
-    """A host of 200 pages of which five always give one is done within 1.3 times the time without them."""
+def seconds(db, status, bad=()):
+    """How long a crawl of 200 pages takes, of which these always give this status."""
+    with TemporaryDirectory(dir=db.folder) as folder, closing(CrawlDB(Path(folder))) as own:
+        frontier = make(own, politeness=Mercator(0, 0.1, 300))
+        add(frontier, *urls(200))
+        return crawl(frontier, lambda url, _: status if url in bad else 200)[-1][0]
 
-    def seconds(status):
-        with closing(CrawlDB(db.folder / f"{status}")) as own:
-            frontier = make(own, politeness=Mercator(0, 0.1, 300))
-            add(frontier, *urls(200))
-            return crawl(frontier, lambda url, _: status if url.endswith("37") or url in bad_ones else 200)[-1][0]
 
-    bad_ones = {f"http://a/{number}" for number in (11, 90, 160)}
-    assert seconds(bad) < 1.3 * seconds(200)
+@pytest.mark.parametrize("bad", [503, 500])
+@pytest.mark.parametrize(
+    "places", [(11, 37, 90, 137, 160), (0, 1, 60, 61, 150), (20, 40, 60, 120, 199), (5, 6, 120, 121, 199)]
+)
+def test_a_crawl_is_not_held_up_by_them(db, bad, places):
+    """A host with a few that always give one is done within 1.3 times the time without them, wherever they are."""
+    assert seconds(db, bad, {f"http://a/{number}" for number in places}) < 1.3 * seconds(db, 200)
+
+
+def test_the_last_pages_of_a_large_host_are_waited_for_in_proportion(db):
+    """They come again after a sixteenth of the turns that its pages took, so that it may rest for so long."""
+    frontier = make(db, politeness=Mercator(0, 1, 300))
+    add(frontier, *urls(320))
+    asked = crawl(frontier, lambda url, _: 503 if url.endswith("/319") else 200)
+
+    times = [at for at, _, answer, _ in asked if answer == 503]
+    assert [round(at - times[0]) for at in times] == [0, 20, 20 + 40]
 
 
 @pytest.mark.parametrize("bad", ROW)
@@ -143,15 +158,63 @@ def test_retry_after_is_the_hosts(db):
     assert frontier.next_ready() == 110
 
 
-@pytest.mark.parametrize(("bad", "ends"), [(503, False), (429, False), (500, True)])
-def test_the_only_url_that_is_left(db, bad, ends):
-    """If the host answers nothing else meanwhile, 503 and 429 are the host's fault, and a 500 remains the URL's."""
+@pytest.mark.parametrize("bad", ROW)
+@pytest.mark.parametrize("count", [1, 2])
+def test_nothing_but_failing_urls_is_known(db, bad, count):
+    """A host that has never answered well is waited for, and loses no URL, however few of it are known."""
+    frontier = make(db)
+    add(frontier, *urls(count))
+
+    asked = crawl(frontier, lambda _, now: bad if now < HOUR else 200)
+
+    assert ended(asked) == dict.fromkeys(urls(count), 200)
+    assert len(asked) <= 2 * count + 7
+
+
+@pytest.mark.parametrize("bad", ROW)
+def test_nothing_else_is_ever_known(db, bad):
+    """When the host has been away for HOST_PATIENCE, it is given up."""
     frontier = make(db)
     add(frontier, "http://a/")
 
-    asked = crawl(frontier, lambda *_: bad, until=HOUR)
+    assert [final for *_, final in crawl(frontier, lambda *_: bad, until=5 * DAY)].count(True) == 1
+    assert frontier.counters["hosts given up"] == 1
 
-    assert bool(ended(asked)) is ends
+
+def test_what_failed_in_other_ways_before(db):
+    """A URL that has used up its other attempts does not end by an error of a host that has never answered well."""
+    frontier = make(db)
+    add(frontier, "http://a/")
+
+    asked = crawl(frontier, lambda _, now: Status.TIMEOUT if now < 100 else 502 if now < HOUR else 200)
+
+    assert [answer for *_, answer, _ in asked].count(Status.TIMEOUT) == 2
+    assert ended(asked) == {"http://a/": 200}
+
+
+def test_a_robots_txt_says_nothing_of_pages(db):
+    """A host of which only robots.txt is to be had fails on, so that it is given up in the end."""
+    robots = []
+    frontier = make(db, admission=lambda *_: robots.pop() if robots else None)
+    add(frontier, "http://a/")
+    asked = crawl(frontier, lambda *_: 502, until=HOUR)
+    before = failures(frontier)
+    robots.append(Link("http://a/robots.txt", "P"))
+    asked = crawl(frontier, lambda url, _: 200 if url.endswith("txt") else 502, until=2 * HOUR)
+
+    assert [answer for *_, answer, _ in asked] == [200, 502]
+    assert failures(frontier) == before + 1 > 1
+
+
+@pytest.mark.parametrize(("bad", "pages", "ends"), [(503, 9, False), (429, 9, False), (503, 20, True), (502, 9, True)])
+def test_the_only_url_that_is_left(db, bad, pages, ends):
+    """If few pages of the host are known, 503 and 429 are the host's fault, and all else remains the URL's."""
+    frontier = make(db)
+    add(frontier, *urls(pages + 1))
+
+    asked = crawl(frontier, lambda url, _: bad if url.endswith(f"/{pages}") else 200, until=HOUR)
+
+    assert (bad in ended(asked).values()) is ends
     assert (failures(frontier) > 1) is not ends
 
 

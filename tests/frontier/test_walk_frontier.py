@@ -79,7 +79,7 @@ class TestSteps:
 
 
 class TestDeadEnds:
-    @pytest.mark.parametrize("status", [200, 404, 500, int(Status.CONNECT_FAILED)])
+    @pytest.mark.parametrize("status", [200, 404, 501, int(Status.CONNECT_FAILED)])
     def test_a_page_that_leads_nowhere_sends_its_walker_to_a_start(self, db, status):
         """A page without links, a missing one, an error and a host that is away end in a new start."""
         links = {"http://a/": ["http://b/"], "http://b/": []}

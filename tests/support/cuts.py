@@ -38,7 +38,7 @@ class Cut:
     answered: Counter = field(default_factory=Counter)  # finished with an answer, including robots.txt
     tried: Counter = field(default_factory=Counter)  # how often each was requested
     archived: Counter = field(default_factory=Counter)  # every answer in the archive
-    excused: Counter = field(default_factory=Counter)  # those of them that are the host's fault: no attempt of the URL
+    excused: Counter = field(default_factory=Counter)  # of URLs in crawl.log, those that used up no attempt, it may be
     queued: Counter = field(default_factory=Counter)  # in the frontier: waiting or in flight
     waiting: Counter = field(default_factory=Counter)  # new, but not yet in the frontier
     files: list = field(default_factory=list)  # names of archive files
@@ -121,7 +121,7 @@ def _look(parts, jobdir, *, archive, moved):
             found.files.append(path.name)
             for url, is_excused in _captures(path):
                 found.archived[url] += 1
-                found.excused[url] += is_excused
+                found.excused[url] += is_excused and url in found.logged
     _read_frontier(parts, found)
     _read_seen(parts, found)
     if not moved:  # a URL takes its attempts along
@@ -153,7 +153,7 @@ def _read_log(path, found):
 
 
 def _captures(path):
-    """The URL of each answer, and whether it may be the host's fault, which uses up no attempt (docs/frontier.md)."""
+    """The URL of each answer, and whether it may be the host's fault: then crawl.log does not count it as a try."""
     for record in read(path):
         if record.kind in ("response", "revisit"):
             yield record.fields["WARC-Target-URI"], int(record.block[9:12]) in UNWELL
@@ -173,7 +173,7 @@ def _read_frontier(parts, found):
     records = [record for record in records if b" " in record]  # in lines there are names of hosts too
     assert len(records) == frontier.queued, (len(records), frontier.queued)
     for link in map(unpack, records):
-        found.tried[link.url] += link.attempt
+        found.tried[link.url] += link.attempt + link.struck
         if not link.path.endswith("P"):
             found.queued[link.url] += 1
 

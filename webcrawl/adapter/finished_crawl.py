@@ -78,7 +78,7 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
             return
     until = time.monotonic() + LOOK
     while crawl.pending:
-        crawl.feed(crawl.now())
+        crawl.feed()
         if crawl.stats()["queued"] or time.monotonic() > until:
             return
         time.sleep(SOON)

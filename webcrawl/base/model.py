@@ -242,7 +242,7 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
 
 
 class Archived:
-    """Where the record of an answer lies: the file's name, as it is once the file is finished; offset and length.
+    """The place of the record of an answer: the file's name, as it is once the file is finished; offset and length.
 
     The record may be on its way to the file; whoever asks for its offset or length then waits until it is there. A copy
     asks for both, because only this one hears of them.
@@ -337,7 +337,7 @@ class Exchange:
 
     @property
     def location(self) -> str | None:
-        """Where a redirect says that it leads, as it was sent; None if this is no redirect, or does not say."""
+        """The target of a redirect, as it was sent; None if this is no redirect, or does not say."""
         value = self.header(b"location") if self.status in REDIRECTS else None
         return None if value is None else value.decode("utf-8", "replace").strip()
 

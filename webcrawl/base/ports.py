@@ -1,4 +1,4 @@
-"""Which ports a URL may name: no link makes the crawler speak to a mail server, a shell or a database."""
+"""The ports that a URL may name: no link makes the crawler speak to a mail server, a shell or a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a page's many rows is kept: a few packed kilobytes may name 200,000 links below a long URL."""
+"""The bound on what is kept of a page's many rows: a few packed kilobytes may name 200,000 links below a long URL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FEW = 1000  # rows of one page that always fit: a URL has 2,000 characters
 
 
 def fitting(columns: Sequence[Sequence[str]], each: int, most: int) -> int:
-    """How many rows, from the first on, have room in `most` characters if each has `each` more; at least FEW."""
+    """The number of first rows that have room in `most` characters if each has `each` more; at least FEW."""
     count = len(columns[0])
     if count <= FEW:
         return count

@@ -19,7 +19,9 @@ from webcrawl.crawl.inspection import About
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.parts import Follower, Parts
 from webcrawl.crawl.refusals import Refusal
+from webcrawl.frontier.feeding import SLICE, Feeding
 from webcrawl.frontier.overstay import R
+from webcrawl.frontier.waits import Waits
 from webcrawl.net.robots_book import NO_HEAD
 from webcrawl.net.robots_entry import Head
 from webcrawl.net.robots_said import RobotsSaid
@@ -35,10 +37,8 @@ from webcrawl.urls.optout import OptOut
 
 logger = logging.getLogger(__name__)
 
-SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
 CLEAN = "clean"  # in the database: whether the last checkpoint was the last of its run
 NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
-PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
 
 
 T = TypeVar("T")
@@ -96,9 +96,8 @@ class Crawl:
         self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []
         self._figures: list[Callable[[], Mapping[str, int]]] = []
-        self._merged_at = 0.0
+        self._feeding = Feeding(parts.frontier, parts.seen, parts.seeding)
         self.revisiting = parts.revisiting
-        self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
     def __repr__(self) -> str:
         return f"<Crawl {self._frontier!r} {self._seen!r}>"
@@ -170,22 +169,9 @@ class Crawl:
         """Counts a request whose URL cannot become a link, under the reason why."""
         self._pipeline.filtered[reason] += 1
 
-    def feed(self, now: float, *, seeds: bool = True) -> bool:
-        """Moves links known to be new to the frontier; True if there were any, or nothing but seeds known before.
-
-        When there are none it reads seeds, then has the waiting links merged early, so that a frontier that runs dry
-        never waits for T to fill.
-        """
-        seen, queued = self._seen, self._frontier.queued - self._frontier.over_budget
-        records, known = seen.take(SLICE), False
-        if not records and seeds and not self._seeding.ended:
-            known = self._seeding.read(SLICE) and not seen.pending  # the next ones may be new
-        if not records and seen.pending and (not queued or now - self._merged_at >= PATIENCE):
-            self._merged_at = now
-            seen.merge()
-            records = seen.take(SLICE)
-        self._frontier.add(filter(None, records))
-        return bool(records) or known
+    def feed(self) -> None:
+        """Moves links known to be new to the frontier, without taking any."""
+        self._feeding.feed(self._clock())
 
     def mailbox(self, robots: RobotsHeard) -> Mailbox:
         """Where letters of other drones go; `robots` takes what came of a robots.txt."""
@@ -209,24 +195,17 @@ class Crawl:
             if self._seeding.first:
                 return None
         self._discovery.submit_portion(now)
-        frontier, revisiting = self._frontier, self.revisiting
+        revisiting = self.revisiting
         if revisiting is not None:
             revisiting.feed(now)
-        link = frontier.take(now, spare=False)
-        if link is None and frontier.holds_back(now):  # links of other hosts may wait there
-            self.feed(now, seeds=frontier.wants_hosts(now) and now - self._merged_at >= PATIENCE)
-        if link is None:
-            link = frontier.take(now)
-        self._more = link is None and self.feed(now, seeds=frontier.takes_new())  # one slice: the next turn goes on
-        if self._more:
-            link = frontier.take(now)
+        link = self._feeding.take(now)
         if link is None and revisiting is not None:
             revisiting.split.idle(now)
         return link
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
-        if self._refusals.waiting or (self._more and not self.in_force.paused):
+        if self._refusals.waiting:
             return 0.0
         if self.in_force.paused or (self.all_rest and self.rests):
             return None
@@ -234,10 +213,7 @@ class Crawl:
             return self.uplink.next_probe
         if self._seeding.first:
             return None if self._seeding.waits else 0.0
-        ready = self._frontier.next_ready()
-        if self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
-            merge = self._merged_at + PATIENCE
-            ready = merge if ready is None else min(ready, merge)
+        ready = self._feeding.next_ready(self._frontier.next_ready())
         if self._portions.links:
             ready = self._portions.ready_at if ready is None else min(ready, self._portions.ready_at)
         if self.revisiting is not None:
@@ -336,7 +312,7 @@ class Crawl:
         now = self._clock()
         waiting = self._frontier.overstay.starved(now, full=full)
         if full and not waiting:
-            self.feed(now)  # `take`, which does it, is not called
+            self._feeding.feed(now)  # `take`, which does it, is not called
         return found[:waiting]
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None, withheld: Exchange | None = None) -> None:
@@ -467,6 +443,10 @@ class Crawl:
         """Hosts that may be asked and are not."""
         return self._frontier.ready(self._clock())
 
+    def waits(self) -> Waits:
+        """For which hosts it waits, and why."""
+        return self._frontier.look.waits(self._clock())
+
     def count(self, names: Iterable[str]) -> None:
         """Adds one to each of these counters."""
         self._counters.update(names)
@@ -531,6 +511,7 @@ class Crawl:
             **self.stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
+            "waits": str(self.waits()) if not self._frontier.in_flight else "",
             "bound": self.bound(),
             "levels": self._frontier.levels,
             "mix": mix(self.statistics.outcomes),

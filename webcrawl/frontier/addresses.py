@@ -73,7 +73,7 @@ class Addresses:
     # -- for inline downloads (frontier/lending.py)
 
     def ready_at(self, ip: str) -> float:
-        """When the address may be contacted; infinity while it is lent."""
+        """The time at which the address may be contacted; infinity while it is lent."""
         address = self._addresses.get(ip)
         if address is None:
             return 0.0

@@ -12,10 +12,10 @@ from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import Budgets
-from webcrawl.frontier.distant_turns import Aside
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.hosts import HostTable
+from webcrawl.frontier.hosts_set_aside import Aside
 from webcrawl.frontier.place_shares import Lines
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer
@@ -49,7 +49,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides in which order URLs come out, and when."""
+    """The rules by which URLs come out, and when."""
 
     prioritizer: Prioritizer
     politeness: Politeness
@@ -72,7 +72,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Where URLs and hosts are kept; all of it is saved with every checkpoint."""
+    """The places of URLs and hosts; all of it is saved with every checkpoint."""
 
     front: FrontEnd
     hosts: HostTable
@@ -91,9 +91,6 @@ class Gate:
     turn_away: Callable[[Packed, bool], None]  # a queued URL of such a host; whether its domain was charged for it
     pass_on: Callable[[Packed], None]  # a URL of such a host that was not queued
     asked: set[str] = field(default_factory=set)  # such hosts with a request in flight
-
-    def __repr__(self) -> str:
-        return f"<Gate asked={len(self.asked)}>"
 
 
 def both(first: Heard | None, second: Heard | None) -> Heard | None:

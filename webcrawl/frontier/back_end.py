@@ -31,9 +31,6 @@ class BackEnd:
     def __len__(self) -> int:
         return len(self.active)
 
-    def __repr__(self) -> str:
-        return f"<BackEnd hosts={len(self.active)} next={self.next_due()} {self.slots!r}>"
-
     def enter(self, host: Host) -> None:
         """Makes a host with URLs active, scheduled behind those that already wait for a fetcher."""
         host.state = State.ACTIVE
@@ -59,7 +56,7 @@ class BackEnd:
         heappush(self._heaps[host.standing], (at, self._tickets, host))
 
     def next_due(self) -> float | None:
-        """When the first host is due that would get a free slot, or None."""
+        """The time at which the first host is due that would get a free slot, or None."""
         if self._stale:
             self._pass_over()
         proven = self._heaps[PROVEN]

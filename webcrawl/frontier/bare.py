@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.protocol import Found, InFlight
+from webcrawl.frontier.waits import Waits
 
 R = TypeVar("R")
 NEVER = float("inf")
@@ -47,6 +48,9 @@ class NoLook:
     def pause(self, _name: str) -> tuple[float, str]:
         return 0.0, "politeness"
 
+    def waits(self, _now: float) -> Waits:
+        return Waits()
+
     def in_flight(self, _url: str) -> bool:
         return False
 
@@ -62,7 +66,7 @@ class NoCuts:
 
 
 class NoPardon:
-    """What an outage of our own network costs is not taken back."""
+    """A pardon that takes back nothing."""
 
     def since(self, _when: float) -> int:
         return 0
@@ -71,7 +75,7 @@ class NoPardon:
 class Bare:
     """To be inherited by a frontier that has the methods of `protocol.Queue`. No shares, budgets or levels."""
 
-    queued = in_flight = 0
+    queued = in_flight = hosts = 0
     found: Found | None = None
     heard: Callable[[str, Sequence[str]], None] | None = None
     on_grown: Callable[[Link], None] | None = None

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Queue(Protocol[T]):
-    """What is sifted: a `Fifo`, or anything like it."""
+    """A queue that can be sifted: a `Fifo`, or anything like it."""
 
     count: int
 

@@ -20,16 +20,14 @@ from webcrawl.frontier.outcomes import attempts, has_failed
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.unwell import (
     LONGER,
-    SOONEST,
-    TURNS,
     UNWELL,
-    is_alone,
     is_charged,
     is_hosts,
     is_unwell,
     noted,
     recovered,
     returned,
+    soon,
 )
 
 HOSTS = 1 << 16
@@ -50,15 +48,12 @@ UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
 
 
 class Strain:
-    """Which hosts are under strain, and how many times longer than usual each of them is left alone, up to `most`."""
+    """The hosts under strain, and how many times longer than usual each of them is left alone, up to `most`."""
 
     def __init__(self, most: float) -> None:
         self.most = most
         self.times: dict[str, float] = {}  # of the hosts under strain, which are few
         self._known: dict[str, Heard] = {}  # the last one heard is the last
-
-    def __repr__(self) -> str:
-        return f"<Strain most={self.most} hosts={len(self._known)} strained={len(self.times)}>"
 
     def heard(self, host: str, seconds: float, *, failed: bool) -> None:
         """A download of this host has ended."""
@@ -118,7 +113,7 @@ Own = tuple[Politeness, Limits]  # of one host
 
 
 class Asked(Protocol):
-    """What a host's wait depends on: of a host in memory, or of its row."""
+    """The fields that a host's wait depends on: of a host in memory, or of its row."""
 
     @property
     def name(self) -> str: ...
@@ -144,7 +139,7 @@ class Booking:
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
     def of(self, name: str) -> Own:
-        """What holds for this host."""
+        """The politeness and limits of this host."""
         return self._general if self.own is None else self.own[name] or self._general
 
     def __call__(
@@ -167,7 +162,6 @@ class Booking:
                 self._strain.heard(host.name, outcome.seconds, failed=status < 0 or status >= 500)
         unwell = status in UNWELL and is_unwell(link, outcome)
         failed = is_hosts(host, link, outcome) if unwell else has_failed(link, outcome)
-        soon = unwell and not failed and is_alone(host, link)
         host.pages += _is_page(link, outcome)
         turn = wait = self.wait(host)
         if outcome.wait:
@@ -178,28 +172,28 @@ class Booking:
             wait = max(wait, LONGER * turn)
             noted(host, link, outcome, now)
         elif host.failures or host.row is not None:
-            recovered(host)
+            recovered(host, link, now, turn)
         host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
         if limits.host_pages and host.pages >= limits.host_pages:
             host.retired = host.retired or Status.HOST_BUDGET
         if host.retired or again is None:
             return None
-        later = self._later(link, now, turn if soon else DAY)
+        later = self._later(link, now, soon(host, turn) if unwell and not failed else DAY)
         if failed or unwell:
             later = max(later, host.ready_at + turn * unwell)  # others go first: they tell whose fault it is
         return later, again
 
     def _failed(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool) -> float:
         """Books a failure of the host; returns how long it is left alone."""
+        host.said = outcome.status
         if news:
             return self.health.failed(host, link, outcome, now)
         echoed(host, link)
         return 0.0
 
-    def _later(self, link: Link, now: float, turn: float) -> float:
-        """When to retry the link. The wait grows with each time, even if answers to others came in between."""
-        first = min(self._limits.retry_wait, max(TURNS * turn, SOONEST))
-        return now + min(first * 2.0 ** min(link.attempt + link.struck, 60), DAY)
+    def _later(self, link: Link, now: float, first: float) -> float:
+        """The time to retry the link at. The wait grows with each time, even if answers to others came in between."""
+        return now + min(min(self._limits.retry_wait, first) * 2.0 ** min(link.attempt + link.struck, 60), DAY)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
         """Books a download that was cut because others needed its slot: no failure, but the host was busy with it."""
@@ -218,14 +212,15 @@ class Booking:
         return link.attempt + 1 < self._most(link, outcome)
 
     def _most(self, link: Link, outcome: Outcome) -> int:
-        """How many attempts a link has that ended so; 0: it does not come again."""
+        """The number of attempts that a link has if it ended so; 0: it does not come again."""
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
         return 0 if most and link.is_prerequisite else most
 
     def _again(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
         """The link as it is queued once more, or None. A failure of its host uses up none of the attempts."""
         last, unwell = link.attempt + 1 >= most, is_unwell(link, outcome)
-        if is_charged(host, link, outcome) if unwell else self.health.is_charged(host, link, outcome, last=last):
+        charged = is_charged if unwell else self.health.is_charged
+        if charged(host, link, outcome, last=last):
             return None if last else replace(link, attempt=link.attempt + 1)
         if unwell:
             link = returned(link, host.row)
@@ -246,7 +241,7 @@ class Booking:
         return self.own is not None or self._limits.connections is not None
 
     def connections(self, host: Asked) -> int:
-        """How many requests it may have at once. A Crawl-delay is between any two: its robots.txt goes first."""
+        """The number of its requests at once. A Crawl-delay is between any two: its robots.txt goes first."""
         limits = self.of(host.name)[1]
         if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):
             return 1
@@ -262,5 +257,6 @@ class Booking:
 
 
 def _is_page(link: Link, outcome: Outcome) -> bool:
-    """Neither a robots.txt nor one that is fetched again."""
-    return outcome.status > 0 and not link.history and not link.is_prerequisite and link.url != ""
+    """Neither a server's error, nor a robots.txt, nor one that is fetched again."""
+    answered = outcome.status > 0 and outcome.status not in UNWELL
+    return answered and not link.history and not link.is_prerequisite and link.url != ""

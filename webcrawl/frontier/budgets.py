@@ -7,6 +7,8 @@ reputation allows. All other URLs wait on disk.
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
@@ -15,7 +17,6 @@ from zlib import crc32
 from webcrawl.base.model import Link, Packed, is_found, is_requisite, is_seed, url_of
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
-from webcrawl.frontier.new_texts import Texts
 from webcrawl.frontier.reputation import Reputation
 
 PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
@@ -56,9 +57,6 @@ class Budgets:
         self._moved = True  # a page was let in since the last round began
         self._round: Iterator[None] | None = None
         self._place: Place = TOP
-
-    def __repr__(self) -> str:
-        return f"<Budgets held={self.held} of {self.domains} domains, ready={len(self.listed)}>"
 
     def change(self, policy: Allowance) -> None:
         """Budgets by another policy, where there are any: who waits for one is looked at again."""
@@ -300,3 +298,32 @@ class Budgets:
 
 def _is_one_of_many(url: str) -> bool:
     return crc32(url.encode()) % REQUISITES == 0
+
+
+LEAST = 40  # bytes of a sentence; what is shorter is a title, a number, a date
+LOOKED_AT = 32 << 10  # bytes of a page
+MOST = 64  # sentences of a page
+# What follows a tag other than a link's, a script's or a style's, up to the next tag
+RUN = re.compile(rb"<(?!a[\s>]|script|style|title)/?[a-zA-Z][^<>]*>\s*([^<>]{%d,})" % LEAST)
+
+
+class Texts:
+    """Finds pages whose text is new to their site, links aside: pages of many traps differ only in their addresses.
+
+    Sentences are remembered by Python's hashes, in one array: of all sites together, as many as it has places.
+    """
+
+    def __init__(self, memory: int) -> None:
+        places = 1 << max(4, memory // 8).bit_length() - 1
+        self._places, self._mask = array("q", (0,)) * places, places - 1
+
+    def new(self, site: str, body: bytes) -> bool:
+        """True if a sentence of this page was not remembered for the site, or it has none; remembers them."""
+        found = RUN.findall(body[:LOOKED_AT])[:MOST]
+        places, mask, new = self._places, self._mask, not found
+        for text in found:
+            number = hash((site, text))
+            if places[number & mask] != number:
+                places[number & mask] = number
+                new = True
+        return new

@@ -30,7 +30,7 @@ class Charge:
     short: bool = False  # it ended with a body that is not whole, and is counted so
 
     def booked(self, host: Host, outcome: Outcome, again: tuple[float, Link] | None) -> None:
-        """What became of it. A host that has answered, even if not to the end, keeps its record."""
+        """Notes what became of it. A host that has answered, even if not to the end, keeps its record."""
         self.failures = NEVER if is_cut_short(outcome) else host.failures
         self.again, self.short = again, again is None and is_cut_short(outcome)
 
@@ -42,7 +42,7 @@ class Charge:
 
     @property
     def retry(self) -> tuple[float, Packed] | None:
-        """What waits among the host's retries; None if the link was finished."""
+        """The entry among the host's retries; None if the link was finished."""
         if self.again is None:
             return None
         at, link = self.again
@@ -54,9 +54,6 @@ class Charges:
 
     def __init__(self) -> None:
         self._kept: deque[Charge] = deque(maxlen=KEPT)
-
-    def __repr__(self) -> str:
-        return f"<Charges kept={len(self._kept)}>"
 
     def note(self, host: Host, link: Link, now: float) -> Charge:
         """A failure that is about to be booked."""

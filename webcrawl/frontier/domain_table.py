@@ -53,9 +53,6 @@ class DomainTable:
         self._dirty: dict[str, Domain] = {}
         pool.on_spill = self.touch
 
-    def __repr__(self) -> str:
-        return f"<DomainTable cached={len(self._cached)} dirty={len(self._dirty)}>"
-
     def get(self, name: str) -> Domain:
         """The domain's record; `most` is 0 if it has just become an object. Valid until the next call."""
         found = self._cached.get(name)
@@ -69,7 +66,7 @@ class DomainTable:
         return domain
 
     def rate_again(self) -> None:
-        """What domains may have is to be asked for anew; of those that are no objects it is anyway."""
+        """Has the budgets of domains computed anew; those of domains that are no objects are so anyway."""
         for domain in self._cached.values():
             domain.most = 0
 

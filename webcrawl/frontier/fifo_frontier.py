@@ -67,9 +67,6 @@ class FifoFrontier(Bare):
         self._restore(now)
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<FifoFrontier queued={self.queued} in_flight={self.in_flight} hosts={len(self._hosts)}>"
-
     def __len__(self) -> int:
         return self.queued + self.in_flight
 

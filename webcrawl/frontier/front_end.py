@@ -28,9 +28,6 @@ class FrontEnd:
     def __len__(self) -> int:
         return sum(map(len, self.filled))
 
-    def __repr__(self) -> str:
-        return f"<FrontEnd {[len(queue) for queue in self.queues]}>"
-
     def set_level_bias(self, bias: float) -> None:
         """From now on each level is picked so many times as often as the next one."""
         self._weights = [bias**-level for level in range(len(self.queues))]

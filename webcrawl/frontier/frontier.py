@@ -172,7 +172,7 @@ class Frontier:
         self._rotation.aside.hosts += hosts
 
     def next_aside(self) -> float | None:
-        """When the next of them comes back, or None."""
+        """The time at which the next of them comes back, or None."""
         return self._rotation.aside.next_return()
 
     def resting(self) -> bool:
@@ -189,7 +189,7 @@ class Frontier:
         return self._back.ready(now)
 
     def figures(self) -> dict[str, int | float]:
-        """How many URLs and hosts wait, and for what."""
+        """The numbers of URLs and hosts that wait, by what they wait for."""
         return {
             "queued": self.queued,
             "in_flight": self.in_flight,
@@ -267,7 +267,7 @@ class Frontier:
         self._front.set_revisit_share(share)
 
     def links_to(self, url: str) -> int:
-        """How many other domains link to that of a URL, as far as that is counted."""
+        """The number of other domains that link to that of a URL, as far as it is counted."""
         return self._budgets.reputation.remembered(self._domain(host_of(url)))
 
     def hear_links(self) -> None:
@@ -367,7 +367,7 @@ class Frontier:
         return self._slots.open_to(NEW)
 
     def next_ready(self) -> float | None:
-        """When `take` may return a link: a time (0 is now), or None until something is added or done."""
+        """The time at which `take` may return a link (0 is now), or None until something is added or done."""
         rotation, due = self._rotation, self._back.next_due()
         aside = rotation.next_aside()
         if aside is not None and (due is None or aside < due):

@@ -27,9 +27,6 @@ class DomainMoves:
     def __init__(self, budgets: Budgets) -> None:
         self._budgets, self._table, self._reputation = budgets, budgets.table, budgets.reputation
 
-    def __repr__(self) -> str:
-        return f"<DomainMoves {self._budgets!r}>"
-
     def exported(self, leaves: Callable[[str], bool], size: int, pieces: int) -> Iterator[tuple[list[list[Any]], int]]:
         """The domains that leave, in pieces of so many bytes, so many at once: first their URLs, then the record.
 

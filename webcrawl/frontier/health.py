@@ -33,11 +33,11 @@ class HealthRules:
     patience: float = 259_200.0  # HOST_PATIENCE
 
     def health(self, host: Host) -> Health:
-        """What is thought of this host now."""
+        """The health of this host now."""
         return health_of(host, self.failures)
 
     def is_charged(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
-        """Whether this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
+        """True if this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
 
         What may be the URL's fault or the host's is the URL's until the host is set aside. But no URL ends while
         others of its host fail as well.
@@ -69,7 +69,7 @@ class HealthRules:
         return wait
 
     def wait(self, failures: int, *, gone: bool) -> float:
-        """How long a host is left alone that has failed so often in a row."""
+        """The seconds for which a host is left alone that has failed so often in a row."""
         if gone:
             return min(GONE, GONE_MOST * self.retry_wait)
         return min(self.retry_wait * 2.0 ** min(failures - 1, 60), DAY)
@@ -110,7 +110,7 @@ def revive_for_other_origin(host: Host, url: str) -> bool:
 
 
 def _is_gone(host: Host, outcome: Outcome) -> bool:
-    """Whether there is no such host. Of one that has been reached the name servers may say so and be wrong."""
+    """True if there is no such host. Of one that has been reached the name servers may say so and be wrong."""
     reached = outcome.doubtful and bool(host.times)
     return outcome.permanent and outcome.status in NOWHERE and not reached
 

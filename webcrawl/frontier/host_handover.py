@@ -28,7 +28,7 @@ Piece = list[Any]
 
 
 class Gated(Protocol):
-    """What of the frontier changes when hosts leave it or arrive."""
+    """The part of the frontier that changes when hosts leave it or arrive."""
 
     queued: int
     counters: Counter[str]
@@ -40,7 +40,7 @@ class Gated(Protocol):
 
 
 class Moves:
-    """What is exported is gone from this frontier; what was imported waits until `arrive` is called for its host.
+    """Moves hosts. What is exported is gone from here; what was imported waits until `arrive` is called for its host.
 
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.
     """
@@ -52,9 +52,6 @@ class Moves:
         self._addresses, self._budgets = lender.addresses, queues.budgets
         self._domains = DomainMoves(queues.budgets)
         self._gate: Gate | None = None
-
-    def __repr__(self) -> str:
-        return f"<Moves gate={self._gate!r}>"
 
     # -- the gate
 

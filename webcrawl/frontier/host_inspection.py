@@ -11,6 +11,8 @@ from webcrawl.base.model import Link, Status, unpack, url_of
 from webcrawl.frontier.arguments import Queues
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.lending import Lender
+from webcrawl.frontier.unwell import LONGER
+from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER, Waits
 from webcrawl.store.jobdir.host_row import PLACES, Health, State, given_up
 
 MOST = 1000  # URLs that are shown of one host
@@ -24,9 +26,6 @@ class Look:
     def __init__(self, queues: Queues, parts: Lender) -> None:
         self._hosts, self._budgets = queues.hosts, queues.budgets
         self._back, self._book, self._aside = parts.back, parts.book, parts.aside
-
-    def __repr__(self) -> str:
-        return f"<Look {self._hosts!r}>"
 
     def host(self, name: str, now: float) -> dict[str, Any]:
         """The record of a host; `known` is False if there is none. Times are the crawl's own."""
@@ -57,7 +56,7 @@ class Look:
             return found
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """How often a host has failed in a row, whether it was ever asked, and its address if that is known."""
+        """The number of a host's failures in a row, True if it was ever asked, and its address if that is known."""
         with self._opened(name) as host:
             return host.failures, bool(host.times), host.ip
 
@@ -75,16 +74,41 @@ class Look:
 
     def _pause(self, host: Host) -> tuple[float, str]:
         seconds = self._book.wait(host)
+        if host.row is not None and host.row.unwell and not host.failures:
+            return LONGER * seconds, FAILURE
         if host.row is not None:
             asked = self._book.asked(host)
             failed = self._book.health.wait(host.failures, gone=host.row.gone) if host.failures else 0.0
             if asked and asked >= max(failed, seconds):
-                return asked, "retry-after"
+                return asked, RETRY_AFTER
             if failed > seconds:
-                return failed, "failure"
+                return failed, FAILURE
         if not (host.times or host.failures):
             return seconds, "new"
-        return seconds, "crawl-delay" if self._is_robots(host, seconds) else "politeness"
+        return seconds, CRAWL_DELAY if self._is_robots(host, seconds) else "politeness"
+
+    def waits(self, now: float) -> Waits:
+        """The hosts that are waited for. It takes as long as `ready` of the back-end."""
+        found, first, due = Waits(), None, float("inf")
+        for host in self._back.active.values():
+            if host.ticket and not host.retired and (at := host.due()) > now:
+                found.rules[self._rule(host, at)] += 1
+                if at < due:
+                    first, due = host, at
+        if first is not None:
+            found.host, found.rule, found.said = first.name, self._rule(first, due), first.said
+        elif (aside := self._aside.first()) is not None:
+            due, found.host = aside
+            with self._opened(found.host) as host:
+                found.rule, found.said = self._rule(host, due), host.said
+        found.seconds = max(due - now, 0.0) if found.host else 0.0
+        return found
+
+    def _rule(self, host: Host, at: float) -> str:
+        """Why a host is left alone until then: only URLs that failed are left of it, or the rule of its wait."""
+        if host.row is None and at <= host.rested_at() and not host.crawl_delay:
+            return "politeness"
+        return self._pause(host)[1] if host.failures or at <= host.rested_at() else FAILURE
 
     def _is_robots(self, host: Host, seconds: float) -> bool:
         """True if these seconds between two requests are what its robots.txt asks for."""
@@ -109,7 +133,7 @@ class Look:
         return PLACES[host.state]
 
     def _next_turn(self, host: Host, now: float) -> float | None:
-        """When it may be asked next, if it has something to ask for and that is known."""
+        """The time at which it may be asked next, if it has something to ask for and that is known."""
         if host.given is not None or not host.waiting() or host.retired or host.name in self._aside.held:
             return None
         return max(host.aside if host.state is State.ASIDE else host.due(), now)
@@ -145,7 +169,7 @@ class Look:
         return [*self._back.active.values(), *self._hosts.idle()]
 
     def domain(self, name: str) -> dict[str, Any]:
-        """What a registered domain has had of its budget, in pages, and how many URLs wait beyond it."""
+        """The pages that a registered domain has had of its budget, and the number of URLs that wait beyond it."""
         if not self._budgets.counts:
             return {"domain": name, "budget": None}
         domain = self._budgets.look_up(name)

@@ -28,7 +28,7 @@ class Lanes:
         return bool(self.flights) and (self.alone or len(self.flights) >= self._width(failures))
 
     def free_at(self, failures: int) -> float:
-        """When one more may begin, as far as the waits go."""
+        """The time at which one more may begin, as far as the waits go."""
         more = len(self.rests) + len(self.flights) - self._width(failures)  # all rests up to this one must be over
         if more < 0 or not self.rests:
             return 0.0

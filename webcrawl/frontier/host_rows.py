@@ -43,7 +43,7 @@ class HostRows:
         return row, written
 
     def place(self, name: str) -> str:
-        """Where this row is; empty if there is none."""
+        """The place of this row; empty if there is none."""
         if name in self.changed or name in self._written:
             return "packed in memory"
         return "on disk" if self._db.query("SELECT 1 FROM host WHERE name = ?", (name,)) else ""

@@ -25,9 +25,6 @@ class Steering:
         self._resumed = parts.resumed
         self.held = parts.aside.held
 
-    def __repr__(self) -> str:
-        return f"<Steering held={len(self.held)}>"
-
     def is_foreign(self, name: str) -> bool:
         """True if the host belongs to another crawl of the hive."""
         gate = self._rotation.gate
@@ -118,7 +115,7 @@ class Steering:
             self._back.schedule(host, now)
 
     def _place(self, host: Host, now: float) -> None:
-        """Where a host belongs that has URLs and is nowhere."""
+        """Puts a host that has URLs and is nowhere where it belongs."""
         if not host.retired and self._aside.wants(host, host.due(), now):
             self._aside.put(host, now)
             self._hosts.put_away(host)

@@ -3,18 +3,80 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 
 from webcrawl.base.model import is_revisit, priority_of
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.host_lanes import Lanes
 from webcrawl.frontier.host_rows import HostRows, Row
-from webcrawl.frontier.ranked import CHOSEN, REVISITS, Ranked
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, State, pack, unpack
+
+# Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
+MOST = 16
+LARGEST = 1 << 31  # priorities beyond are all one
+CHOSEN = 1  # of what goes before the host's queue because it is worth more (best_first.py)
+REVISITS = -LARGEST - 1  # of the queue of what is fetched again, which has no priority: the two take turns
+
+
+class Ranked:
+    """The queues of one host's URLs that have a priority, the highest first, as in Scrapy's own scheduler.
+
+    None of them is empty for longer than it takes to push a record.
+    """
+
+    __slots__ = ("queues",)
+
+    def __init__(self) -> None:
+        self.queues: list[tuple[int, Fifo]] = []
+
+    @property
+    def count(self) -> int:
+        return sum(queue.count for _, queue in self.queues)
+
+    def before(self) -> bool:
+        """True if the first URL here goes before those without a priority."""
+        return bool(self.queues) and self.queues[0][0] > 0
+
+    def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
+        """The queue of this priority, made if it is missing; beyond MOST of them the nearest one."""
+        if priority != REVISITS:
+            priority = max(min(priority, LARGEST), -LARGEST)
+        side = [one for one in self.queues if _side(one[0]) == _side(priority)]
+        nearest = min(side, key=lambda one: abs(one[0] - priority), default=None)
+        if nearest is not None and (nearest[0] == priority or len(side) >= MOST):
+            return nearest[1]
+        queue = make()
+        self.queues.append((priority, queue))
+        self.queues.sort(key=itemgetter(0), reverse=True)
+        return queue
+
+    def has_revisits(self) -> bool:
+        """True if anything here is fetched again."""
+        return bool(self.queues) and self.queues[-1][0] == REVISITS
+
+    def pop(self, at: int = 0) -> bytes | None:
+        """The oldest record of the highest priority; at -1 of the last queue, where revisits are."""
+        queue = self.queues[at][1]
+        record = queue.pop()
+        if not queue.count:
+            del self.queues[at]
+            queue.close()
+        return record
+
+    def save(self) -> list[tuple[int, bytes]]:
+        """As a host's row has it."""
+        return [(priority, queue.save()) for priority, queue in self.queues]
+
+
+def _side(priority: int) -> int:
+    """Above 0, below, or neither."""
+    return 2 if priority == REVISITS else int(priority > 0)
+
 
 SORTED = 1 << 13  # hosts sorted at once: 3 ms
 SLICE = 32  # rows written between two turns of the event loop; each may write a block of its queue too
@@ -35,7 +97,7 @@ class Host:
     crawl_delay: float = 0.0  # from robots.txt
     failures: int = 0  # in a row
     row: FailedRow | None = None  # what is known of these failures
-    pages: int = 0
+    pages: int = 0  # answers that are no server's errors
     retired: int = 0  # if not 0, the Status with which all its URLs end
     ip: str = ""
     given: bytes | None = None  # the record in flight, or one of several: after a crash it is handed out again
@@ -46,6 +108,7 @@ class Host:
     dirty: bool = False  # changed since it was last written
     aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
     ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
+    said: int = 0  # the status of its last failure; forgotten when it is no object any more
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
 
     def waiting(self) -> int:
@@ -53,7 +116,7 @@ class Host:
         return self.queue.count + len(self.later) + (self.ranked.count if self.ranked is not None else 0)
 
     def due(self) -> float:
-        """When its next URL may be requested; it must have one."""
+        """The time at which its next URL may be requested; it must have one."""
         ready = self.ready_at if self.lanes is None else max(self.ready_at, self.lanes.free_at(self.failures))
         if self.queue.count or (self.ranked is not None and self.ranked.queues):
             return ready
@@ -66,7 +129,7 @@ class Host:
         return [self.given] if self.given is not None else []
 
     def rested_at(self) -> float:
-        """When all waits are over, of all requests that have ended."""
+        """The time at which the waits of all requests that have ended are over."""
         lanes = self.lanes
         return max(self.ready_at, lanes.rests[-1]) if lanes is not None and lanes.rests else self.ready_at
 
@@ -173,7 +236,7 @@ class HostTable:
                 queue.close()
 
     def place(self, name: str) -> str:
-        """Where the record of a host is that nobody holds; empty if there is none."""
+        """The place of the record of a host that nobody holds; empty if there is none."""
         return "in memory" if name in self._idle else self._rows.place(name)
 
     def idle(self) -> list[Host]:

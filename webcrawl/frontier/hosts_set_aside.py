@@ -1,13 +1,90 @@
-"""Hosts set aside: which they are, how many URLs they have, and how they come back."""
+"""Hosts set aside because their next turn is far away: their number and that of their URLs, and how they come back."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+import math
+import struct
+from collections.abc import Callable, Container, Iterable
+from heapq import heapify, heappop, heappush
 
-from webcrawl.frontier.distant_turns import Aside, unpack
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.store.jobdir.host_row import State
+
+STEP = 1.1  # each length of wait is so many times the one before
+LEAST, MOST = 0.1, 86_400.0  # seconds; whoever has to wait for longer looks again after a day
+AT = struct.Struct("<d")  # a record is when the host is due, and its name
+
+Entry = tuple[float, str]
+
+
+class Aside:
+    """Names of hosts, each with the time when it is due. Entries that no longer count are the caller's to skip.
+
+    Waits are rounded up to one of a few lengths, each at most a tenth longer than the one before. Each length has a
+    FIFO queue on disk: among equal waits, who came first is due first. So memory does not grow with the hosts.
+    """
+
+    def __init__(self, make: Callable[[bytes | None], Fifo], saved: Iterable[tuple[int, bytes, bytes]]) -> None:
+        """`make` restores a queue, or makes an empty one."""
+        self._make = make
+        self._queues: dict[int, Fifo] = {}  # behind the first entry of each length
+        self.heads: list[tuple[float, int, bytes]] = []  # a heap of these first entries
+        for length, first, data in saved:
+            self._queues[length] = make(data)
+            self.heads.append((unpack(first)[0], length, first))
+        heapify(self.heads)
+
+    def __len__(self) -> int:
+        return len(self.heads) + sum(map(len, self._queues.values()))
+
+    def push(self, name: str, due: float, now: float) -> float:
+        """Puts a host aside; returns when it comes back: not before it is due."""
+        length = _length(due - now)
+        at = now + STEP**length
+        record = AT.pack(at) + name.encode()
+        queue = self._queues.get(length)
+        if queue is None:
+            self._queues[length] = self._make(None)
+            heappush(self.heads, (at, length, record))
+        else:
+            queue.push(record)
+        return at
+
+    def next_due(self) -> float | None:
+        """The time at which the next host comes back, or None."""
+        return self.heads[0][0] if self.heads else None
+
+    def pop(self, now: float) -> Entry | None:
+        """Removes and returns the next host that is due: when it came back, and its name."""
+        if not self.heads or self.heads[0][0] > now:
+            return None
+        _, length, record = heappop(self.heads)
+        queue = self._queues[length]
+        following = queue.pop()
+        if following is not None:
+            heappush(self.heads, (unpack(following)[0], length, following))
+        else:
+            queue.close()
+            del self._queues[length]
+        return unpack(record)
+
+    def save(self) -> list[tuple[int, bytes, bytes]]:
+        """The part of a checkpoint: each length with its first entry and the queue behind that."""
+        return [(length, first, self._queues[length].save()) for _, length, first in self.heads]
+
+
+def unpack(record: bytes) -> Entry:
+    """An entry of these bytes; ValueError if they are none."""
+    if len(record) <= AT.size:
+        raise ValueError("not the name of a host")
+    return AT.unpack_from(record)[0], record[AT.size :].decode()
+
+
+def _length(wait: float) -> int:
+    """The number of the shortest length that is no shorter than this wait."""
+    return math.ceil(math.log(min(max(wait, LEAST), MOST), STEP) - 1e-9)
+
 
 FAR = 600.0  # seconds until its next turn beyond which a host need not be in the back-end meanwhile
 LOOK = 86_400.0  # seconds after which a paused host is looked at again
@@ -27,9 +104,6 @@ class SetAside:
         self.urls = 0
         self.hosts = 0
         self.held: set[str] = set()  # hosts that somebody has paused (host_steering.py): they stay aside until resumed
-
-    def __repr__(self) -> str:
-        return f"<SetAside hosts={self.hosts} urls={self.urls} next={self._queue.next_due()}>"
 
     def wants(self, host: Host, due: float, now: float) -> bool:
         """True if a host with URLs that is due then is to be put aside."""
@@ -51,14 +125,20 @@ class SetAside:
         self._hosts.touch(host)
 
     def next_due(self) -> float | None:
-        """When the next host comes back, or None."""
+        """The time at which the next host comes back, or None."""
         return self._queue.next_due()
 
     def next_return(self) -> float | None:
-        """The same without paused hosts, as far as the first host of each length of wait says."""
+        """The time at which the next host comes back that is not paused, by the first of each length of wait."""
         if not self.held:
             return self.next_due()
-        return min((at for at, _, record in self.entries if unpack(record)[1] not in self.held), default=None)
+        first = self.first()
+        return first[0] if first is not None else None
+
+    def first(self) -> tuple[float, str] | None:
+        """That host, and when it comes back."""
+        entries = (unpack(record) for _, _, record in self.entries)
+        return min((entry for entry in entries if entry[1] not in self.held), default=None)
 
     def next(self, now: float, active: Container[str]) -> Host | None:
         """The next host whose time has come, to be entered or put away by the caller; it is parked until then."""

@@ -58,9 +58,6 @@ class Lending:
         self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
         self.gate: Gate | None = None
 
-    def __repr__(self) -> str:
-        return f"<Lending reserved={len(self.reserved)} lent={len(self.lent)}>"
-
     def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
         """Lends the link's host, and returns what to ask it for: None for the link, or another Link (robots.txt) first.
 
@@ -97,7 +94,7 @@ class Lending:
         return ready if ready > now else decision
 
     def _ready(self, host: Host, in_flight: InFlight) -> float:
-        """When the host may be asked, as far as one can say now."""
+        """The time at which the host may be asked, as far as one can say now."""
         ready = self._after_flight(host, in_flight)
         if self._addresses is None or not host.ip:
             return ready
@@ -127,7 +124,7 @@ class Lending:
         return self._book.is_worth(link, outcome)
 
     def ready_at(self, name: str) -> float:
-        """When the host may be asked again; NEVER while it is lent."""
+        """The time at which the host may be asked again; NEVER while it is lent."""
         if name in self.lent:
             return NEVER
         host, held = self._open(name)

@@ -57,7 +57,7 @@ def rule(outcome: Outcome) -> Rule:
 
 
 def attempts(outcome: Outcome, usual: int, codes: frozenset[int] | None) -> int:
-    """How many attempts a URL has that ended so; 0: it does not come again.
+    """The number of attempts that a URL has if it ended so; 0: it does not come again.
 
     `usual` is RETRY_TIMES + 1, and `codes` are RETRY_HTTP_CODES.
     """

@@ -25,7 +25,7 @@ class Running(Protocol):
 
     @property
     def seconds(self) -> float:
-        """How long it has had its slot."""
+        """The seconds for which it has had its slot."""
         ...
 
     @property
@@ -43,9 +43,6 @@ class Overstay:
     def __init__(self, back: BackEnd, rotation: Rotation) -> None:
         self._back, self._rotation = back, rotation
 
-    def __repr__(self) -> str:
-        return f"<Overstay {self._back!r}>"
-
     def downloads(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Those whose hosts' patience is over, the slowest first; `full`: no slot is free.
 
@@ -55,7 +52,7 @@ class Overstay:
         return sorted(found, key=lambda one: one.received / one.seconds)
 
     def starved(self, now: float, *, full: bool) -> int:
-        """How many hosts wait for a slot."""
+        """The number of hosts that wait for a slot."""
         waiting = self._back.starved(now, full=full)
         if full and not waiting:  # then nobody has looked whether others wait outside
             for _ in range(LOOKS):

@@ -19,16 +19,13 @@ PAUSE = 0.002  # seconds between two turns in which URLs are dropped
 
 
 class Several:
-    """What the frontier does otherwise for these hosts."""
+    """The rules of the frontier that are other ones for these hosts."""
 
     def __init__(self, back: BackEnd, book: Booking, rotation: Rotation, *, alike: bool) -> None:
         """`alike`: all addresses are; else each has one request at a time, and so has every host."""
         self._back, self._book, self._rotation, self._alike = back, book, rotation, alike
         rotation.go_on = self.go_on
         self.on = self._is_on()
-
-    def __repr__(self) -> str:
-        return f"<Several on={self.on}>"
 
     def _is_on(self) -> bool:
         return self._alike and self._book.varies_connections

@@ -32,9 +32,6 @@ class Pardon:
         self._hosts, self._back, self._book, self._counters = parts.hosts, parts.back, parts.book, parts.counters
         self.gate: Gate | None = None
 
-    def __repr__(self) -> str:
-        return f"<Pardon {self._charges!r}>"
-
     def since(self, when: float) -> int:
         """Takes back all failures of this time and later; returns how many there were."""
         count = 0

@@ -35,9 +35,6 @@ class Shares:
         self._counts: dict[Group, int] = {}
         self._located = 0  # active hosts whose address is known
 
-    def __repr__(self) -> str:
-        return f"<Shares of {self._limit} hosts={len(self._active)} groups={len(self._counts)}>"
-
     def enter(self, host: Host, origin: Group = "") -> None:
         """The host has become active."""
         groups = self._active[host.name] = (self.domain_of(host.name), _address(host), origin)
@@ -66,7 +63,7 @@ class Shares:
             self._counts[origin] = self._counts.get(origin, 0) + 1
 
     def origin(self, record: Packed, domain: str) -> Group:
-        """Where a link comes from; empty if that is no page, or one of the same domain."""
+        """The domain that a link comes from; empty if that is no page, or one of the same domain."""
         via = via_of(record)
         if not via:
             return ""
@@ -103,7 +100,7 @@ class Shares:
 
 
 class Lines:
-    """Where those wait whose domain or address has its share: one disk queue per group, and the groups take turns.
+    """The queues of those whose domain or address has its share: one disk queue per group, and the groups take turns.
 
     A record is a packed link, or the name of a parked host, which has no space in it.
     """
@@ -112,9 +109,6 @@ class Lines:
         """`make` restores a queue, or makes an empty one."""
         self._make = make
         self.queues = OrderedDict((group, make(data)) for group, data in saved.items())  # the next one first
-
-    def __repr__(self) -> str:
-        return f"<Lines {len(self.queues)} groups>"
 
     def push(self, group: Group, record: bytes) -> None:
         queue = self.queues.get(group)
@@ -148,7 +142,7 @@ class Lines:
         return record
 
     def save(self) -> dict[Group, bytes]:
-        """What a checkpoint keeps, in the order of turns."""
+        """The part of a checkpoint, in the order of turns."""
         return {group: queue.save() for group, queue in self.queues.items()}
 
 

@@ -28,9 +28,6 @@ class Popularity:
         self._fetched, self._asked = array("Q", bytes(8 * cells)), bytearray(cells)
         self.forgotten = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Popularity cells={len(self._owners)} forgotten={self.forgotten:.0f}>"
-
     def __iter__(self) -> Iterator[tuple[int, float]]:
         """The hash of each URL that has something, and what it has."""
         return (pair for pair in zip(self._owners, self._amounts, strict=True) if pair[1])
@@ -61,7 +58,7 @@ class Popularity:
             self.forgotten += 2 * amount
 
     def of(self, url: str) -> float:
-        """What a URL has, as far as it is known."""
+        """The value of a URL, as far as it is known."""
         number = siphash(self._key, url)
         at = number & self._mask
         if self._owners[at] == number:
@@ -84,7 +81,7 @@ class Popularity:
         return 0.0
 
     def save(self) -> bytes:
-        """What `restore` needs."""
+        """The bytes that `restore` needs."""
         amounts, fetched = np.frombuffer(self._amounts), np.frombuffer(self._fetched, np.uint64)
         held = amounts > 0
         owners = np.frombuffer(self._owners, np.uint64)[held]

@@ -16,6 +16,7 @@ from webcrawl.frontier.arguments import Decision, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.overstay import R
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.waits import Waits
 from webcrawl.store.crawldb import CrawlDB
 
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
@@ -44,7 +45,7 @@ class Queue(Protocol):
         """A link whose host is due, and which the admission check lets through; without `spare`, none that may wait."""
 
     def next_ready(self) -> float | None:
-        """When `take` may return a link: a time (0 is now), or None until something is added or done."""
+        """The time at which `take` may return a link (0 is now), or None until something is added or done."""
 
     def next_turn(self, link: Link) -> float | None:
         """Estimated seconds until the next request to the host of a link just taken; None if none of its URLs wait."""
@@ -65,7 +66,7 @@ class Queue(Protocol):
         """Takes back a link that had its slot for too long: it comes again, and its host is asked later."""
 
     def crawl_delay(self, name: str, seconds: float) -> None:
-        """What a host's robots.txt asks for; 0 withdraws it."""
+        """Sets the delay that a host's robots.txt asks for; 0 withdraws it."""
 
 
 class Found(Protocol):
@@ -93,10 +94,10 @@ class Lends(Protocol):
 
 
 class Looks(Protocol):
-    """What is known of a host: `host_inspection.py`."""
+    """The knowledge of single hosts: `host_inspection.py`."""
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """How often it has failed in a row, whether it was ever asked, and its address if that is known."""
+        """The number of its failures in a row, True if it was ever asked, and its address if that is known."""
 
     def reached(self) -> list[str]:
         """The names of a few hosts that earlier runs have reached."""
@@ -104,12 +105,15 @@ class Looks(Protocol):
     def pause(self, name: str) -> tuple[float, str]:
         """Seconds for which it was left alone before the request that is made now, and by which rule."""
 
+    def waits(self, now: float) -> Waits:
+        """For which hosts the crawl waits, and why."""
+
     def in_flight(self, url: str) -> bool:
         """True if this URL is out."""
 
 
 class Cuts(Protocol):
-    """Which downloads are cut because others wait for their slots: `overstay.py`."""
+    """The choice of downloads that are cut because others wait for their slots: `overstay.py`."""
 
     def downloads(self, running: Sequence[R], *, full: bool) -> list[R]: ...
 
@@ -164,8 +168,12 @@ class Frontier(Queue, Protocol):
     def over_budget(self) -> int:
         """URLs that can only wait for a larger budget: with nothing else left, the crawl ends."""
 
+    @property
+    def hosts(self) -> int:
+        """Hosts that take turns now; 0 if they are not counted."""
+
     def figures(self) -> dict[str, int | float]:
-        """How many wait, and for what: for stats.json."""
+        """The numbers of those that wait, by what they wait for: for stats.json."""
 
     @property
     def levels(self) -> list[int]:
@@ -188,7 +196,7 @@ class Frontier(Queue, Protocol):
 
 
 class FrontierFactory(Protocol):
-    """What FRONTIER names: a class or function that opens a frontier as of the last checkpoint."""
+    """The value of FRONTIER: a class or function that opens a frontier as of the last checkpoint."""
 
     def __call__(
         self, db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0, **more: Any

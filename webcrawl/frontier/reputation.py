@@ -54,9 +54,6 @@ class Votes:
         self._written = 0  # of those
         self.full: set[int] = set()  # some of the domains for which no vote counts any more
 
-    def __repr__(self) -> str:
-        return f"<Votes waiting={len(self)} room={self.room}>"
-
     def __len__(self) -> int:
         """The number of votes that are not written yet."""
         return len(self._targets) + len(self._sorted) - self._written
@@ -147,9 +144,6 @@ class Reputation:
         self.grown = False  # links were written; set to False by whoever is about to look at all domains
         self.elsewhere: Callable[[str, str], bool] | None = None  # takes domain and URL, if they are for another drone
 
-    def __repr__(self) -> str:
-        return f"<Reputation {self._votes!r}>"
-
     def heard(self, page: str, urls: Sequence[str]) -> None:
         """A page links to these canonical URLs. Those of its own host cost one comparison each."""
         own = page[: page.find("/", page.find("//") + 2) + 1]
@@ -193,7 +187,7 @@ class Reputation:
         return len(self._votes) > 0
 
     def links_to(self, domain: str) -> int:
-        """How many other domains link to this one, as far as it is written; no more than MOST are counted."""
+        """The number of other domains that link to this one, as far as it is written; no more than MOST are counted."""
         rows = self._db.query(LOAD, (self._number(domain),))
         return len(rows[0][0]) // TAG if rows else 0
 
@@ -212,7 +206,7 @@ class Reputation:
         self._votes.store((number, sources[at : at + TAG]) for at in range(0, len(sources), TAG))
 
     def remembered(self, domain: str) -> int:
-        """The same, for those who ask again and again."""
+        """The number of other domains that link to this one, for those who ask again and again."""
         links = self._known.get(domain)
         if links is None:
             if len(self._known) >= KNOWN:

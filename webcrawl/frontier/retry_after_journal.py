@@ -34,9 +34,6 @@ class Told:
         self._files = files  # that the next checkpoint makes needless
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<Told files={len(self._files)}>"
-
     def note(self, host: str, until: float) -> None:
         """Notes that this host is not to be asked before then."""
         path = self._db.folder / f"{NAME}{self._number}"

@@ -30,11 +30,8 @@ class RobotsRows:
         self._place = (db.get(META) or b"").decode()  # the last row examined
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<RobotsRows swept up to {self._place!r}>"
-
     def robots(self, origin: str) -> tuple[float, bytes] | None:
-        """When the rules expire, and the rules; None if there are none."""
+        """The time at which the rules expire, and the rules; None if there are none."""
         rows = self._db.query(LOAD, (origin,))
         if rows and not rowcrc.agrees(rowcrc.robots, rows[0]):
             raise DamagedFile(self._db.path, 0, f"table robots, {origin}: checksum")

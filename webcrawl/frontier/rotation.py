@@ -54,9 +54,6 @@ class Rotation:
         self.go_on: Callable[[Host, float], None]  # schedules a host that may have several requests at once
         self.width = limits.queues  # the current n
 
-    def __repr__(self) -> str:
-        return f"<Rotation n={self.width} parked={len(self._parked)} {self._lines!r}>"
-
     def can_grow(self) -> bool:
         if len(self._back.active) >= self._most:
             return False
@@ -71,7 +68,7 @@ class Rotation:
         return bool(entries) and entries[0][0] <= self._back.now
 
     def next_aside(self) -> float | None:
-        """When the next host that is set aside could come back; None if there is none, or no place."""
+        """The time at which the next host that is set aside could come back; None if there is none, or no place."""
         return self.aside.next_due() if len(self._back.active) < self._most else None
 
     @property
@@ -150,7 +147,7 @@ class Rotation:
                 self._route(record, _host(record))
 
     def _from_budgets(self) -> bool:
-        """The same for URLs whose domain has pages left again."""
+        """Moves URLs whose domain has pages left again, until one makes a host active."""
         for _ in range(MOVES if self._budgets.listed else 0):
             record = self._budgets.pop()
             if record is None:
@@ -160,7 +157,7 @@ class Rotation:
         return False
 
     def _from_lines(self, *, anyone: bool = False) -> bool:
-        """The same for the lines of domains that have room, or of all."""
+        """Moves URLs from the lines of domains that have room, or of all, until one makes a host active."""
         for _ in range(MOVES if self._lines.queues else 0):
             record = self._lines.pop(_never if anyone else self._shares.full)
             if record is None:

@@ -38,9 +38,6 @@ class Slots:
         self._awaited = awaited
         self._left = 0  # proven hosts that have left for want of URLs, and not come back yet
 
-    def __repr__(self) -> str:
-        return f"<Slots hosts={self.hosts} asked={self.asked} slow={self.slow:.1f}>"
-
     def resize(self, count: int) -> None:
         """There are so many slots from now on."""
         self.share: float = max(count // SHARE, 1) if count else float("inf")

@@ -12,14 +12,13 @@ import msgpack
 from webcrawl.base.hosts import host_of
 from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
 from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.budgets import Budgets
-from webcrawl.frontier.distant_turns import Aside
+from webcrawl.frontier.budgets import Budgets, Texts
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import HostTable
-from webcrawl.frontier.new_texts import Texts
+from webcrawl.frontier.hosts_set_aside import Aside
 from webcrawl.frontier.place_shares import Lines
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers import Informed, Learning

@@ -1,7 +1,8 @@
 """Answers that report an error of the server's: whether one is the fault of its URL or of its host.
 
-A single one among good answers is its URL's. It is the host's if the server says how long to wait, or if as many
-different URLs in a row get one as make a ROW (docs/frontier.md). There is no I/O here.
+A single one among good answers is its URL's. It is the host's if the server says how long to wait, if as many
+different URLs in a row get one as make a ROW, or if the host has never answered well (docs/frontier.md). There is no
+I/O here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from heapq import heapify
 from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Link, Outcome, Status, unpack
-from webcrawl.frontier.health import answered, origin_of, sum_of
+from webcrawl.frontier.health import DAY, answered, origin_of, sum_of
 from webcrawl.frontier.outcomes import rule
 from webcrawl.store.jobdir.host_row import FailedRow
 
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 UNWELL = frozenset((429, *range(500, 600))) - {501, 505}
 ROW = 3  # different URLs in a row: the host is unwell
 KEPT = 16  # answers in a row that are remembered
+FAMILIAR = 10  # pages of a host by which its last URL's 503 is told from a host that is down
 LONGER = 2.0  # times its usual wait that a host waits after one that is its URL's own
-# Until such a URL comes again: so many usual waits of its host, so that it holds up no crawl; but not less seconds
-TURNS, SOONEST = 8.0, 1.0
+# Until such a URL comes again: so many usual waits of its host, or this share of those that its pages took, so that it
+# holds up no crawl; but not less seconds
+TURNS, SHARE, SOONEST = 8.0, 1 / 16, 1.0
 
 
 def is_unwell(link: Link, outcome: Outcome) -> bool:
@@ -35,8 +38,8 @@ def is_unwell(link: Link, outcome: Outcome) -> bool:
 def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     """True if such an answer, not yet booked, is the host's fault.
 
-    429 and 503 speak of the host by their meaning (RFC 6585, RFC 9110). So if the host has answered nothing else since
-    it gave one to the same URL, nobody can tell, and the host waits.
+    A host that has never answered well is at fault as soon as one of its URLs has got a second one. While few pages of
+    it are known, so it is if that is a 429 or 503, which speak of the host (RFC 6585, RFC 9110).
     """
     busy = rule(outcome).failed
     if host.failures:
@@ -44,23 +47,34 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     if busy and outcome.wait:
         return True
     row, key = _row(host), _mark(link, outcome)
-    if _is_known(link, row):
+    if _is_known(host, link):
         return False
-    if key in row:
-        return busy
-    return len({one for one in row if one > 0}) + 1 >= ROW
+    urls = {one for one in row if one > 0}
+    if key in row:  # downloads that somebody awaits have no URL, and all one key
+        return not host.pages or (busy and (host.pages < FAMILIAR or len(urls) > 1 or not link.url))
+    return len(urls) + 1 >= ROW
 
 
-def is_charged(host: Host, link: Link, outcome: Outcome) -> bool:
-    """True if such an answer, not yet booked, uses up one of the URL's attempts."""
-    if outcome.retries is not None or not is_hosts(host, link, outcome):
+def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
+    """True if such an answer, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
+
+    No URL ends by it while nothing good is known of its host.
+    """
+    if outcome.retries is not None:
         return True
-    return not rule(outcome).failed and _is_known(link, _row(host))
+    if not is_hosts(host, link, outcome):
+        return host.pages > 0 or not last
+    return not rule(outcome).failed and _is_known(host, link)
 
 
-def is_alone(host: Host, link: Link) -> bool:
-    """True if the host has answered pages, and nothing speaks for the host's being unwell but this URL, so far."""
-    return host.pages > 0 and sum_of(link) not in _row(host)
+def soon(host: Host, turn: float) -> float:
+    """Seconds until a URL comes again whose own fault such an answer was; `turn` is its host's usual wait.
+
+    The last URLs of a host of which few pages are known wait like those of one that has failed.
+    """
+    if host.pages < FAMILIAR and host.waiting() == len(host.later):
+        return DAY
+    return max(max(TURNS, SHARE * host.pages) * turn, SOONEST)
 
 
 def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
@@ -68,20 +82,30 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
     row, key, origin = host.row, sum_of(link), origin_of(link.url)
     if host.retired:
         return
+    host.said = outcome.status
     if host.failures:
         answered(host)
     answers = _row(host)
     if answers and row is not None:
         key, origin = key if row.only == key else 0, origin if row.origin == origin else 0
-    mark = -sum_of(link) if _is_known(link, answers) else _mark(link, outcome)
+    mark = -sum_of(link) if _is_known(host, link) else _mark(link, outcome)
     kept = (*answers, mark)[-KEPT:]
     host.row = FailedRow(now, 0.0, Status.HOST_RETIRED, key, gone=False, origin=origin, unwell=kept)
 
 
-def recovered(host: Host) -> None:
-    """The host has given a good answer: it is healthy, and what was thought to be its URLs' own was so."""
-    if host.failures or (host.row is not None and host.row.unwell):
-        answered(host)
+def recovered(host: Host, link: Link, now: float, turn: float) -> None:
+    """The host has given a good answer: it is healthy, and what was thought to be its URLs' own was so.
+
+    Many a server has a robots.txt while its pages fail: one of those has to come.
+    """
+    row = host.row
+    if row is not None and row.status == Status.HOST_RETIRED and link.path.endswith("P"):
+        return
+    if row is not None and row.unwell and host.later:
+        sums, at = {*map(abs, row.unwell)}, now + soon(host, turn)
+        host.later = [(min(when, at) if sum_of(unpack(one)) in sums else when, one) for when, one in host.later]
+        heapify(host.later)
+    answered(host)
 
 
 def give_back(host: Host, row: FailedRow | None) -> None:
@@ -99,7 +123,7 @@ def returned(link: Link, row: FailedRow | None) -> Link:
 
 
 def _mark(link: Link, outcome: Outcome) -> int:
-    """How an answer is remembered: one whose request says itself how often it is tried gets no attempt back."""
+    """The mark of an answer in a row: one whose request says itself how often it is tried gets no attempt back."""
     return sum_of(link) + (outcome.retries is not None)
 
 
@@ -112,6 +136,6 @@ def _times(link: Link, row: tuple[int, ...]) -> int:
     return sum(abs(one) == key for one in row)
 
 
-def _is_known(link: Link, row: tuple[int, ...]) -> bool:
+def _is_known(host: Host, link: Link) -> bool:
     """True if the URL has used up an attempt before this row: while its host was well, so it says nothing of that."""
-    return link.attempt > _times(link, row)
+    return host.pages > 0 and link.attempt > _times(link, _row(host))

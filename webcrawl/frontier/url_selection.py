@@ -21,7 +21,7 @@ SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robot
 
 
 class Counted(Protocol):
-    """What of the frontier changes when a URL leaves a queue."""
+    """The part of the frontier that changes when a URL leaves a queue."""
 
     queued: int
     in_flight: int
@@ -44,9 +44,6 @@ class Giving:
     ) -> None:
         self._frontier, self._front, self._hosts = frontier, front, hosts
         self._slots, self._several, self._admission = slots, several, admission
-
-    def __repr__(self) -> str:
-        return f"<Giving of {self._frontier!r}>"
 
     def first_allowed(self, host: Host, now: float) -> Link | None:
         """Gives the host's first URL that may be asked for, or what must be asked for first."""

@@ -11,7 +11,7 @@ from webcrawl.frontier.walkers import Walkers
 
 
 class WalkFrontier(Frontier):
-    """What is added are the places to start from. Which of them is fetched, and when, is up to the walkers.
+    """A frontier of places to start from; the walkers choose which of them is fetched, and when.
 
     The same URL may be queued several times, once for each walker that has come there.
     """
@@ -21,16 +21,13 @@ class WalkFrontier(Frontier):
         super().__init__(queues, rules, hooks, resumed=resumed)
         self.found = walkers.found
 
-    def __repr__(self) -> str:
-        return f"<WalkFrontier queued={self.queued} in_flight={self.in_flight} {self.walkers!r}>"
-
     def __len__(self) -> int:
         """The number of walkers that have somewhere to go, and of robots.txt in flight."""
         return super().__len__() + self.walkers.idle
 
     @property
     def over_budget(self) -> int:
-        """When all visits are made, what is left may wait for ever: the same command with more steps goes on."""
+        """All that is left once all visits are made: it may wait for ever, or for a command with more steps."""
         return len(self) - self.in_flight if self.walkers.has_ended() else 0
 
     def resting(self) -> bool:

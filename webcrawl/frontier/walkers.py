@@ -45,16 +45,13 @@ class Starts:
         self._db, self._random, self._key, self._by_host = db, random, key, hosts
         self._seeds, self._hosts = counts
 
-    def __repr__(self) -> str:
-        return f"<Starts seeds={self._seeds} hosts={self._hosts}>"
-
     def __bool__(self) -> bool:
         """True if there is any."""
         return self._seeds > 0
 
     @property
     def counts(self) -> tuple[int, int]:
-        """What a checkpoint keeps: how many seeds and hosts there are."""
+        """The part of a checkpoint: the numbers of seeds and hosts."""
         return self._seeds, self._hosts
 
     def add(self, urls: Iterable[str]) -> None:
@@ -100,7 +97,7 @@ class Starts:
 
 @dataclass(frozen=True, slots=True)
 class WalkRules:
-    """What a walk is; all but `steps` belongs to its JOBDIR."""
+    """The settings of a walk; all but `steps` belongs to its JOBDIR."""
 
     walkers: int = 100
     restart: float = 1 / 7  # a life of seven pages on average
@@ -121,7 +118,7 @@ class Walker:
 
 
 class Choice(NamedTuple):
-    """Where a page leads its walker."""
+    """The next step of a walker, by its page."""
 
     degree: int = 0  # links among which it was chosen
     link: Link | None = None
@@ -160,9 +157,6 @@ class Walkers:
         self._restore(saved)
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<Walkers {self.rules} visits={self.visits} idle={len(self._idle)}>"
-
     def _restore(self, saved: dict[str, Any]) -> None:
         if not saved:
             self._idle = [(0.0, number, Walker(number)) for number in range(self.rules.walkers)]
@@ -177,16 +171,16 @@ class Walkers:
 
     @property
     def idle(self) -> int:
-        """How many are nowhere, and wait to be placed."""
+        """The number of walkers that are nowhere, and wait to be placed."""
         return len(self._idle) if self.starts else 0
 
     @property
     def next_start(self) -> float | None:
-        """When the first of them may be placed."""
+        """The time at which the first of them may be placed."""
         return self._idle[0][0] if self.idle else None
 
     def figures(self) -> dict[str, int | float]:
-        """How many visits have been made, and are to be made; 0: no end."""
+        """The numbers of visits that have been made, and are to be made; 0: no end."""
         return {"walk/visits": self.visits, "walk/steps": self.rules.steps}
 
     def has_ended(self, in_flight: int = 0) -> bool:
@@ -240,7 +234,7 @@ class Walkers:
         return self._go(walker, replace(choice.link, path=choice.link.path[-1:]))  # a walk has no depth
 
     def _rest(self) -> float:
-        """Where every start is refused walkers would not wait for anything, and fill the log."""
+        """The seconds until a walker starts again; where every start is refused they grow, or the log would fill."""
         return REST * min(1 + self._unanswered // self.rules.walkers, LONGEST_REST)
 
     def _log(self, now: float, walker: Walker, url: str, degree: int, status: int) -> None:

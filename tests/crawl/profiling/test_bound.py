@@ -53,6 +53,10 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in ca
         # politeness
         ({"asked": 1, "waiting": 1}, Cause.POLITENESS),
         ({"waiting": 12}, Cause.POLITENESS),
+        ({"waiting": 12, "failing": 5}, Cause.POLITENESS),
+        ({"waiting": 12, "failing": 7}, Cause.FAILURES),
+        ({"waiting": 1, "told": 1}, Cause.RETRY_AFTER),
+        ({"waiting": 9, "delayed": 5, "failing": 2}, Cause.CRAWL_DELAY),
         ({}, Cause.POLITENESS),  # all hosts have just ended, and links are on their way into the frontier
     ],
 )

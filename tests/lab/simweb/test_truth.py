@@ -112,11 +112,11 @@ class TestComplaints:
         twice = next(hit for hit in hits if hit.url not in found.retried)
         assert [*found.complaints([*hits, twice])] == [f"requested 2 times, at most 1 allowed: {twice.url}"]
 
-    def test_a_failing_url_may_be_retried_twice(self, right):
-        """A failing URL may be requested three times, more often if the fault may be its host's, and no more."""
+    @pytest.mark.parametrize(("others", "most"), [(False, ATTEMPTS), (True, BUSY_ATTEMPTS)])
+    def test_a_failing_url_may_be_retried(self, right, others, most):
+        """A failing URL may be requested three times, more often if others of its host fail too, and no more."""
         found, hits = right
-        failing = _hit(min(found.retried - found.busy, default=min(found.retried)))
-        most = BUSY_ATTEMPTS if failing.url in found.busy else ATTEMPTS
+        failing = _hit(min(found.busy if others else found.retried - found.busy))
         assert [*found.complaints([*hits, *[failing] * (most - 1)])] == []
         assert len([*found.complaints([*hits, *[failing] * most])]) == 1
 

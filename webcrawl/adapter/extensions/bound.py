@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Self
 
 from scrapy import signals
@@ -14,6 +15,7 @@ from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally, judge, thread_seconds
 from webcrawl.crawl.profiling.bound_words import PREFIX, sentence
+from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER
 
 INTERVAL = 1.0  # seconds between two looks
 BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
@@ -88,6 +90,8 @@ class Bound:
         )
         doing, state, ready = phases(downloader), crawl.waiting(), crawl.ready_hosts()
         asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
+        waiting = max(int(state.get("hosts", 0)) - int(state.get("in_flight", 0)) - ready, 0)
+        rules = crawl.waits().rules if waiting >= asked else Counter[str]()
         return Look(
             seconds=seconds,
             trouble=crawl.trouble,
@@ -102,7 +106,10 @@ class Bound:
             rendering=doing["rendered"],
             processing=doing["pipelines"],
             ready=ready,
-            waiting=max(int(state.get("hosts", 0)) - int(state.get("in_flight", 0)) - ready, 0),
+            waiting=waiting,
+            failing=rules[FAILURE],
+            told=rules[RETRY_AFTER],
+            delayed=rules[CRAWL_DELAY],
             queued=int(state.get("queued", 0)),
             aside=int(state.get("aside", 0)),
             over_budget=int(state.get("over_budget", 0)),

@@ -17,6 +17,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.base.quantities import count, short
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.frontier.waits import Waits
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 INTERVAL = 10.0  # seconds between two lines in the log
+NOTICED = 2.0  # seconds of a wait that are worth a word
 BLINK = 0.5  # seconds between two updates of the live line
 
 
@@ -96,7 +98,7 @@ class Lines:
     def line(self) -> str:
         """The line of a log, with exact numbers."""
         pages, rate, asked, ready, waiting = self._look()
-        begin = f"{trouble}, " if (trouble := self._trouble()) else ""
+        begin = f"{trouble}, " if (trouble := self._trouble(asked, ready)) else ""
         figures = self._figures
         return (
             f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
@@ -112,13 +114,17 @@ class Lines:
         begin, known = f"{short(pages)} pages {short(rate)}/s", f"  seen {seen}"
         if (revisits := figures_of(self._figures)) is not None:
             known = f"  fresh {fresh(revisits)}"
-        if trouble := self._trouble():  # it goes before other figures: there is no room for all
+        if trouble := self._trouble(*hosts[:2]):  # it goes before other figures: there is no room for all
             begin, known = f"{trouble}  {short(pages)} pages", ""
         size = short(self._figures["bytes"])
         return f"{begin}  queue {queued}  hosts {asked}{known}  failed {failed}  {size}B"
 
-    def _trouble(self) -> str:
-        return self._crawl.trouble or (self._fates.progress() if self._fates is not None else "")
+    def _trouble(self, asked: int, ready: int) -> str:
+        """Why nothing is fetched, if nothing is: told so, no seed gives anything, or all hosts are left alone."""
+        if trouble := self._crawl.trouble or (self._fates.progress() if self._fates is not None else ""):
+            return trouble
+        waits = self._crawl.waits() if not (asked or ready) else Waits()
+        return str(waits) if waits.seconds >= NOTICED else ""
 
     def _look(self) -> tuple[int, float, int, int, int]:
         """Pages, their rate, and hosts by what they do."""

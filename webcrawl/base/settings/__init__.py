@@ -9,7 +9,7 @@ from __future__ import annotations
 from webcrawl.base.settings.crawl_settings import CRAWL_SETTINGS
 from webcrawl.base.settings.output_settings import OUTPUT_SETTINGS
 from webcrawl.base.settings.scrapy_settings import SCRAPY_SETTINGS
-from webcrawl.base.settings.setting import Setting
+from webcrawl.base.settings.setting_kinds import Setting
 
 SECTIONS = CRAWL_SETTINGS | OUTPUT_SETTINGS | SCRAPY_SETTINGS
 SETTINGS: dict[str, Setting] = {one.name: one for section in SECTIONS.values() for one in section}

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from webcrawl.base.settings.setting import DAY, MANY, TEBIBYTE, Setting
-from webcrawl.base.settings.setting_kinds import Choice, Line, MaybeSwitch, Number, Switch, Whole
+from webcrawl.base.settings.setting_kinds import (
+    DAY,
+    MANY,
+    TEBIBYTE,
+    Choice,
+    Line,
+    MaybeSwitch,
+    Number,
+    Setting,
+    Switch,
+    Whole,
+)
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 

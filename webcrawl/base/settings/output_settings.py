@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from webcrawl.base.settings.setting import DAY, TEBIBYTE, Setting
 from webcrawl.base.settings.setting_kinds import (
+    DAY,
+    TEBIBYTE,
     Choice,
     MaybeLine,
     MaybeName,
@@ -12,6 +13,7 @@ from webcrawl.base.settings.setting_kinds import (
     Number,
     Rate,
     RedisKey,
+    Setting,
     Size,
     Switch,
     Whole,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.base.settings.setting import DAY, Setting
-from webcrawl.base.settings.setting_kinds import Number, Switch, Whole, Word
+from webcrawl.base.settings.setting_kinds import DAY, Number, Setting, Switch, Whole, Word
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 

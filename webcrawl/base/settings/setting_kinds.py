@@ -1,4 +1,4 @@
-"""Kinds of values: what a user may write, as text or as Python, and the plain value it stands for."""
+"""Settings and their kinds of values: what a user may write, as text or as Python, and what it stands for."""
 
 from __future__ import annotations
 
@@ -275,3 +275,21 @@ class Size(Whole):
         if 0 < size < self.least:
             raise ValueError
         return size
+
+
+DAY = 86_400
+TEBIBYTE = 1 << 20  # in MiB
+MANY = 10**9
+
+
+class Setting(NamedTuple):
+    """A setting. A kind that needs higher rooms is named, and found in crawl/checks/table.py; none: Scrapy's affair."""
+
+    name: str
+    default: Any
+    kind: Kind | str | None = None
+    text: str = ""
+
+    def means(self, text: str) -> Setting:
+        """A copy with the sentence that docs/settings.md has on it."""
+        return self._replace(text=text)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.settings import SETTINGS
-from webcrawl.base.settings.setting import DAY, MANY
 from webcrawl.base.settings.setting_kinds import (
+    DAY,
+    MANY,
     Choice,
     Choices,
     Kind,

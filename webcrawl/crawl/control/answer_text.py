@@ -35,6 +35,8 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
     state = figures.get("state", "")
     why = f" ({trouble})" if trouble not in ("", state) else ""
     yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {', '.join(parts)}")
+    if waits := figures.get("waits"):
+        yield readable(str(waits))
     if bound := figures.get("bound") or causes_in_words(figures):
         yield readable(f"bound by {bound}")
     revisits = figures_of(figures)

@@ -87,7 +87,7 @@ COUNTERS = (
     Row("seen/merge_seconds", "seen_merge_seconds", "Time that these merges took."),
     Row("frontier/added", "frontier_added_urls", "URLs put into the frontier."),
     Row("frontier/taken", "frontier_taken_urls", "URLs handed out for download."),
-    Row("frontier/hosts answered", "hosts_answered", "Hosts that have answered for the first time."),
+    Row("frontier/hosts answered", "hosts_answered", "Hosts that have given a first page, be it a redirect or a 404."),
     Row("frontier/hosts set aside", "hosts_set_aside", "Times that a host was set aside because it failed."),
     Row("frontier/hosts given up", "hosts_given_up", "Hosts given up because they were away for HOST_PATIENCE."),
     Row("outage/count", "outages", "Outages of our own network."),

@@ -35,6 +35,9 @@ class Cause(StrEnum):
     PAGES = "pages"
     SLOTS = "slots"
     ANSWERS = "answers"
+    FAILURES = "failures"
+    RETRY_AFTER = "retry_after"
+    CRAWL_DELAY = "crawl_delay"
     POLITENESS = "politeness"
     ASIDE = "aside"
     BUDGETS = "budgets"
@@ -58,7 +61,10 @@ class Look:
     rendering: int = 0  # for a browser,
     processing: int = 0  # for the spider and the pipelines
     ready: int = 0  # hosts that may be asked and are not
-    waiting: int = 0  # hosts with URLs that are left alone for politeness
+    waiting: int = 0  # hosts with URLs that are left alone
+    failing: int = 0  # of these: after failures,
+    told: int = 0  # as they asked by Retry-After,
+    delayed: int = 0  # as robots.txt asks by Crawl-delay, and all others for politeness
     queued: int = 0  # URLs
     aside: int = 0  # of these: URLs of hosts set aside,
     over_budget: int = 0  # URLs beyond their domains' budgets
@@ -104,7 +110,7 @@ def _downloads(look: Look) -> Cause:
     """True if it waits for what is under way, and for which step of it, or for the hosts' turns."""
     full = bool(look.ready) and 0 < FULL * look.slots <= look.asked
     if not full and look.waiting >= look.asked:
-        return Cause.POLITENESS
+        return _waiting(look)
     steps = {
         Cause.NAMES: look.naming,
         Cause.TLS: look.securing,
@@ -118,6 +124,13 @@ def _downloads(look: Look) -> Cause:
     if not full:
         return Cause.ANSWERS
     return Cause.FILES if look.slots < look.wanted else Cause.SLOTS
+
+
+def _waiting(look: Look) -> Cause:
+    """The rule by which most of the hosts that wait are left alone."""
+    rules = {Cause.FAILURES: look.failing, Cause.RETRY_AFTER: look.told, Cause.CRAWL_DELAY: look.delayed}
+    first = max(rules, key=rules.__getitem__)
+    return first if rules[first] > look.waiting - sum(rules.values()) else Cause.POLITENESS
 
 
 USED = ("ran", "crowded", "stalled", "late", "pages", "bytes")  # since the look before

@@ -23,6 +23,9 @@ WORDS = {
     Cause.PAGES: "the spider and the pipelines",
     Cause.SLOTS: "CONCURRENT_REQUESTS",
     Cause.ANSWERS: "hosts that take long to answer",
+    Cause.FAILURES: "waits after failures",
+    Cause.RETRY_AFTER: "Retry-After",
+    Cause.CRAWL_DELAY: "Crawl-delay",
     Cause.POLITENESS: "politeness",
     Cause.ASIDE: "hosts set aside",
     Cause.BUDGETS: "budgets of domains",
@@ -54,6 +57,14 @@ HELPS = {
     ),
     Cause.SLOTS: "a higher CONCURRENT_REQUESTS",
     Cause.ANSWERS: "more hosts: more seeds, a wider URL_SCOPE. Where the owners agree: HOST_CONNECTIONS",
+    Cause.FAILURES: (
+        "nothing but time: a host that failed is tried again after HOST_RETRY_WAIT, then after twice that; scrapy ctl "
+        "JOBDIR host NAME retry, if you know that it is well"
+    ),
+    Cause.RETRY_AFTER: "nothing but time, as the hosts have asked for it; RETRY_AFTER_MAX bounds it",
+    Cause.CRAWL_DELAY: (
+        "more hosts: more seeds, a wider URL_SCOPE; CRAWL_DELAY_MAX bounds what a robots.txt may ask for"
+    ),
     Cause.POLITENESS: (
         "more hosts: more seeds, a wider URL_SCOPE. Only where the hosts are your own: POLITENESS_FACTOR, "
         "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
@@ -92,6 +103,9 @@ FIGURES = {
     ),
     Cause.SLOTS: "{asked:.0f} downloads under way, {ready:.0f} more hosts could be asked",
     Cause.ANSWERS: HOSTS,
+    Cause.FAILURES: "{failing:.0f} of {waiting:.0f} hosts that wait have failed",
+    Cause.RETRY_AFTER: "{told:.0f} of {waiting:.0f} hosts that wait have asked for it",
+    Cause.CRAWL_DELAY: "{delayed:.0f} of {waiting:.0f} hosts that wait have one in robots.txt",
     Cause.POLITENESS: HOSTS,
     Cause.ASIDE: "{aside:.0f} URLs wait for such hosts",
     Cause.BUDGETS: "{over_budget:.0f} URLs wait for a larger one",

@@ -92,7 +92,7 @@ def check(path: Path) -> Iterator[DamagedFile]:
 
 
 def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
-    """The same for an open file; it does not need the filter's memory."""
+    """Checks an open file, without the filter's memory."""
     try:
         head, _, _, size = _header(path, file)
     except DamagedFile as damage:

@@ -31,7 +31,7 @@ class Rows(Protocol):
         """The rows with low <= key <= high."""
 
     def within(self, low: int, high: int) -> int:
-        """How many these are at least."""
+        """The least number of these."""
 
 
 class SortedChunk:

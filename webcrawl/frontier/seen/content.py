@@ -41,7 +41,7 @@ DOMAINS = 4096  # on so many a body is followed, besides the one where it was ne
 
 
 class ContentSeen:
-    """Which bodies were seen. Not thread-safe."""
+    """The bodies that were seen. Not thread-safe."""
 
     def __init__(self, db: CrawlDB, *, memory: int) -> None:
         """`memory` in bytes: 81 per digest in each of the two sets, 100 per row in a merge."""
@@ -170,7 +170,7 @@ def _range(fresh: Keys, replaced: list[Run], low: int, high: int, stop: Event) -
 
 
 class Shells:
-    """Which bodies that were seen are followed all the same.
+    """The choice of bodies that are followed although they were seen.
 
     It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies. So it takes no
     memory, and is part of the same checkpoint.
@@ -184,7 +184,7 @@ class Shells:
         self._secret = digest(b"shells")  # in front of what is digested here: nobody can write a body with that digest
 
     def follows(self, body: bytes, url: str, redirects: int) -> list[bytes]:
-        """What to keep if the body with this digest is followed, where it was found after so many redirects in a row.
+        """The record to keep if the body with this digest is followed, found after so many redirects in a row.
 
         Empty if it is not. One per domain is, and what that one redirects to: a mirror of a whole site is not crawled.
         """

@@ -66,9 +66,6 @@ class SeenFiles:
         except DamagedFile as damage:
             self.damages.append(damage)
 
-    def __repr__(self) -> str:
-        return f"<SeenFiles {self._folder} runs={len(self._runs)} damaged={len(self.damages)}>"
-
     def _open_run(self, snapshot: Snapshot, name: str, store: str, count: int) -> None:
         if store not in COLUMNS or not str(name).startswith(f"{store}-") or "/" in name:
             self.damages.append(snapshot.damaged(f"table run: {name}, store {store}"))

@@ -28,7 +28,7 @@ def ranges(rows: int, budget: int) -> Iterator[tuple[int, int]]:
 
 
 def even(rows: int, budget: int, within: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
-    """The same for any keys: a range that has far more rows is halved. In a hive keys crowd in the ranges of slots.
+    """Ranges for any keys: a range that has far more rows is halved. In a hive keys crowd in the ranges of slots.
 
     `within` says how many rows a range has at least.
     """

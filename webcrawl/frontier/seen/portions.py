@@ -57,9 +57,6 @@ class Portions:
         self._turn = first or 0
         self.ready_at = 0.0  # when the next portion may be taken
 
-    def __repr__(self) -> str:
-        return f"<Portions of {self.links} links>"
-
     def put(self, page: Link, base: str, links: Sequence[str], hop: Callable[[int], str], start: int) -> None:
         """Keeps a page's links from `start` on; `hop` gives the letter of each by its position.
 

@@ -55,7 +55,7 @@ class SeenStore(Protocol):
 
 
 class SeenStoreFactory(Protocol):
-    """What SEEN_STORE names: a class or function that makes a seen store."""
+    """The value of SEEN_STORE: a class or function that makes a seen store."""
 
     def __call__(
         self,
@@ -81,9 +81,6 @@ class Snapshot:
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
 
-    def __repr__(self) -> str:
-        return f"<Snapshot of {len(self._keys)} keys>"
-
     def next(self, low: int, high: int, most: int) -> Keys:
         found: Keys = between(self._keys[None], low, high)[0]
         return found[:most]
@@ -94,7 +91,7 @@ class ExportsKeys(Protocol):
     """DiskSeen and MemorySeen do; a Bloom filter has no keys."""
 
     def mark(self) -> int:
-        """How many records were submitted so far."""
+        """The number of records that were submitted so far."""
 
     def decided(self, mark: int) -> bool:
         """True if it is known of all records before this mark which are new; `merge` makes that come true soon."""

@@ -16,7 +16,7 @@ from webcrawl.store.runs import Keys, Mask, Run, RunWriter
 
 @dataclass(slots=True)
 class Change:
-    """What a merge did to the runs: it added one that replaces some, or did nothing."""
+    """The change that a merge made to the runs: it added one that replaces some, or did nothing."""
 
     added: Run | None = None
     replaced: list[Run] = field(default_factory=list)
@@ -115,7 +115,7 @@ def _close(runs: list[Run]) -> None:
 
 
 def contained_in_runs(runs: Sequence[Run], keys: Keys) -> Mask:
-    """Which of these ascending keys are in one of the runs; the largest run is first, so fewest keys are left."""
+    """The ascending keys among these that are in one of the runs; the largest run is first, so fewest keys are left."""
     found = np.zeros(len(keys), np.bool_)
     for run in runs:
         left = np.flatnonzero(~found)

@@ -115,7 +115,7 @@ class Sweep:
         return Swept(frozen.count, bits, new, fresh, Change(run, self.replaced), seconds)
 
     def _within(self, parts: Sequence[Rows], low: int, high: int) -> int:
-        """How many rows at least a range has."""
+        """The least number of rows that a range has."""
         fresh = len(between(self.fresh[None], low, high)[0])
         return fresh + sum(rows.within(low, high) for rows in (*parts, *self.replaced))
 

@@ -54,9 +54,6 @@ class Verdicts:
         self.left = sum(len(piece.ordinals(begin)) for piece in self._pieces)
         self._found: npt.NDArray[np.int64] | None = None  # the first piece's new records that are not yet taken
 
-    def __repr__(self) -> str:
-        return f"<Verdicts end={self.end} left={self.left} pieces={len(self._pieces)}>"
-
     def _stored(self, begin: int, end: int) -> deque[_Piece]:
         pieces = [self._piece(name, value) for name, value in self._db.named(NAME)]
         pieces.sort(key=lambda piece: piece.first)

@@ -51,9 +51,6 @@ class Waiting:
         self._saved: tuple[int, int] | None = None  # what is written of it: first ordinal, number of records
         self._open: _Row | None = None
 
-    def __repr__(self) -> str:
-        return f"<Waiting {self.begin}..{self.end} rows={len(self._rows)}>"
-
     def __len__(self) -> int:
         return self.end - self.begin
 

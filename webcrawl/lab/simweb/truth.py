@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from webcrawl.frontier.health import STRIKES
 from webcrawl.lab.simweb import robots_kinds, tree_pages
 from webcrawl.lab.simweb.dns_answers import OUTSIDE, Standing
 from webcrawl.lab.simweb.kinds import trap_entrance
@@ -16,8 +17,10 @@ from webcrawl.lab.simweb.world import World
 
 FOLLOWED = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
 ATTEMPTS = 3
-BUSY_ATTEMPTS = 24  # of what may be the host's fault: no URL ends by it while others of its host fail as well
-OWN_FAULTS = frozenset({408, 501, 505})  # any other 5xx is the host's if several URLs in a row get one
+# Of what may be the host's fault: that uses up none of these attempts, but no more than so many requests while the host
+# is well; and what waits for a host that is not is asked for at intervals that are doubled
+BUSY_ATTEMPTS = STRIKES + ATTEMPTS
+OWN_FAULTS = frozenset({408, 501, 505})  # says nothing of the host, however many URLs get one
 ROBOTS_ATTEMPTS = 18  # three tries of up to six requests
 
 
@@ -38,7 +41,8 @@ def trap_of(world: World, url: str) -> str | None:
 class Truth:
     """The URLs of a crawl, by what it has to do with them.
 
-    `must`: to be fetched once, or up to three times if in `retried` too, more often if in `busy`.
+    `must`: to be fetched once, or up to three times if in `retried` too, more often if in `busy`: if the answer says
+    when to come again, or if others of the host fail too.
     `may`: found only by way of something that crawlers may treat differently.
     `traps`: entrances of traps; the pages behind them may be fetched.
     `excluded`: found, but not to be fetched, with the reason.
@@ -121,6 +125,7 @@ class _Walk:
     reached: set[str] = field(default_factory=set)  # by a link other than a redirect
     hops: dict[str, int] = field(default_factory=dict)  # the fewest redirects in a row that led to a URL
     unsure: list[str] = field(default_factory=list)
+    failing: dict[str, bool] = field(default_factory=dict)  # whether the answer says when to come again
 
     def run(self, seeds: list[str]) -> Truth:
         """First walks what is certain, then what the uncertain URLs might lead to."""
@@ -128,6 +133,8 @@ class _Walk:
         self._walk(seeds, self.found.must)
         self._walk(self.unsure, self.found.may)
         self.found.may -= self.found.must
+        failing = Counter(map(_host, self.failing))
+        self.found.busy = {url for url, says in self.failing.items() if says or failing[_host(url)] > 1}
         for url in (*self.found.must, *self.found.may):
             self.found.excluded.pop(url, None)
         return self.found
@@ -215,7 +222,7 @@ class _Walk:
                 break
             self.found.retried.add(url)
             if answer.status not in OWN_FAULTS:
-                self.found.busy.add(url)
+                self.failing[url] = answer.retry_after > 0
         return answer
 
 

@@ -48,7 +48,7 @@ def line(now: float, link: Link, outcome: Outcome, exchange: Exchange | None, an
 
 
 class CrawlLine(NamedTuple):
-    """How a URL ended. What is `-` in the log is empty here."""
+    """The end of a URL. What is `-` in the log is empty here."""
 
     text: str
     time: str  # ISO 8601
@@ -71,7 +71,7 @@ class CrawlLine(NamedTuple):
 
     @property
     def is_prerequisite(self) -> bool:
-        """Whether it is a robots.txt that was fetched for others."""
+        """True if it is a robots.txt that was fetched for others."""
         return self.path.endswith("P")
 
 

@@ -1,4 +1,4 @@
-"""What a JOBDIR holds: one crawl, or a hive, each of whose drones has a folder that is a crawl's (docs/files.md)."""
+"""The contents of a JOBDIR: a crawl, or a hive, each of whose drones has a folder that is a crawl's (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def number_of(folder: Path) -> int | None:
 
 
 def is_crawl(folder: Path) -> bool:
-    """Whether a crawl has begun here."""
+    """True if a crawl has begun here."""
     return (folder / STATE).exists()
 
 
@@ -95,7 +95,7 @@ def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
 
 
 def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
-    """Whether somebody holds the lock of this crawl, as far as this system tells; reads the list of all locks.
+    """True if somebody holds the lock of this crawl, as far as this system tells; reads the list of all locks.
 
     To ask for the lock itself would keep a crawl from starting.
     """

@@ -45,7 +45,7 @@ def read(row: Row) -> DomainRow:
 
 
 def check(row: Row) -> DomainRow:
-    """The same of a row that has nothing wrong in it."""
+    """A row that has nothing wrong in it; ValueError for any other."""
     found = read(row)
     if not all(map(isinstance, found[3:], FIELDS)):
         raise ValueError("no domain record")
@@ -65,13 +65,13 @@ def domain_row(snapshot: Snapshot, name: str) -> DomainRow | None:
 
 
 def links_to(snapshot: Snapshot, number: int) -> int:
-    """How many other domains link to the one of this hash; no more than MOST are counted."""
+    """The number of other domains that link to the one of this hash; no more than MOST are counted."""
     for (size,) in snapshot.rows("SELECT length(sources) FROM linked WHERE domain = ?", (number,)):
         return int(size) // TAG
     return 0
 
 
 def check_sources(sources: object) -> str:
-    """What is wrong with a row of `linked`; empty if nothing is."""
+    """The fault of a row of `linked`; empty if it has none."""
     sound = isinstance(sources, bytes) and 0 < len(sources) <= MOST * TAG and not len(sources) % TAG
     return "" if sound else f"not the hashes of 1 to {MOST} domains"

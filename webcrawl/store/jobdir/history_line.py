@@ -40,7 +40,7 @@ def interval(age: float) -> float:
 
 
 def mix(outcomes: Mapping[int, int]) -> dict[str, int]:
-    """How many URLs came to which kind of end."""
+    """The number of URLs by their kind of end."""
     found = dict.fromkeys(KINDS, 0)
     for status, number in outcomes.items():
         found[_kind(status)] += number
@@ -54,7 +54,7 @@ def _kind(status: int) -> str:
 
 
 def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
-    """What a line has, of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
+    """A line of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
     revisits = figures_of(figures)
@@ -73,7 +73,7 @@ def line(row: Mapping[str, Any]) -> bytes:
 
 
 class Revisited(NamedTuple):
-    """What became of pages that are fetched again; the last two are estimates, means by `records`."""
+    """The figures of pages that are fetched again; the last two are estimates, means by `records`."""
 
     records: float
     taken: float
@@ -103,7 +103,7 @@ class Moment(NamedTuple):
 
 
 def moment_of(row: Mapping[str, Any]) -> Moment:
-    """What `moment` gave; ValueError, TypeError or KeyError for anything else."""
+    """The line that `moment` gave; ValueError, TypeError or KeyError for anything else."""
     mixed = tuple(map(_number, row["mix"]))
     if len(mixed) != len(KINDS):
         raise ValueError("another number of kinds")

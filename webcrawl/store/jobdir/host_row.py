@@ -24,12 +24,12 @@ PLAIN = 8  # fields of a FailedRow that are numbers
 
 
 class State(IntEnum):
-    """Where a host is; the numbers are stored in the database."""
+    """The place of a host; the numbers are stored in the database."""
 
     MOVING = (
         -3
     )  # is on its way to another crawl of the hive, or has come from one and is not yet ours (host_handover.py)
-    ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (distant_turns.py)
+    ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (hosts_set_aside.py)
     PARKED = -1  # gave way to other hosts, with URLs in its queue
     IDLE = 0  # has nothing to fetch
     ACTIVE = 1  # in the back-end: scheduled, or with a request in flight
@@ -46,7 +46,7 @@ PLACES = {
 
 
 class Health(Enum):
-    """What is thought of a host, in the one word that every command has for it."""
+    """The health of a host, in the one word that every command has for it."""
 
     HEALTHY = "healthy"  # its last answer was one
     FAILING = "failing"  # it is tried at growing intervals, in its place
@@ -68,12 +68,12 @@ class Judged(Protocol):
 
 
 def given_up(host: Judged) -> bool:
-    """Whether all URLs of the host end because it was away for too long."""
+    """True if all URLs of the host end because it was away for too long."""
     return host.retired not in (0, Status.HOST_BUDGET)
 
 
 def health_of(host: Judged, most: int) -> Health:
-    """What is thought of this host now. `most` failures in a row set it aside: HOST_MAX_FAILURES."""
+    """The health of this host now. `most` failures in a row set it aside: HOST_MAX_FAILURES."""
     if given_up(host):
         return Health.GIVEN_UP
     if host.failures:
@@ -190,7 +190,7 @@ def read(row: Row) -> HostRow:
 
 
 def check(row: Row) -> HostRow:
-    """The same of a row that has nothing wrong in it."""
+    """A row that has nothing wrong in it; ValueError for any other."""
     found = read(row)
     values = msgpack.unpackb(row[2])
     if not 0 <= len(values) - len(FIELDS) <= 1 or not all(map(isinstance, values, (*FIELDS, list | bytes))):

@@ -43,7 +43,7 @@ class BadLine(ValueError):  # noqa: N818 - reads as what it is
 
 
 def begin(address: str, date: str) -> str:
-    """How a line begins; `date` as WARC fields have it."""
+    """The beginning of a line; `date` as WARC fields have it."""
     return f'{surt(address)} {stamp(date)} {{"url": {quoted(address)}, '
 
 
@@ -105,12 +105,12 @@ class IndexLine(NamedTuple):
         return f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
 
     def in_file(self, name: str) -> IndexLine:
-        """The same record in an archive file that has another name now."""
+        """A copy for an archive file that has another name now."""
         return self._replace(file=name)
 
     @property
     def is_revisit(self) -> bool:
-        """Whether its record refers to another one for its payload."""
+        """True if its record refers to another one for its payload."""
         return self.mime.lower() == REVISIT
 
 
@@ -129,7 +129,7 @@ def read(data: bytes) -> IndexLine:
 
 
 def check(data: bytes) -> IndexLine:
-    """The same of a line in this crawler's own form."""
+    """The fields of a line in this crawler's own form."""
     found, values = read(data), _parsed(data)[2]
     if not SHAPE.fullmatch(data) or not all(isinstance(values.get(name), str) for name in NAMES):
         raise BadLine(f"no line of an index: {data[:60]!r}")
@@ -169,7 +169,7 @@ class Line(NamedTuple):
 
     @property
     def has_payload(self) -> bool:
-        """Whether a revisit record may refer to this one for its payload."""
+        """True if a revisit record may refer to this one for its payload."""
         return 200 <= self.status < 300 and not self.is_revisit and bool(self.digest)
 
 

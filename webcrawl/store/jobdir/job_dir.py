@@ -50,7 +50,7 @@ class JobDir:
         return Snapshot(self.path / "state")
 
     def read(self, take: Callable[[Snapshot], T]) -> T:
-        """What `take` makes of the last checkpoint; anew if a crawl is started on it meanwhile."""
+        """The last checkpoint as `take` makes it; anew if a crawl is started on it meanwhile."""
         for left in reversed(range(TRIES)):
             try:
                 with self.snapshot() as snapshot:
@@ -70,9 +70,9 @@ class JobDir:
 
     @property
     def is_running(self) -> bool:
-        """Whether a process works on the crawl, as far as this system tells."""
+        """True if a process works on the crawl, as far as this system tells."""
         return is_locked(self.path)
 
     def stats(self) -> dict[str, Any]:
-        """What stats.json has."""
+        """The figures of stats.json."""
         return stats_file.read(self.path)

@@ -37,7 +37,7 @@ def page_lines(
     targets: Sequence[str],
     texts: Sequence[str],
 ) -> bytes:
-    """The same of all links of a page, given as columns: nearly always one `join`, and one look for what needs escapes.
+    """The lines of a page's links, given as columns: nearly always one `join`, and one look for what needs escapes.
 
     A call for each field would cost more than all else: a page has 40 lines.
     """
@@ -48,7 +48,7 @@ def page_lines(
 
 
 def unlogged(page_url: str, *columns: Sequence[str]) -> int:
-    """How many of a page's links, the last ones, have no lines because there is no room for all."""
+    """The number of a page's links, the last ones, that have no lines because there is no room for all."""
     return len(columns[0]) - fitting(columns, len(page_url), MOST)
 
 
@@ -76,12 +76,12 @@ def _joined(page: str, raws: Sequence[str], urls: Sequence[str], kinds: Sequence
 
 
 def _are_printable(*columns: Sequence[str]) -> bool:
-    """Whether no character beyond ASCII needs escapes."""
+    """True if no character beyond ASCII needs escapes."""
     return "".join([text for column in columns for text in column if not text.isascii()]).isprintable()
 
 
 def _is_plain_ascii(data: bytes, separators: int) -> bool:
-    """Whether no ASCII character needs escapes, in lines with so many separators; isprintable takes 7 times as long."""
+    """True if no ASCII character needs escapes, in lines with so many separators; isprintable takes 7 times as long."""
     controls = np.count_nonzero(np.frombuffer(data, np.uint8) < 0x20)
     return controls == separators and b"\x7f" not in data and b"\\" not in data
 
@@ -92,7 +92,7 @@ def field(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it needs no escapes: nearly always; isprintable costs 0.05 us, the expression 1 us."""
+    """True if it needs no escapes: nearly always; isprintable costs 0.05 us, the expression 1 us."""
     return text.isprintable() and "\\" not in text
 
 

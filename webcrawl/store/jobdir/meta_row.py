@@ -24,7 +24,7 @@ UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, Overf
 
 
 def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T) -> T:
-    """What `read` makes of a value; the default if there is none. DamagedFile if it cannot be read."""
+    """A value as `read` makes it; the default if there is none. DamagedFile if it cannot be read."""
     for row in snapshot.rows("SELECT name, value, crc FROM meta WHERE name = ?", (name,)):
         if not rowcrc.agrees(rowcrc.meta, row):
             raise snapshot.damaged(f"table meta, {name}: checksum", value=row[1])
@@ -81,12 +81,12 @@ def key(snapshot: Snapshot) -> bytes:
 
 
 def times(snapshot: Snapshot) -> tuple[float, float]:
-    """When the checkpoint was taken by the crawl's clock, and how far the machine's was ahead of that."""
+    """The time of the checkpoint by the crawl's clock, and how far the machine's was ahead of that."""
     return value(snapshot, CLOCK, _times, (0.0, 0.0))
 
 
 def is_clean(snapshot: Snapshot) -> bool:
-    """Whether the last run ended with a checkpoint."""
+    """True if the last run ended with a checkpoint."""
     return snapshot.get(CLEAN) == b"1"
 
 

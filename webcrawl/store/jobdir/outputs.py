@@ -65,7 +65,7 @@ def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
 
 
 def _finished_since(jobdir: Path, name: str) -> bool:
-    """Whether a running crawl has finished this file since the snapshot was taken: then it may be gone already."""
+    """True if a running crawl has finished this file since the snapshot was taken: then it may be gone already."""
     if not name.endswith(OPEN):
         return False
     with Snapshot(jobdir / "state") as now:
@@ -73,7 +73,7 @@ def _finished_since(jobdir: Path, name: str) -> bool:
 
 
 def _is_converted(jobdir: Path, name: str) -> bool:
-    """Whether a running crawl has replaced this stream by its Parquet file since the snapshot was taken."""
+    """True if a running crawl has replaced this stream by its Parquet file since the snapshot was taken."""
     table = f"{name.removesuffix(STREAM)}{PARQUET}"
     return name.endswith(STREAM) and any((jobdir / path).exists() for path in (table, f"{table}{OPEN}"))
 

@@ -1,4 +1,4 @@
-"""What a checkpoint stores of a disk FIFO, its blocks beside it: written, read and checked (docs/files.md)."""
+"""The bytes of a disk FIFO in a checkpoint, its blocks beside it: written, read and checked (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST = 64 << 20  # bytes; a block has 32 KiB and a record, a saved queue 8 by
 
 
 class Packing(Protocol):
-    """How blocks are compressed, and what is raised for one that is damaged."""
+    """The compression of blocks, and what is raised for one that is damaged."""
 
     def pack(self, data: bytes, /) -> bytes: ...
 
@@ -64,7 +64,7 @@ def unpack(saved: bytes, blocks: Packing, what: str = "a saved queue") -> SavedF
 
 
 def count_of(saved: bytes | None) -> int:
-    """How many records a queue has."""
+    """The number of records in a queue."""
     return int(HEAD.unpack_from(saved)[1]) if saved is not None and len(saved) >= HEAD.size else 0
 
 
@@ -76,9 +76,6 @@ class SavedQueues:
         self._snapshot, self._table = snapshot, table
         self._named = array("Q")
         self._unpack, self.pack = zstandard.ZstdDecompressor().decompress, zstandard.ZstdCompressor().compress
-
-    def __repr__(self) -> str:
-        return f"<SavedQueues of {self._snapshot.path} blocks={len(self._named)}>"
 
     def records(self, saved: bytes, what: str) -> Iterator[bytes]:
         """All records of a queue. Raises DamagedFile at the first damage, and at the end if their number is wrong."""

@@ -1,4 +1,4 @@
-"""What a crawl that fetches pages again can say of itself; docs/revisits.md explains each figure."""
+"""The figures of a crawl that fetches pages again; docs/revisits.md explains each figure."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class RevisitFigures:
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Self:
-        """What `numbers` and `histograms` gave, in one mapping; names of other versions are left out."""
+        """The figures that `numbers` and `histograms` gave, in one mapping; names of other versions are left out."""
         found = cls(**{name: figures[name] for name in (*NUMBERS, *HISTOGRAMS) if name in figures})
         found.rates, found.intervals = _whole(found.rates), _whole(found.intervals)
         return found
@@ -126,7 +126,7 @@ def freshness(shape: float, span: float, since: float) -> float:
 
 
 def mean_age(shape: float, span: float, since: float) -> float:
-    """How long ago, on average, the first change after the last fetch was; 0 for a page that has not changed."""
+    """The mean time since the first change after the last fetch; 0 for a page that has not changed."""
     if span <= 0.0:
         return since
     spans = log1p(since / span)
@@ -148,7 +148,7 @@ def fresh(figures: RevisitFigures) -> str:
 
 
 def in_words(figures: RevisitFigures) -> str:
-    """What came of revisits, as one clause after the other."""
+    """The results of revisits, as one clause after the other."""
     found = [
         f"{figures.unchanged} unchanged",
         f"{figures.changed} changed",

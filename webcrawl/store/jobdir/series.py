@@ -1,4 +1,4 @@
-"""What was downloaded over time, in bounded memory: when the series is full, each two of its slots become one."""
+"""Downloads over time, in bounded memory: when the series is full, each two of its slots become one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ class Series:
         self.downloads: list[int] = []
         self.documents: list[int] = []
         self.sizes: list[int] = []
-
-    def __repr__(self) -> str:
-        return f"<Series start={self.start} slots={len(self.downloads)} of {self.width} ms>"
 
     def add(self, at: int, documents: int, size: int, downloads: int = 1) -> None:
         """Adds a download that ended at this time, in milliseconds; what seems to be before the first goes with it."""
@@ -46,7 +43,7 @@ class Series:
 
     @classmethod
     def joined(cls, parts: Iterable[Series]) -> Series:
-        """What several have, in slots as wide as the widest of theirs, from the earliest beginning on.
+        """The sums of several, in slots as wide as the widest of theirs, from the earliest beginning on.
 
         Each of their slots goes into the one that has its middle.
         """

@@ -8,18 +8,62 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from mmap import mmap
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any, BinaryIO, Self
 from urllib.parse import quote
 
 from webcrawl.store.crawldb import ERRORS, is_damage
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.jobdir.descriptors import Descriptors
+from webcrawl.store.regular import regular
 from webcrawl.store.schema import HEAD, LATER, LAYOUT, TABLES, check_header
 from webcrawl.store.write_ahead_log import check_files
+
+
+@dataclass(slots=True, eq=False)
+class _Shared:
+    """The descriptor that all readers of one file share."""
+
+    readers: int = 0
+    opened: ExitStack = field(default_factory=ExitStack)
+
+
+_MUTEX = Lock()
+_SHARED: dict[Path, _Shared] = {}
+
+
+class Descriptors:
+    """One reader of a file on which SQLite has locks; made before SQLite opens it, closed after SQLite has closed it.
+
+    Closing any descriptor of a file gives up all locks of the process on it (POSIX), and with them the checkpoint that
+    is being read. So they stay open until nobody in this process reads the file any more.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _MUTEX:
+            self._shared = _SHARED.setdefault(path, _Shared())
+            self._shared.readers += 1
+
+    def open(self) -> BinaryIO:
+        return self._shared.opened.enter_context(regular(self._path))
+
+    def mapped(self, path: Path) -> mmap:
+        """The bytes of this or another file, kept as long."""
+        file = self._shared.opened.enter_context(regular(path))
+        return self._shared.opened.enter_context(mmap(file.fileno(), 0, access=ACCESS_READ))
+
+    def close(self) -> None:
+        with _MUTEX:
+            self._shared.readers -= 1
+            if not self._shared.readers:
+                del _SHARED[self._path]
+                self._shared.opened.close()
+
 
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
 PAGE_SIZE = 8192
@@ -120,7 +164,7 @@ class Snapshot:
         return db
 
     def _has_no_frames(self) -> bool:
-        """Whether the log is only a header and stays so: in a running crawl it is that for an instant after a cut."""
+        """True if the log is only a header and stays so: in a running crawl it is that for an instant after a cut."""
         if self._log.stat().st_size != HEADER:
             return False
         time.sleep(PAUSE)
@@ -137,9 +181,6 @@ class Snapshot:
             raise self.damaged(
                 f"table sqlite_schema, {min(str(row[1]) for row in odd)}: not the definition of this version"
             )
-
-    def __repr__(self) -> str:
-        return f"<Snapshot {self.path} still={self._still is not None} copy={self._copy is not None}>"
 
     def __enter__(self) -> Self:
         return self
@@ -167,7 +208,7 @@ class Snapshot:
             raise self.damaged(f"{error} ({sql})") from error
 
     def has(self, table: str) -> bool:
-        """Whether the crawl has made a table that not every crawl needs."""
+        """True if the crawl has made a table that not every crawl needs."""
         return bool(list(self.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,))))
 
     def get(self, name: str) -> bytes | None:
@@ -190,7 +231,7 @@ class Snapshot:
         return DamagedFile(self.path, offset, why)
 
     def _last_place(self, path: Path, data: bytes) -> int:
-        """Where the file has these bytes for the last time; what is added to it later is not of this checkpoint."""
+        """The last place at which the file has these bytes; what is added to it later is not of this checkpoint."""
         try:
             if path not in self._mapped:
                 self._mapped[path] = self._descriptors.mapped(path)
@@ -225,7 +266,7 @@ class Snapshot:
 
 
 def needs_copy(state: Path) -> bool:
-    """Whether there is a log without its index, which SQLite opens only where it may write."""
+    """True if there is a log without its index, which SQLite opens only where it may write."""
     log = state / "crawl.db-wal"
     return log.exists() and log.stat().st_size > 0 and not (state / "crawl.db-shm").exists()
 

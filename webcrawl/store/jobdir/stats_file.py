@@ -38,7 +38,7 @@ def read(jobdir: Path) -> dict[str, Any]:
 
 
 def stamp(jobdir: Path) -> tuple[int, int]:
-    """What changes when the figures are written: an older file says nothing of a crawl."""
+    """The stamp that changes when the figures are written: an older file says nothing of a crawl."""
     try:
         about = (jobdir / NAME).stat()
     except FileNotFoundError:

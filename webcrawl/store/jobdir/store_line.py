@@ -13,7 +13,7 @@ SHAPE = re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n"
 
 
 class About(NamedTuple):
-    """What the log says of a page beside its link."""
+    """The fields of the log on a page, beside its link."""
 
     normalised: str  # the form in which URLs are compared
     status: int

@@ -1,4 +1,4 @@
-"""What a hive sums: the figures of its drones as those of one crawl, by the names that stats.json has."""
+"""The sums of a hive: the figures of its drones as those of one crawl, by the names that stats.json has."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _reason(reasons: list[str | None]) -> str | None:
 
 
 def _trouble(each: list[Mapping[str, Any]]) -> str:
-    """What is wrong, and with how many of the drones."""
+    """The troubles of drones, and how many of them have each."""
     troubles = [one["trouble"] for one in each if one.get("trouble")]
     if not troubles:
         return ""

@@ -29,7 +29,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class _Walk:
-    """How far the log is valid, and what follows the first invalid frame."""
+    """The end of the valid part of the log, and what follows the first invalid frame."""
 
     frames: int = 0  # valid ones, from the first on
     committed: int = 0  # those up to the last COMMIT
@@ -146,7 +146,7 @@ def _sums(rows: Words) -> Words:
 
 @lru_cache(4)
 def _factors(pairs: int) -> Words:
-    """What each word contributes to both sums."""
+    """The part of each word in both sums."""
     columns, matrix = [], np.array([[1, 0], [1, 1]], np.uint32)  # of the last pair: x to both, y to the second
     step = np.array([[1, 1], [1, 2]], np.uint32)
     for _ in range(pairs):

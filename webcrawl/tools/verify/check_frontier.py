@@ -11,7 +11,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.frontier.distant_turns import Entry, unpack
+from webcrawl.frontier.hosts_set_aside import Entry, unpack
 from webcrawl.frontier.state import META, open_frontier
 from webcrawl.net.robots_packed import split
 from webcrawl.store import rowcrc

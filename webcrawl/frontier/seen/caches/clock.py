@@ -46,7 +46,7 @@ class ClockCache:
         return missed
 
     def _unmarked(self, hand: int) -> int:
-        """Where the handle stops; bytearray.find does the walking."""
+        """The place where the handle stops; bytearray.find does the walking."""
         marks = self._marks
         at = marks.find(0, hand)
         if at < 0:

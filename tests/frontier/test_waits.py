@@ -1,0 +1,105 @@
+"""What a crawl waits for is said in words: for which host, how long, and by which rule."""
+
+import pytest
+
+from tests.support.frontiers import OK, add, make
+from webcrawl.base.model import Outcome, Status
+from webcrawl.frontier.booking import Limits
+from webcrawl.store.crawldb import CrawlDB
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def waits(db, *outcomes, count=3, **options):
+    """What is said two seconds after the last of these outcomes of a host's first URLs."""
+    frontier, now = make(db, **options), 0.0
+    add(frontier, *(f"http://shop.test/{number}" for number in range(count)))
+    for outcome in outcomes:
+        while (link := frontier.take(now)) is None:
+            now = max(now, frontier.next_ready())
+        frontier.done(link, outcome, now)
+    return frontier.look.waits(now + 2)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (503, "after 503 from shop.test"),
+        (Status.CONNECT_FAILED, "after no connection from shop.test"),
+        (Status.TIMEOUT, "after no answer from shop.test"),
+        (Status.DNS_FAILED, "after no address from shop.test"),
+    ],
+)
+def test_a_host_that_failed(db, status, said):
+    """The wait of a host that failed is named after its failure."""
+    found = waits(db, *[Outcome(status, 0.1)] * 3)
+
+    assert found.rules == {"failure": 1}
+    assert str(found).endswith(said)
+    assert found.seconds > 50
+
+
+def test_the_urls_own_failure(db):
+    """If only a URL that failed is left of a host, the crawl waits after that failure."""
+    found = waits(db, OK, Outcome(500, 0.1), count=2)
+
+    assert str(found) == "waits 58 s after 500 from shop.test"
+
+
+def test_retry_after(db):
+    """What the host has asked for has words of its own."""
+    found = waits(db, OK, Outcome(429, 0.1, wait=100.0))
+
+    assert (found.rules, str(found)) == ({"retry-after": 1}, "waits 98 s as shop.test asks (Retry-After)")
+
+
+def test_crawl_delay(db):
+    """So has what its robots.txt asks for."""
+    frontier = make(db)
+    add(frontier, "http://shop.test/0", "http://shop.test/1")
+    frontier.crawl_delay("shop.test", 30.0)
+    frontier.done(frontier.take(0), OK, 0)
+
+    assert str(frontier.look.waits(10)) == "waits 20 s between requests to shop.test (Crawl-delay)"
+
+
+def test_politeness(db):
+    """All other waits are those of politeness, which failures are not counted as."""
+    found = waits(db, Outcome(200, 1.0))
+
+    assert found.rules == {"politeness": 1}
+    assert str(found) == "waits 8 s between requests to shop.test (politeness)"
+
+
+def test_a_host_set_aside(db):
+    """A host that is set aside is waited for too, if no other is."""
+    found = waits(db, *[Outcome(503, 0.1)] * 5, limits=Limits(2, 100, host_failures=2))
+
+    assert "after 503 from shop.test" in str(found)
+    assert found.rules == {}
+
+
+def test_nothing(db):
+    """A crawl whose hosts may be asked at once waits for none."""
+    frontier = make(db)
+    add(frontier, "http://shop.test/")
+
+    assert (str(frontier.look.waits(0)), frontier.look.waits(0).seconds) == ("", 0.0)
+
+
+def test_the_first_of_several(db):
+    """Of several hosts the one whose turn is next is named, and all are counted."""
+    frontier = make(db)
+    add(frontier, *(f"http://{name}.test/{number}" for name in "ab" for number in (0, 1)))
+    for seconds in (9.0, 3.0):
+        link = frontier.take(0)
+        frontier.done(link, Outcome(200, seconds), 0)
+
+    found = frontier.look.waits(1)
+
+    assert (found.host, found.seconds, found.rules) == ("b.test", 29.0, {"politeness": 2})

@@ -1,0 +1,39 @@
+"""The waits of a crawl, in words: the hosts that are left alone, by which rule, and the next turn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from webcrawl.base.model import Status
+
+FAILURE, RETRY_AFTER, CRAWL_DELAY = "failure", "retry-after", "crawl-delay"  # rules; any other is politeness
+WHY = {
+    FAILURE: "after {said} from {host}",
+    RETRY_AFTER: "as {host} asks (Retry-After)",
+    CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
+}
+SAID = {
+    Status.DNS_FAILED: "no address",
+    Status.CONNECT_FAILED: "no connection",
+    Status.CONNECTION_LOST: "a lost connection",
+    Status.TIMEOUT: "no answer",
+}
+
+
+@dataclass(slots=True)
+class Waits:
+    """Hosts that are left alone, counted by rule; and the next of them, with the seconds until its turn."""
+
+    rules: Counter[str] = field(default_factory=Counter)
+    host: str = ""
+    seconds: float = 0.0
+    rule: str = ""
+    said: int = 0  # the status of its last failure, if that is known
+
+    def __str__(self) -> str:
+        if not self.host:
+            return ""
+        said = SAID.get(Status(self.said), "an error") if self.said <= 0 else str(self.said)
+        why = WHY.get(self.rule, "between requests to {host} (politeness)").format(said=said, host=self.host)
+        return f"waits {max(self.seconds, 1):.0f} s {why}"
