@@ -46,8 +46,8 @@ class Load:
     ) -> None:
         """`queued` URLs and seconds between two `turns` of each host, as of the time `at`; `rate`: URLs per second.
 
-        `behind`: URLs in the front-end, whose hosts take the places of those that are done. `addresses` of the hosts, if
-        those with the same one wait for each other (POLITENESS_PER_IP).
+        `behind`: URLs in the front-end, whose hosts take the places of those that are done. `addresses` of the hosts,
+        if those with the same one wait for each other (POLITENESS_PER_IP).
         """
         self._there = defaultdict[str, list[tuple[int, float]]](list)
         for address, count, turn in zip(addresses, queued, turns, strict=False):
