@@ -40,7 +40,7 @@ class Command(CrawlCommand):
         return "[options] WARC ..."
 
     def short_desc(self) -> str:
-        return "Run modules over WARC files without crawling"
+        return "Run modules over WARC files and WACZ packages without crawling"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         BaseRunSpiderCommand.add_options(self, parser)

@@ -12,6 +12,7 @@ from webcrawl.crawl.control.command import Answer
 from webcrawl.crawl.control.commands import checked
 from webcrawl.crawl.control.exclusions import excluded, saved_optouts
 from webcrawl.crawl.control.in_force import META
+from webcrawl.record.warc.packed_files import package_of
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
@@ -64,8 +65,10 @@ class Saved:
 
 
 def crawls_with(archives: Sequence[Path]) -> list[Path]:
-    """The JOBDIRs in which these archive files lie, as far as they do."""
-    return [*dict.fromkeys(path.parent.parent for path in archives if path.parent.name == "warc")]
+    """The JOBDIRs in which these archive files lie, as far as they do, or the packages that they are in."""
+    found = [path.parent.parent for path in archives if path.parent.name == "warc"]
+    packages = dict.fromkeys(package for path in archives if (package := package_of(path)) is not None)
+    return [*dict.fromkeys([*found, *(crawl for package in packages for crawl in crawls_of(package.parent))])]
 
 
 @dataclass(frozen=True, slots=True)
