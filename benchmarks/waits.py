@@ -2,7 +2,7 @@
 
 In the first crawl hosts wait for their own delays, in the second for one of four slots, in the third for others at
 their address. `within`: the share of URLs whose wait is 0.7 to 1.5 times the estimate. A second is added to both. What
-else the machine does changes a crawl's pace under way, and so the second line.
+else the machine does changes a crawl's pace under way, and so the second line: `paces` are those before and after.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ def measure(name: str, lasts: float) -> None:
         finally:
             crawl.terminate()
             crawl.wait()
-        lines = filter(None, map(crawl_line.read, (job / crawl_line.LOG).read_bytes().splitlines()))
+        lines = [*filter(None, map(crawl_line.read, (job / crawl_line.LOG).read_bytes().splitlines()))]
         ended = {line.url: line.at - begun for line in lines if line.at > begun}
+        paces = [sum(low < line.at - begun <= low + BEGUN for line in lines) / BEGUN for low in (-BEGUN, 0.0)]
     wanted = [url for url in due if due[url] is not None and (url in ended or due[url] < 0.6 * lasts)]
     ratios = [(ended.get(url, 10 * lasts) + 1) / (due[url] + 1) for url in wanted]
     report(
@@ -65,6 +66,7 @@ def measure(name: str, lasts: float) -> None:
         crawl=name,
         urls=len(ratios),
         hosts=len(set(map(host_of, wanted))),
+        paces=paces,  # URLs per second before and after: the estimate knows only the first
         median=median(ratios),
         within=sum(0.7 <= ratio <= 1.5 for ratio in ratios) / len(ratios),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -13,12 +13,15 @@ import numpy as np
 from webcrawl.base.dates import iso, read_iso
 from webcrawl.base.hosts import host_of
 from webcrawl.frontier.booking import Booking
-from webcrawl.store.jobdir import host_row
+from webcrawl.frontier.state import META
+from webcrawl.store.jobdir import host_row, meta_row
 from webcrawl.store.jobdir.crawl_line import URL
 from webcrawl.store.jobdir.host_row import HostRow, State
+from webcrawl.store.jobdir.queue_row import count_of
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why.host_facts import turn_of
 from webcrawl.tools.why.log_search import LogFile
+from webcrawl.tools.why.queued import NO_FRONT, saved_front
 
 QUICK = 8 << 20  # bytes of crawl.log, some 50,000 lines: 50 ms
 LATELY = 30.0  # seconds of the crawl's pace
@@ -29,15 +32,22 @@ HOSTS = 20_000  # in turn that are looked at: a quarter of a second
 class Load:
     """The crawl's pace, shared by the hosts in turn: who waits longest goes first, so all have as many turns.
 
-    But for those whose own delay is longer, and those that have no URLs left.
+    But for those whose own delay is longer, and those that have no URLs left and whose place nobody takes.
     """
 
     def __init__(
-        self, queued: Sequence[int], turns: Sequence[float], rate: float, at: float, addresses: Sequence[str] = ()
+        self,
+        queued: Sequence[int],
+        turns: Sequence[float],
+        rate: float,
+        at: float,
+        addresses: Sequence[str] = (),
+        behind: int = 0,
     ) -> None:
         """`queued` URLs and seconds between two `turns` of each host, as of the time `at`; `rate`: URLs per second.
 
-        `addresses` of the hosts, if those with the same one wait for each other (POLITENESS_PER_IP).
+        `behind`: URLs in the front-end, whose hosts take the places of those that are done. `addresses` of the hosts,
+        if those with the same one wait for each other (POLITENESS_PER_IP).
         """
         self._there = defaultdict[str, list[tuple[int, float]]](list)
         for address, count, turn in zip(addresses, queued, turns, strict=False):
@@ -45,8 +55,8 @@ class Load:
         if addresses:
             turns = [sum(turn for _, turn in self._there[address]) for address in addresses]
         self._queued, self._turns = np.asarray(queued, float), np.maximum(np.asarray(turns, float), 1e-3)
-        self._rate, self.at = rate, at
-        self.seconds = lru_cache(self._seconds)
+        self._rate, self._behind, self.at = rate, behind, at
+        self.seconds = cache(self._seconds)
 
     def at_address(self, host: HostRow, turn: float, turns: int) -> float:
         """Seconds until it has had so many turns among the hosts at its address, each of which keeps the others off."""
@@ -59,11 +69,12 @@ class Load:
         chance = 2 * sqrt(self._rate / LATELY)  # by which a rate that was seen for so long may be too low
         if not self._rate or not turns or float((1 / self._turns).sum()) <= self._rate + chance:
             return 0.0  # nobody waits for anybody else
-        most = np.minimum(self._queued, turns)
-        low, high = 0.0, float(most.sum()) / self._rate
+        low, high = 0.0, turns * len(self._turns) / self._rate
         for _ in range(STEPS):
             middle = (low + high) / 2
-            if float(np.minimum(most, middle / self._turns).sum()) > self._rate * middle:
+            places = np.minimum(middle / self._turns, turns)
+            done = float(np.minimum(self._queued, places).sum())
+            if min(done + self._behind, float(places.sum())) > self._rate * middle:
                 low = middle
             else:
                 high = middle
@@ -78,7 +89,10 @@ def load_of(snapshot: Snapshot, book: Booking, rate: float, at: float, *, per_ip
     except ValueError as error:
         raise snapshot.damaged(f"table host: {error}") from error
     addresses = [host.ip for host in hosts] if per_ip else ()
-    return Load([host.waiting for host in hosts], [turn_of(book, host) for host in hosts], rate, at, addresses)
+    front, lines = meta_row.value(snapshot, META, saved_front, NO_FRONT)
+    behind = sum(map(count_of, (*front, *lines.values())))
+    turns = [turn_of(book, host) for host in hosts]
+    return Load([host.waiting for host in hosts], turns, rate, at, addresses, behind)
 
 
 def ended(log: LogFile, hosts: Collection[str], checkpoint: float) -> tuple[Counter[str], float]:
