@@ -277,7 +277,7 @@ def _folder(
         raise CannotStart(f"JOBDIR = {folder}: is not writable")
     try:
         _check(folder)
-        with _quiet("webcrawl.crawl.terms"):
+        with _quiet("webcrawl"):
             seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"]) if start and start.seeds else None
             crawl, _ = assemble(values, spider=spider, fixed=fixed, walk=walk, seeds=seeds)
     except OSError as error:
