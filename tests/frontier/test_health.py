@@ -199,7 +199,7 @@ class TestWaits:
         assert 3600 <= following(frontier, 0)[0] <= 3960
 
     @pytest.mark.parametrize(("said", "waits"), [(1e8, DAY), (float(10**9), DAY), (5.0, 60.0)])
-    def test_it_is_bounded(self, db, said, waits):
+    def test_retry_after_max_is_the_longest_wait(self, db, said, waits):
         """RETRY_AFTER_MAX is the longest such wait, and what a failed host has to wait the shortest."""
         frontier = make(db)
         add(frontier, "http://a/1")

@@ -51,7 +51,7 @@ def test_ten_unless_told_otherwise(job):
     assert search(job, "hello").stdout.endswith("10 of 13 pages\n")
 
 
-def test_json(job):
+def test_json_is_one_object_a_page(job):
     """One object per page and line."""
     done = search(job, "--json", "-n", "3", "hello")
     answers = [json.loads(line) for line in done.stdout.splitlines()]

@@ -53,7 +53,7 @@ def test_the_best_of_all(hive):
     assert {url.split("/")[2] for url in (answer.url for answer in alone)} == {"d0.test", "d1.test", "d2.test"}
 
 
-def test_the_command(hive):
+def test_the_command_takes_a_hives_folder(hive):
     """The hive's folder takes the place of a crawl's."""
     done = search(hive, "lamp", "-n", 4)
     assert (done.returncode, done.stderr) == (0, "")

@@ -40,7 +40,7 @@ class Command(CrawlCommand):
         return "[options] WARC ..."
 
     def short_desc(self) -> str:
-        return "Run modules over WARC files without crawling"
+        return "Run modules over WARC files and WACZ packages without crawling"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         BaseRunSpiderCommand.add_options(self, parser)
@@ -83,7 +83,7 @@ class Command(CrawlCommand):
     def _forgotten(self) -> Forgotten:
         """By the states of the crawls in whose folders the archives lie. CannotStart if one cannot be read."""
         from webcrawl.store.errors import StoreError  # noqa: PLC0415
-        from webcrawl.tools.optout.records import crawls_with, records_of  # noqa: PLC0415
+        from webcrawl.tools.optout.optout_records import crawls_with, records_of  # noqa: PLC0415
         from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415
 
         try:
