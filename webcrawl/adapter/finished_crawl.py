@@ -82,7 +82,7 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
 
     The crawl is one that was opened for this question: it is closed without a checkpoint afterwards.
     """
-    if stats_file.read(folder).get("reason") != FINISHED:
+    if stats_file.read(folder).get("reason") != FINISHED or crawl.lacks_seeds:
         return
     for url in urls:
         try:

@@ -284,7 +284,7 @@ def _folder(
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
     with closing(crawl):
-        if start is not None:
+        if start is not None and values["OUTPUT_STORE"] is None:  # to which files may be left to copy
             with _quiet("webcrawl"):
                 refuse_complete(folder, crawl, start.urls, anew=start.anew)
 
