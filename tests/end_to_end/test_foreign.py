@@ -115,7 +115,7 @@ def test_its_errors_are_booked_as_ours(tmp_path):
         port = taken.getsockname()[1]
     crawl = crawl_of(tmp_path, f"http://127.0.0.1:{port}/")
 
-    assert crawl.run(FOREIGN_HANDLERS_ALLOWED=SCRAPYS, ROBOTSTXT_OBEY=False, HOST_MAX_FAILURES=2) == 0
+    assert crawl.run(FOREIGN_HANDLERS_ALLOWED=SCRAPYS, ROBOTSTXT_OBEY=False, HOST_MAX_FAILURES=2) == 1
 
     assert log_of(crawl)[f"http://127.0.0.1:{port}/"][0] in (-2, -5004)
     assert crawl.stats["outcome/connect"] >= 1

@@ -114,7 +114,7 @@ def test_one_seed_that_answers(tmp_path):
 def test_the_next_run_begins_anew(tmp_path):
     """Once the setting is made, the same command fetches what the first run could not."""
     with serving() as site:
-        crawl = crawl_of(tmp_path, f"{site}/page")
+        crawl = crawl_of(tmp_path, f"{site}/page", OUTPUTS="warc cdxj tables text links skipped")
         assert crawl.run(PRIVATE_NETWORKS_ALLOWED="") == 1
         assert crawl.run() == 0
 
@@ -151,6 +151,17 @@ class TestComplete:
                 assert crawl.run() == 0
 
         assert crawl.stats["pages"] == 3
+
+    def test_files_may_be_left_to_copy(self, tmp_path):
+        """With a store a complete crawl is run all the same: what could not be copied before is copied now."""
+        (tmp_path / "store").mkdir()
+        with serving() as site:
+            crawl = crawl_of(tmp_path, f"{site}/page")
+            assert crawl.run() == 0
+            assert crawl.run(OUTPUT_STORE=(tmp_path / "store").as_uri()) == 0
+
+        assert "complete, with" not in crawl.output.read_text()
+        assert list((tmp_path / "store").rglob("*.warc.gz"))
 
     @pytest.mark.parametrize("spider", ["shop", "own"])
     def test_a_spider_of_a_project(self, tmp_path, spider):

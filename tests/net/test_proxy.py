@@ -340,7 +340,7 @@ class TestPauses:
             proxies.worked(here, "far.test")
 
         assert [record.getMessage().split(": ", 1)[1] for record in caplog.records] == [
-            *["refused; the URLs that need it wait, and are charged with nothing"] * 3,
+            *["refused; the URLs that need it wait"] * 3,
             "works again",
         ]
 

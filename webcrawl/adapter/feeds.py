@@ -95,18 +95,17 @@ def _said() -> Iterator[list[str]]:
 class FeedFile(FileFeedStorage):
     """With `-O` a file is overwritten when the crawl begins, as in Scrapy, unless nothing was left to do."""
 
-    crawler: Crawler | None = None
+    def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None, crawler: Crawler) -> None:
+        super().__init__(uri, feed_options=feed_options)
+        self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, uri: str, *, feed_options: dict[str, Any] | None = None) -> Self:
-        storage = cls(uri, feed_options=feed_options)
-        storage.crawler = crawler
-        return storage
+        return cls(uri, feed_options=feed_options, crawler=crawler)
 
     def open(self, spider: Spider) -> IO[bytes]:
-        path, engine = Path(self.path), self.crawler.engine if self.crawler is not None else None
-        scheduler = engine.scheduler if engine is not None else None
-        if self.write_mode == "wb" and path.exists() and _is_complete(scheduler):
+        path, engine = Path(self.path), self._crawler.engine
+        if self.write_mode == "wb" and path.exists() and engine is not None and _is_complete(engine.scheduler):
             names = (path.with_stem(f"{path.stem}.{number}") for number in count(1))
             self.path = str(next(name for name in names if not name.exists()))
             logger.warning("%s: stays as it is, for the crawl was complete; what comes now goes to %s", path, self.path)

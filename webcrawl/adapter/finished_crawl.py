@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
 import time
 from collections.abc import Iterable
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from scrapy import Spider
 
@@ -16,8 +17,10 @@ from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.model import Link
 from webcrawl.base.quantities import count as counted
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
-from webcrawl.store.jobdir.crawl_line import LOG
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.lock import Lock
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
@@ -46,13 +49,23 @@ def make_room(folder: Path, *, again: bool) -> None:
             names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
             kept = next(name for name in names if not name.exists())
             folder.rename(kept)
-            logger.info("%s: begins anew; what it had is in %s", folder, kept)
+            logger.warning("%s: begins anew; what it had is in %s", folder, kept)
         else:
-            shutil.rmtree(state)
-            (folder / LOG).unlink(missing_ok=True)
-            (folder / stats_file.NAME).unlink(missing_ok=True)
+            _empty(folder)
     finally:
         lock.close()
+
+
+def _empty(folder: Path) -> None:
+    """Removes what a crawl without a page has written; stats.json last, so that a killed process is followed by it."""
+    noted: dict[str, int] = {}
+    with contextlib.suppress(StoreError):  # the process was killed here before
+        noted = JobDir.open(folder).read(lengths)
+    for name in map(PurePosixPath, noted):
+        if not name.is_absolute() and ".." not in name.parts:
+            (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "state")
+    (folder / stats_file.NAME).unlink(missing_ok=True)
 
 
 def start_urls_of(spider: type[Spider]) -> list[str] | None:
@@ -69,7 +82,7 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
 
     The crawl is one that was opened for this question: it is closed without a checkpoint afterwards.
     """
-    if stats_file.read(folder).get("reason") != FINISHED:
+    if stats_file.read(folder).get("reason") != FINISHED or crawl.lacks_seeds:
         return
     for url in urls:
         try:

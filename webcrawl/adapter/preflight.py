@@ -277,14 +277,14 @@ def _folder(
         raise CannotStart(f"JOBDIR = {folder}: is not writable")
     try:
         _check(folder)
-        with _quiet("webcrawl.crawl.terms"):
+        with _quiet("webcrawl"):
             seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"]) if start and start.seeds else None
             crawl, _ = assemble(values, spider=spider, fixed=fixed, walk=walk, seeds=seeds)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
     with closing(crawl):
-        if start is not None:
+        if start is not None and values["OUTPUT_STORE"] is None:  # to which files may be left to copy
             with _quiet("webcrawl"):
                 refuse_complete(folder, crawl, start.urls, anew=start.anew)
 

@@ -28,6 +28,7 @@ FAILING = '{"tests.support.cli_components.Failing": 1000}'
 
 
 def crawl_of(tmp_path, server, **settings):
+    tmp_path.mkdir(exist_ok=True)
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, **FAST, **settings}
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
@@ -176,7 +177,8 @@ class TestStatistics:
 class TestManners:
     def test_a_start_of_some_lines(self, tmp_path, simweb):
         """What Scrapy says of itself is logged at DEBUG only; a crawl begins and ends with a few lines of its own."""
-        crawl = crawl_of(tmp_path, simweb(2, 10))
+        server = simweb(2, 10)
+        crawl = crawl_of(tmp_path, server)
 
         assert crawl.run() == 0
 
@@ -184,8 +186,9 @@ class TestManners:
         assert len(lines) < 16
         assert not [line for line in lines if not re.match(r"[\d-]+ [\d:]+ \[", line)]
         assert any(line.endswith(f" INFO: {tmp_path}/job: a new crawl") for line in lines)
-        assert crawl.run(LOG_LEVEL="DEBUG") == 0
-        assert "Overridden settings:" in crawl.output.read_text()
+        more = crawl_of(tmp_path / "more", server, LOG_LEVEL="DEBUG")
+        assert more.run() == 0
+        assert "Overridden settings:" in more.output.read_text()
 
     def test_the_end_in_words(self, tmp_path, simweb):
         """The last lines say what came of the crawl, and where it lies."""
