@@ -71,7 +71,7 @@ def checkout(folder: Path, site: str) -> Path:
 
 def run(section: Section, folder: Path, site: str, path: str) -> tuple[int, str, float]:
     """Exit status, output and seconds of a section's commands, by one shell that stops at the first failure."""
-    script = f"set -euxo pipefail\n{local(section.script, site)}\n"
+    script = f"set -eux\n{local(section.script, site)}\n"
     environment = {"PATH": path, "HOME": str(folder), "PIP_CACHE_DIR": _cache(), "LANG": "C.UTF-8"}
     environment |= {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
     environment |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore"}
