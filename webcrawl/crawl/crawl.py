@@ -25,6 +25,7 @@ from webcrawl.net.robots_entry import Head
 from webcrawl.net.robots_said import RobotsSaid
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import TakenAway
+from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.history_line import mix
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 from webcrawl.store.output import Output
@@ -159,6 +160,11 @@ class Crawl:
     def insert(self, link: Link, variant: str = "") -> None:
         """Queues a link whether or not it was seen before, and marks it as seen."""
         self._discovery.insert(link, variant)
+
+    @property
+    def filtered(self) -> Mapping[str, int]:
+        """How many URLs each filter has dropped, by its name."""
+        return self._pipeline.filtered
 
     def count_filtered(self, reason: str) -> None:
         """Counts a request whose URL cannot become a link, under the reason why."""
@@ -296,6 +302,10 @@ class Crawl:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
         return heard.sitemaps if heard is not None else ()
 
+    def robots_way_failed(self, link: Link) -> None:
+        """The request that needs this robots.txt has a proxy of its own, which does not get through."""
+        self._robots.way_failed(link, self._clock())
+
     def robots_said(self, url: str) -> RobotsSaid | None:
         """What the robots.txt of its host says of the use of pages, if that is anything."""
         return self._robots.book.said(url)
@@ -376,7 +386,8 @@ class Crawl:
                 count_known(counters, exchange)
 
     def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        self._log.finished(link, outcome, exchange, notes_of(link, exchange))
+        by = [PROXY] if outcome.by_proxy else []
+        self._log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0

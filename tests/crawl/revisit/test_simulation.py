@@ -1,4 +1,4 @@
-"""Policies on a web whose pages change by known processes, in simulated time: benchmarks/revisits.py in small."""
+"""Policies on a web whose pages change by known processes, in simulated time."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ PAGES, BUDGET = 2000, 0.2
 pytestmark = pytest.mark.xdist_group("revisit_simulation")
 
 
-def freshness(policy, visits=6, *, known=False, rates="lognormal"):
+def freshness(policy, visits=10, *, known=False, rates="lognormal"):
     """The share of the optimum in the second half."""
     world = World.make(PAGES, rates)
     store = Store(world, BUDGET * float(world.rates.sum()), policy, known=known)
