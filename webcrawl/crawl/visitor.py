@@ -14,6 +14,7 @@ from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
+from webcrawl.content.recognise import DEAD, UNKNOWN, is_one_of, recogniser
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.page_states import States
@@ -31,6 +32,7 @@ KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
+UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for
 ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
 NEEDED = {"refresh": "R"}  # all other requisites are E
 
@@ -73,6 +75,7 @@ class Visitor:
         self._most, self._requisites = rules.most, rules.requisites
         self._hops = {**HOPS, "link": "L"} if rules.requisites else HOPS  # then E means a requisite
         self._sitemaps = rules.sitemaps
+        self._recogniser = recogniser()
         self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
@@ -83,12 +86,21 @@ class Visitor:
             self._robots(page, link, exchange, location)
             return page
         page.robots_word = self._owners.word(link.url)
+        page.recognised = self._recognise(exchange)
         self._visit(page, link, exchange, location)
         if self._judges:
             self._judge_use(page, exchange)
         if exchange.revisit is not None:
             exchange.said = _kept(page, exchange.revisit)
         return page
+
+    def _recognise(self, exchange: Exchange) -> str:
+        """What the answer is where it is not the page, noted and counted."""
+        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body)
+        if kind:
+            exchange.notes += (kind,)
+            self._crawl.count([f"recognised/{kind.replace(':', '/')}"])
+        return kind
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
         """True if an answer that somebody else processes is not to be kept; then only its head is left."""
@@ -141,8 +153,11 @@ class Visitor:
         """The sitemaps that it names are its links, if they are wanted."""
         chain = self._chain(link, exchange) if location else ""
         now = self._crawl.now()
-        head = head_of(exchange)
-        named = self._crawl.robots_answered(link, exchange.status, exchange.body, location, now, chain, head)
+        head, status = head_of(exchange), exchange.status
+        kind = self._recognise(exchange)
+        if kind.startswith("wall:") and kind != UNKNOWN:  # it says nothing of what the host allows
+            status = UNREACHABLE
+        named = self._crawl.robots_answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps:
             page.base = robots_url(link.history)
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
@@ -150,6 +165,8 @@ class Visitor:
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
         page.digest = page.digest or self._digests(exchange.body)
         if self._judges and self._is_withheld(page, link, exchange):
+            return
+        if is_one_of(page.recognised, DEAD):  # it has no links to follow, and nothing new
             return
         page.duplicate = self._crawl.seen_body(page.digest)
         known = self._knows_links(page)

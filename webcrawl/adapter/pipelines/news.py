@@ -1,4 +1,4 @@
-"""Drops pages that are no news after the archive: bodies seen before, unchanged pages, robots.txt, what is withheld."""
+"""Drops what is no news after the archive: bodies seen before, unchanged pages, robots.txt, walls, what is withheld."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.values import values_of
 from webcrawl.base.page_change import Change
 from webcrawl.content.page import Page
+from webcrawl.content.recognise import OTHER, is_one_of
 
 
 class NewsPipeline:
@@ -35,6 +36,8 @@ class NewsPipeline:
                 raise DropItem("its owner does not want it kept")
             if item.duplicate and self._skip_seen:
                 raise DropItem("seen under another URL")
+            if is_one_of(item.recognised, OTHER):
+                raise DropItem(item.recognised)
             if item.change is Change.UNCHANGED and not self.wanted:
                 raise DropItem("unchanged")
         return item

@@ -1,0 +1,71 @@
+"""Recorded answers and their labels, and real pages that must not be taken for anything else."""
+
+import gzip
+import io
+import json
+from collections import Counter
+
+import zstandard
+
+from tests.support.cases import cases
+from webcrawl.content.recognise import recogniser
+from webcrawl.content.recognise.marks import OWN
+
+HTML = [(b"Content-Type", b"text/html; charset=utf-8")]
+PAGES = ("", "login")  # a page on which one may log in was asked for where it has a URL of its own
+
+
+def recorded():
+    """Class of each answer, by label and as recognised."""
+    folder = cases("walls")
+    for line in (folder / "labels.jsonl").read_text(encoding="utf-8").splitlines():
+        label = json.loads(line)
+        head, _, body = (folder / label["file"]).read_bytes().partition(b"\r\n\r\n")
+        pairs = (field.split(b":", 1) for field in head.split(b"\r\n")[1:])
+        headers = [(name.strip(), value.strip()) for name, value in pairs]
+        yield label["class"], recogniser().recognise(label["status"], headers, body).partition(":")[0]
+
+
+def test_recorded_answers_are_recognised():
+    """Of walls and shells at least 95 %, of soft 404s 85 % without a probe; ordinary pages are pages."""
+    counts = Counter(recorded())
+    of = Counter(label for label, _ in counts.elements())
+
+    assert counts["wall", "wall"] >= 0.95 * of["wall"]
+    assert counts["shell", "shell"] >= 0.95 * of["shell"]
+    assert counts["soft404", "soft404"] >= 0.85 * of["soft404"]
+    assert {kind for label, kind in counts if label == "ordinary"} == {""}
+
+
+def test_articles_are_pages():
+    """None of 217 real ones is a wall or a soft 404; one of them is a shell, which shows nothing."""
+    found = Counter()
+    for name in ("html-newspaper", "html-readability"):
+        for path in (cases(name) / "pages").iterdir():
+            if path.name.endswith(".html.gz"):
+                found[recogniser().recognise(200, HTML, gzip.decompress(path.read_bytes()))] += 1
+
+    assert found.total() > 200
+    assert found.keys() - {""} <= {"shell"}
+    assert found["shell"] <= 1
+
+
+def test_pages_of_real_sites_are_pages():
+    """Of 1,600, eight say "file not found", one is Gerrit's shell, and many are forms to log in."""
+    path = cases("site-uci-shared") / "pages.jsonl.zst"
+    found = Counter()
+    with path.open("rb") as file:
+        lines = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(file)
+        for line in io.TextIOWrapper(lines, encoding="utf-8"):
+            row = json.loads(line)
+            if row["html"]:
+                found[recogniser().recognise(200, HTML, row["body"].encode())] += 1
+
+    assert {kind: count for kind, count in found.items() if kind not in PAGES} == {"soft404": 8, "shell": 1}
+
+
+def test_each_mark_has_a_source():
+    """A mark that nobody can look up cannot be mended."""
+    text = OWN.read_text(encoding="utf-8")
+
+    assert text.count("\nsource = ") == text.count("[[mark]]") > 40

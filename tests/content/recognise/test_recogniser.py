@@ -1,0 +1,145 @@
+"""What an answer is, by the marks of vendors, by what it says of itself, and by its structure."""
+
+import pytest
+
+from webcrawl.content.recognise import Marks, Recogniser, recogniser
+
+TYPE = (b"Content-Type", b"text/html; charset=utf-8")
+ARTICLE = "<p>" + "Words of a page about walls, and of what came of them. " * 40
+SCRIPT = "<script src=/app.js></script>"
+
+
+def of(body="", *headers, status=200, probe=None, by=None):
+    return (by or recogniser()).recognise(status, [TYPE, *headers], body.encode(), probe)
+
+
+def page(title, body="", head=""):
+    return f"<!doctype html><title>{title}</title>{head}<body>{body}"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "kind"),
+    [
+        ((b"CF-Mitigated", b"challenge"), 403, "wall:cloudflare"),
+        ((b"x-amzn-waf-action", b"challenge"), 202, "wall:aws-waf"),
+        ((b"X-DataDome", b"protected"), 403, "wall:datadome"),
+        ((b"X-DataDome", b"protected"), 200, ""),
+        ((b"Server", b"cloudflare"), 403, ""),
+    ],
+)
+def test_a_header_field_is_a_mark_with_its_statuses(headers, status, kind):
+    """Some vendors send theirs with ordinary answers too."""
+    assert of(page("Words", ARTICLE), headers, status=status) == kind
+
+
+def test_a_mark_counts_whatever_the_status_and_the_language():
+    """Anubis answers with 200."""
+    body = page("Dein Browser wird geprüft!", '<script id="anubis_challenge" type="application/json">{}</script>')
+
+    assert of(body) == of(body, status=403) == "wall:anubis"
+
+
+def test_a_mark_that_ordinary_pages_have_too_counts_only_on_a_bare_one():
+    """Incapsula's script is injected into pages; alone it is the challenge."""
+    script = '<script src="/_Incapsula_Resource?SWJIYLWA=1"></script>'
+
+    assert of(page("", script)) == "wall:imperva"
+    assert of(page("Words", ARTICLE + script)) == ""
+
+
+def test_all_expressions_of_a_mark_must_be_there():
+    """Half of a mark is none."""
+    title = "Request Rejected"
+
+    assert of(page(title, "Your support ID is: 5585")) == "wall:f5"
+    assert of(page("News", ARTICLE + "Your support ID is: 5585")) == ""
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "kind"),
+    [
+        ("Verify you are human", "Please enable JavaScript and cookies to continue", "wall:unknown"),
+        ("429 Too Many Requests", "", "ratelimit"),
+        ("Site maintenance", "We will be back.", "maintenance"),
+        ("Seite nicht gefunden", "Hier ist nichts.", "soft404"),
+        ("ページが見つかりません", "", "soft404"),
+        ("Welcome to nginx!", "If you see this page, the web server works.", "default"),
+        ("example.org is for sale", "Make an offer.", "parked"),
+        ("Sign in", "<form><input name=user><input type=password></form>", "login"),
+    ],
+)
+def test_a_page_that_shows_little_is_what_its_title_says(title, text, kind):
+    """Where no vendor's mark says it."""
+    assert of(page(title, text)) == kind
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["How to design a 404 page", "Access denied: a history of walls", "Captcha", "Maintenance", "Too many requests"],
+)
+def test_a_page_about_walls_is_a_page(title):
+    """A text of some length is what was asked for."""
+    assert of(page(title, f"<h1>{title}</h1>{ARTICLE}")) == ""
+
+
+def test_a_404_is_a_404():
+    """Only with a good status is it a soft one; a wall's mark counts with any."""
+    assert of(page("404 Not Found"), status=404) == ""
+
+
+def test_an_answer_like_the_probes_is_a_soft_404():
+    """Whatever its words: the host says the same of what cannot exist. A short text must be the same."""
+    text = " ".join(f"wort{number}" for number in range(80))
+    body = page("Unsere Produkte", f"<p>{text}")
+
+    assert of(body, probe=f"{text} anders") == "soft404"
+    assert of(body, probe="etwas anderes") == of(body) == ""
+    assert of(page("Start", "<p>Willkommen <a href=/x>x</a>"), probe="Willkommen x") == "soft404"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (page("App", '<div id="root"></div>' + SCRIPT), "shell"),
+        (
+            page("App", "<noscript>You need to enable JavaScript to run this app.</noscript><main></main>" + SCRIPT),
+            "shell",
+        ),
+        (page("App", '<div id="__next">Loading the shop</div><a href=/a>A</a>' + SCRIPT), "shell"),
+        (page("Photo", "<img src=/photo.jpg>" + SCRIPT), ""),
+        (page("Frames", "<iframe src=/menu></iframe>" + SCRIPT), ""),
+        (page("Short", "<p>hello"), ""),
+        (page("App", f'<div id="root">{ARTICLE}</div>{SCRIPT}'), ""),
+    ],
+)
+def test_a_shell_shows_nothing_but_has_scripts(body, kind):
+    """Images, frames and a server's rendering are something."""
+    assert of(body) == kind
+
+
+def test_what_is_no_html_is_judged_by_its_headers_alone():
+    """A text file that names walls is a text file."""
+    assert recogniser().recognise(200, [(b"Content-Type", b"text/plain")], b"<title>Request Rejected</title>") == ""
+    assert recogniser().recognise(429, [(b"Content-Type", b"application/json")], b"{}") == "ratelimit"
+
+
+def test_a_page_in_another_encoding_is_read():
+    """The words are looked for in the text."""
+    body = page("Страница не найдена", "<a href=/>x</a>").encode("windows-1251")
+
+    assert recogniser().recognise(200, [(b"Content-Type", b"text/html; charset=windows-1251")], body) == "soft404"
+
+
+def test_a_user_adds_marks(tmp_path):
+    """Another table goes after the package's own."""
+    path = tmp_path / "mine.toml"
+    path.write_text('[[mark]]\nis = "wall:mine"\nsource = "ours"\nany = ["halt, who goes there"]\n')
+
+    assert of(page("x", "Halt, who goes there?"), by=Recogniser(Marks.read(path))) == "wall:mine"
+    assert of(page("x", "Halt, who goes there?")) == ""
+
+
+def test_odd_bodies_are_pages():
+    """Nothing that a server sends makes it fail."""
+    for body in (b"", b"\0" * 5000, b"<" * 40_000, b"<title", b"<div>" * 9000, b"<html>" + b"\xff\xfe" * 300):
+        assert recogniser().recognise(200, [TYPE], body) in ("", "shell")

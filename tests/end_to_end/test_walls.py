@@ -1,0 +1,82 @@
+"""A crawl of sites whose answers are not the pages that were asked for."""
+
+import pytest
+
+from tests.support.crawling import Crawl
+from tests.support.crawling_sites import serving
+from tests.support.fulltext import written
+
+NAMES = ["open.test", "walled.test", "locked.test"]
+ANUBIS = """<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
+href="/.within.website/x/xess/xess.css"><h1>Making sure you're not a bot!</h1><a href=/beyond>x</a>"""
+MISSING = "<!doctype html><title>Page not found</title><h1>Page not found</h1><a href=/beyond>x</a>"
+SHELL = '<!doctype html><title>App</title><div id="root"></div><script src=/app.js></script><a href=/linked></a>'
+HOME = "<!doctype html><title>Home</title><p>words <a href=/missing>a</a><a href=/shell>b</a><a href=/plain>c</a>"
+
+
+def named(url):
+    """Host and path."""
+    host, _, path = url.removeprefix("http://").partition("/")
+    return host, path
+
+
+def answer(url):
+    host, path = named(url)
+    if host == "walled.test" and path != "robots.txt":
+        return (200, "text/html", ANUBIS.encode())
+    if host == "locked.test":
+        return (200, "text/html", ANUBIS.encode())
+    if path == "robots.txt":
+        return (403, "text/html", b"<title>403 Forbidden</title><h1>Forbidden</h1>")
+    pages = {"": HOME, "missing": MISSING, "shell": SHELL}
+    return (200, "text/html", pages.get(path, f"<title>{path}</title><p>{path} words").encode())
+
+
+@pytest.fixture(name="crawled", scope="module")
+def _crawled(tmp_path_factory):
+    """The sites, and what a crawl with text files has logged: status and annotations by URL's host and path."""
+    folder = tmp_path_factory.mktemp("walls")
+    with serving(answer, folder, NAMES) as sites:
+        (folder / "seeds.txt").write_text("".join(f"http://{name}/\n" for name in NAMES))
+        settings = {"HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES), "OUTPUTS": "warc cdxj text"}
+        crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
+        assert crawl.run() == 0
+        asked = [named(url) for url in sites.asked]
+    lines = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]
+    log = {named(line[3]): (line[1], line[-1]) for line in lines}
+    return crawl, asked, log
+
+
+def test_the_log_says_what_an_answer_is(crawled):
+    """As an annotation, with its vendor; pages have none."""
+    _, _, log = crawled
+
+    assert log["walled.test", ""] == ("200", "wall:anubis")
+    assert log["open.test", "missing"] == ("200", "soft404")
+    assert log["open.test", "shell"] == ("200", "shell")
+    assert log["open.test", ""] == log["open.test", "plain"] == ("200", "-")
+
+
+def test_links_of_walls_and_soft_404s_are_not_followed(crawled):
+    """A shell's are."""
+    _, asked, _ = crawled
+
+    assert "beyond" not in {path for _, path in asked}
+    assert ("open.test", "linked") in asked
+
+
+def test_they_are_not_in_the_text(crawled):
+    """They are in the archive, and counted."""
+    crawl, _, _ = crawled
+
+    assert not any("walled" in line["url"] or "missing" in line["url"] for line in written(crawl.jobdir))
+    assert any("plain" in line["url"] for line in written(crawl.jobdir))
+    assert crawl.stats["recognised/soft404"] == 1
+
+
+def test_a_challenge_for_robots_txt_allows_nothing(crawled):
+    """It is an answer of neither the site nor its owner. A plain 403 allows everything, as RFC 9309 says."""
+    _, asked, _ = crawled
+
+    assert {path for host, path in asked if host == "locked.test"} == {"robots.txt"}
+    assert ("open.test", "plain") in asked

@@ -1,0 +1,72 @@
+"""The structure of a page as far as it tells what the page is: what it shows, and what it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+
+from webcrawl.content.html import tree_guard
+from webcrawl.content.html.elements import defused
+from webcrawl.content.html.rendered_text import taken_from
+
+MOST = 262_144  # bytes: a larger document is none of these
+HEADINGS = 6
+# React, Next, Vue, Nuxt, Gatsby, Angular, Svelte, Ember and what builds on them document these
+MOUNTS = (
+    "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #ember-root, app-root, [ng-app], [data-ng-app], [ng-view],"
+    "[v-cloak]"
+)
+COUNTED = {
+    "scripts": "script",
+    "frames": ":not(noscript) > iframe, frame, object, embed",
+    "mounts": MOUNTS,
+    "passwords": "input[type=password i]",
+    "refreshes": "meta[http-equiv=refresh i]",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of a document in UTF-8; texts have their white space collapsed."""
+
+    title: str
+    heading: str  # the first h1
+    headings: str  # the first ones, one per line
+    text: str  # what a browser without scripts shows of the body
+    links: int  # to other pages
+    images: int
+    scripts: int
+    frames: int
+    mounts: int  # empty places where a framework puts the page
+    passwords: int
+    refreshes: int
+
+    @classmethod
+    def of(cls, html: bytes, kind: str) -> Shape | None:
+        """See `elements.document`. None for what is no HTML, too large, or too deep for a tree."""
+        html = defused(html[: MOST + 1])
+        if kind == "xml" or len(html) > MOST or tree_guard.heavy(html):
+            return None
+        try:
+            tree = LexborHTMLParser(html)
+        except SelectolaxError as error:  # all that can fail here is a malloc
+            raise MemoryError(str(error)) from error
+        title = tree.css_first("title")
+        first = tree.css_first("h1")
+        headings = [_text(node) for node in tree.css("h1, h2, h3")[:HEADINGS]]
+        links = [node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"]
+        counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
+        return cls(
+            title=_text(title) if title is not None else "",
+            heading=_text(first) if first is not None else "",
+            headings="\n".join(headings),
+            links=len(links),
+            text=" ".join(taken_from(tree.body).split()),  # it takes out of the tree what is not seen
+            images=len(tree.css("img, picture, video")),
+            **counts,
+        )
+
+
+def _text(node: LexborNode) -> str:
+    return " ".join(node.text().split())
