@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgpack
 
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ META = "clock"
 STEP = 60.0  # seconds by which the machine's clock must jump to be reported
 
 
-class CrawlClock:
+class CrawlClock(Part):
     """Seconds since 1970 when the crawl began; from then on time passes evenly, and never back, in all its runs.
 
     Between two runs the machine's clock says how much time has passed, but never less than none.
@@ -36,9 +36,6 @@ class CrawlClock:
         self._start: float = max(now - ahead, last) - steady()
         self()  # a step since the last run is reported
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<CrawlClock now={self()} ahead={self._ahead}>"
 
     def __call__(self) -> float:
         """The time now. `_ahead` is what the machine's clock shows beyond it."""
@@ -61,9 +58,6 @@ class CrawlClock:
         return at + self._ahead
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         self._db.set(META, msgpack.packb((self(), self._ahead)))

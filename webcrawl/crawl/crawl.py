@@ -99,9 +99,6 @@ class Crawl:
         self.revisiting = parts.revisiting
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
-    def __repr__(self) -> str:
-        return f"<Crawl {self._frontier!r} {self._seen!r}>"
-
     def now(self) -> float:
         """The time that `take` and its like want: seconds since 1970, whatever is done to the machine's clock."""
         return self._clock()

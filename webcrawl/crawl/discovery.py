@@ -58,9 +58,6 @@ class Discovery:
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
         self._elsewhere, self._leave = elsewhere, leave
 
-    def __repr__(self) -> str:
-        return f"<Discovery links={self._counters['links']}>"
-
     def discover(
         self,
         page: Link,

@@ -11,9 +11,6 @@ class Ending:
         self.wait = wait
         self._since: float | None = None
 
-    def __repr__(self) -> str:
-        return f"<Ending since={self._since}>"
-
     def begin_again(self) -> None:
         """Nothing was tried for a while: that time does not count."""
         self._since = None

@@ -36,9 +36,6 @@ class HostOrders:
         if len(lines) > TOLD:
             logger.info("and more: status lists all that is in force by command")
 
-    def __repr__(self) -> str:
-        return f"<HostOrders {self._paused!r} {self._sheets!r}>"
-
     def told(self) -> Iterator[str]:
         """A line for each command that is in force."""
         yield from self._paused.told()

@@ -6,7 +6,7 @@ A page that waits for one is left out of a checkpoint; the next run fetches it a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -21,7 +21,7 @@ from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.protocol import Lends
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import canonical
 
 META = "halfway"
@@ -31,7 +31,7 @@ LOOK = 5.0  # seconds between two looks while nothing is fetched
 NOTE = "inline"  # in crawl.log
 
 
-class Halfway:
+class Halfway(Part):
     """By page: the keys of the inline downloads that are logged and archived."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -47,9 +47,6 @@ class Halfway:
     def __bool__(self) -> bool:
         """True if there is any page, which in most crawls there never is."""
         return bool(self._now or self._before)
-
-    def __repr__(self) -> str:
-        return f"<Halfway before={len(self._before)} now={len(self._now)}>"
 
     def comes_again(self, page: str) -> bool:
         """True if a former run had begun to process this page: its body is no duplicate of its own."""
@@ -72,9 +69,6 @@ class Halfway:
         self._before.pop(page, None)
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         if self or self._saved:
@@ -116,9 +110,6 @@ class InlineDownloads:
         self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
         self._robots = robots
         self._halfway = halfway
-
-    def __repr__(self) -> str:
-        return f"<InlineDownloads {self._lending!r} {self._halfway!r}>"
 
     def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
         """Lends the link's host (`Lending.lend`). `in_flight` says how the download of a URL ended, if it has.

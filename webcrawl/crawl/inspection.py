@@ -46,9 +46,6 @@ class Watched:
         self.domain, self.now = domain, clock
         self._statistics, self._clock = statistics, clock
 
-    def __repr__(self) -> str:
-        return f"<Watched {self.frontier!r}>"
-
     def record(self, name: str) -> dict[str, Any]:
         """All that is known of a host; waits and times that are over are in seconds from now."""
         now = self._clock()
@@ -183,9 +180,6 @@ class About:
     def __init__(self, discovery: Discovery, frontier: AnyFrontier, elsewhere: Elsewhere | None) -> None:
         self._discovery, self._frontier, self._elsewhere = discovery, frontier, elsewhere
         self.pause = frontier.look.pause  # for how long a host was left alone before a request made now, and why
-
-    def __repr__(self) -> str:
-        return f"<About {self._discovery!r}>"
 
     def __call__(self, url: str) -> dict[str, Any]:
         """`known`: a link to it was found lately, and is this crawl's own. `in_flight`: it is being fetched.

@@ -22,9 +22,6 @@ class Unkept:
         self._db, self._counters = db, counters
         self._told: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<Unkept {self._counters[COUNTED]}>"
-
     def add(self, kind: str, line: str) -> None:
         """One more; the first of its kind is told in a line."""
         self._counters[COUNTED] += 1

@@ -29,9 +29,6 @@ class Mailbox:
         self._discovery, self._frontier, self.robots = discovery, frontier, robots
         self.now, self.forget, self.seeds_again = now, discovery.forget, seeding.again
 
-    def __repr__(self) -> str:
-        return f"<Mailbox of {self._frontier!r}>"
-
     def links(self, records: Sequence[bytes]) -> None:
         asked = [record for record in records if is_prerequisite(record)]
         for record in asked:  # a robots.txt that another drone was redirected to

@@ -25,9 +25,6 @@ class States:
     def __init__(self, crawl: Crawl, digests: Callable[[bytes], bytes]) -> None:
         self._crawl, self._digests = crawl, digests
 
-    def __repr__(self) -> str:
-        return f"<States of {self._crawl!r}>"
-
     def judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
         """True if the page is new, or as it was when it was fetched last.
 

@@ -6,14 +6,14 @@ They are part of the checkpoint.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgpack
 
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 
 META = "refusals"
 
@@ -35,7 +35,7 @@ class Refusal:
         return reason_of(self.status)
 
 
-class Refusals:
+class Refusals(Part):
     """Logs every dropped link; those that `wants` selects wait here for their errback."""
 
     def __init__(self, db: CrawlDB, log: CrawlLog, wants: Callable[[Link], bool]) -> None:
@@ -49,9 +49,6 @@ class Refusals:
     def __len__(self) -> int:
         """Refusals whose errback is still to be called."""
         return len(self._waiting) + len(self._under_way)
-
-    def __repr__(self) -> str:
-        return f"<Refusals waiting={len(self._waiting)} under_way={len(self._under_way)}>"
 
     def dropped(self, link: Link, status: int) -> None:
         """Takes a URL that ends without having been fetched."""
@@ -77,9 +74,6 @@ class Refusals:
         del self._under_way[refusal]
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         if self or self._saved:

@@ -34,9 +34,6 @@ class Split:
         self._new = 0.0  # new pages, those long ago counting less
         self._idle_at = -IDLE
 
-    def __repr__(self) -> str:
-        return f"<Split rate={self.rate()}>"
-
     def change(self, *, age: float, rate: float, share: float) -> None:
         """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
         self._age, self._fixed, self._share = age, rate, share

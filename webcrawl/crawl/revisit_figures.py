@@ -19,7 +19,7 @@ from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_change import By, Change, Judged
 from webcrawl.crawl.revisit.change_rate import Prior
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures, Sampled
 
 MOST = 4096  # pages: a mean over them is right within a percent or two
@@ -43,7 +43,7 @@ ENDS = {  # by what a fetch found; a new page is no revisit
 }
 
 
-class Watched:
+class Watched(Part):
     """Any page is as likely to be among them, however often it is fetched. Part of each checkpoint.
 
     `key` is the crawl's: no site can choose its URLs so that they are watched.
@@ -57,9 +57,6 @@ class Watched:
         self._pages = {row[0]: Sampled(*row[1:]) for row in ROW.iter_unpack(data[BAR.size :])}
         self._largest = sorted(-number for number in self._pages)  # a heap
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Watched {len(self)}>"
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -99,15 +96,12 @@ class Watched:
 
     # -- the checkpoint
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
         rows = (ROW.pack(number, *page) for number, page in self._pages.items())
         self._db.set(WATCHED, BAR.pack(self._bar) + b"".join(rows))
 
 
-class RevisitCounts:
+class RevisitCounts(Part):
     """`counters` are the crawl's, which the checkpoint keeps. `now` gives what is true at a moment, and not counted."""
 
     def __init__(self, db: CrawlDB, watched: Watched, counters: Counter[str], clock: Callable[[], float]) -> None:
@@ -180,9 +174,6 @@ class RevisitCounts:
         return {PREFIX + name: number for name, number in self.figures().numbers().items()}
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         """For those who read the state of a crawl that does not run."""

@@ -6,7 +6,7 @@ through the frontier, or with the page in flight. So it is part of every checkpo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil
 from random import Random
@@ -30,7 +30,7 @@ from webcrawl.crawl.revisit_budget import Split, Unused
 from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.net.http_freshness import Validators, fresh_for, validators
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 
 META = "revisiting"
@@ -43,7 +43,7 @@ RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
 
 
-class Revisiting:
+class Revisiting(Part):
     """One per crawl in which pages are fetched again, or were in a former run."""
 
     def __init__(
@@ -85,9 +85,6 @@ class Revisiting:
         self._unused = Unused(split, self.__len__, revisits.floor)
         revisits.foreign = self._is_foreign
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Revisiting on={self._on} out={self._out} {self.revisits!r}>"
 
     def __len__(self) -> int:
         """Pages that are fetched again, those on their way included."""
@@ -448,9 +445,6 @@ class Revisiting:
         self.revisits.keep(record, now, now + wait)
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         saved = {"out": self._out, "policy": self._path, "honesty": self._honesty.save(), "first": self._notes_first}

@@ -33,9 +33,6 @@ class Signalling:
         self.is_ours = is_ours
         self.offered: Callable[[Page], None] | None = None  # gets every page that may name a hub
 
-    def __repr__(self) -> str:
-        return f"<Signalling {self.signals!r}>"
-
     def read(self, page: Page, now: float) -> None:
         """The body of a page was read. Call it once for each fetch that brought one."""
         if self.offered is not None:

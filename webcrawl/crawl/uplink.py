@@ -55,9 +55,6 @@ class Uplink:
         self.next_probe = 0.0
         self._next_awaited = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Uplink {self._detector!r}>"
-
     @property
     def out(self) -> bool:
         """True if there is no network."""

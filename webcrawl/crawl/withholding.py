@@ -23,9 +23,6 @@ class Owners:
         self._plain = RobotsWord(agent=agent)
         self.judges = bool(purpose.declared)
 
-    def __repr__(self) -> str:
-        return f"<Owners {self.purpose}>"
-
     def word(self, url: str) -> RobotsWord:
         """One look for each page; nearly all hosts say nothing."""
         said = self._said(url) if self._said is not None else None

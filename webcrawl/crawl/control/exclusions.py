@@ -6,7 +6,7 @@ The state has those given by command and those of the exclusion file; urls/optou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -15,7 +15,7 @@ import msgpack
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.command import Answer, Command, CommandError
 from webcrawl.crawl.control.host_names import url_named
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
@@ -209,7 +209,7 @@ class SavedOptOuts:
             self._saved = data
 
 
-class FileOptOuts:
+class FileOptOuts(Part):
     """Those of the exclusion file that is in force, a part of the checkpoint. A line that is gone has no record.
 
     `filters`: those in force now. A rule is dated when its line is read first, unless the line says more.
@@ -222,9 +222,6 @@ class FileOptOuts:
         self._kept: Sequence[OptOut] = self._known  # as of the last checkpoint
         self._text: str | None = None  # not looked at
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<FileOptOuts {len(self._known)}>"
 
     def records(self) -> Sequence[OptOut]:
         """As of the last time that the crawl has read the file."""
@@ -239,9 +236,6 @@ class FileOptOuts:
         return self._known
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         records = self.records()

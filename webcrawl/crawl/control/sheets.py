@@ -17,7 +17,7 @@ from webcrawl.crawl.checks import SettingError, read_for_host
 from webcrawl.crawl.control.command import Answer, Command, CommandError
 from webcrawl.crawl.control.host_commands import Steered
 from webcrawl.crawl.control.host_names import DEFAULT, LONGEST, host_named
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.host_names import names_above
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ Heard = Callable[[PerHost[Any] | None], None]
 Make = Callable[[Mapping[str, Any]], Any]
 
 
-class Sheets:
+class Sheets(Part):
     """A part of the checkpoint. Who listens to settings gets None as long as no sheet has any of them."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -69,9 +69,6 @@ class Sheets:
         if self._saved is not None:
             self._restore(msgpack.unpackb(self._saved))
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Sheets {len(self.sheets)}>"
 
     def _restore(self, saved: Mapping[str, Sheet]) -> None:
         for name, sheet in saved.items():
@@ -132,9 +129,6 @@ class Sheets:
                 heard(PerHost(_finder(self, names, make)) if names & there else None)
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         data = bytes(msgpack.packb(self.sheets))

@@ -84,9 +84,6 @@ class Contact:
         self._acknowledged = ""
         self._away_since, self._told_at = 0.0, 0.0
 
-    def __repr__(self) -> str:
-        return f"<Contact there={self.there.is_set()}>"
-
     def begin(self, epoch: str) -> None:
         """The streams begin anew."""
         self._post.outbox.new_epoch(epoch)
@@ -136,9 +133,6 @@ class Carrying:
         self.handled = 0  # letters, since the start
         self.taken = 0  # bytes of letters, since the last checkpoint
         self._full = False  # the last time that letters were to be sent
-
-    def __repr__(self) -> str:
-        return f"<Carrying handled={self.handled} taken={self.taken}>"
 
     async def out(self) -> None:
         """Sends letters as they are closed."""

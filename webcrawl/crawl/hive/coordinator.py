@@ -35,9 +35,6 @@ class Telling:
         self._path = jobdir / NAME
         self._written_at = self._said_at = float("-inf")
 
-    def __repr__(self) -> str:
-        return f"<Telling {self._path}>"
-
     def tell(self, now: float, reports: Collection[Report], *, last: bool = False) -> None:
         """If it is time for it; `last`: the crawl is over."""
         if not last and now - self._written_at < WRITE:
@@ -64,9 +61,6 @@ class Reign:
         self._queen: Queen | None = None
         self._released: set[int] = set()
         self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when
-
-    def __repr__(self) -> str:
-        return f"<Reign of {self._me} {self._queen!r}>"
 
     async def heard(self, beat: Beat) -> None:
         """What to do after this beat."""

@@ -61,9 +61,6 @@ class Drone:
         self.received = 0
         self.rerouted: dict[int, Iterator[None]] = {}  # for drones that are gone: slices of the work
 
-    def __repr__(self) -> str:
-        return f"<Drone {self.me} {self.moving!r}>"
-
     @property
     def slots(self) -> SlotMap:
         """The map that it works by."""

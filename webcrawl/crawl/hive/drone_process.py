@@ -59,9 +59,6 @@ class DroneProcess:
         self._output.seek(start)
         self._rest = b""
 
-    def __repr__(self) -> str:
-        return f"<DroneProcess {self._process.pid}>"
-
     def poll(self) -> int | None:
         """Its exit status once it has ended, negative if a signal ended it."""
         status = self._process.poll()

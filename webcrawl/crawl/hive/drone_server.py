@@ -62,9 +62,6 @@ class Server(Board):
         self._members: frozenset[int] = frozenset()
         self._queen = False
 
-    def __repr__(self) -> str:
-        return f"<Server epoch {self._epoch}, {self._bytes} bytes>"
-
     async def close(self) -> None:
         """Gives up the leases, if the server is there, and the connections."""
         with suppress(Exception):

@@ -44,9 +44,6 @@ class HiveFolder:
         self.server = path / "server"
         self.stats = path / stats_file.NAME
 
-    def __repr__(self) -> str:
-        return f"<HiveFolder {self.path}>"
-
     def drone(self, number: int) -> Path:
         return folder_of(self.path, number)
 

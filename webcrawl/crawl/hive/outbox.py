@@ -67,9 +67,6 @@ class Outbox:
         self._closed: list[tuple[Lane, int]] = []  # exact lanes and how far the checkpoint that is being taken has them
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<Outbox of drone {self._me}: {self.unacknowledged} unacknowledged, {self._held} bytes in memory>"
-
     # -- in
 
     def put(self, drone: int, kind: Kind, items: Sequence[Any]) -> None:

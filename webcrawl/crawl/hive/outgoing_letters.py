@@ -54,9 +54,6 @@ class Lane:
         self._places: deque[int] = deque()  # of those that are sent
         self.held = 0  # bytes of _fresh
 
-    def __repr__(self) -> str:
-        return f"<Lane {self._prefix} {self.first}, {self.next} to send, {self.end} next, {self.held} bytes in memory>"
-
     def __len__(self) -> int:
         return self.end - self.first
 
@@ -167,9 +164,6 @@ class Collections:
     def __init__(self, take: Callable[[int, Kind, list[Any]], None], clock: Callable[[], float]) -> None:
         self._take, self._clock = take, clock
         self._open: dict[tuple[int, Kind], _Collection] = {}  # the oldest first
-
-    def __repr__(self) -> str:
-        return f"<Collections {len(self)}>"
 
     def __len__(self) -> int:
         return len(self._open)

@@ -75,9 +75,6 @@ class Leaving:
         self._now = 0.0
         self.packed = 0  # slots
 
-    def __repr__(self) -> str:
-        return f"<Leaving {len(self.targets)} slots, packing {len(self._batch)}>"
-
     def add(self, slot: int, target: int) -> None:
         """Takes a slot, and who gets it. The gate of the frontier keeps its hosts out from now on."""
         self.targets[slot] = target

@@ -48,9 +48,6 @@ class Partition:
         self.essence = f"{way} {' '.join(f'{suffix}={list(drones)}' for suffix, drones in regions.items())}".strip()
         self.slot: Callable[[str], int] = lru_cache(CACHED)(self._draw)
 
-    def __repr__(self) -> str:
-        return f"<Partition {self.essence}>"
-
     def _draw(self, host: str) -> int:
         return self._group(host) * SLOTS + siphash(KEY, self._key(host)) % SLOTS
 

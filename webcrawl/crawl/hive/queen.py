@@ -78,9 +78,6 @@ class Queen:
         self._away: dict[int, float] = {}
         self._told: set[int] = set()  # those of them of which it was said
 
-    def __repr__(self) -> str:
-        return f"<Queen quiet={sorted(self._quiet)} away={sorted(self._away)}>"
-
     def look(
         self,
         now: float,

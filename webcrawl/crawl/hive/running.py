@@ -66,9 +66,6 @@ class Running:
         self._saving: asyncio.Task[None] | None = None
         self._saved_at = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Running {self._post.drone!r} {self._contact!r}>"
-
     @property
     def reaches_server(self) -> bool:
         """True if the server answered when it was last asked."""

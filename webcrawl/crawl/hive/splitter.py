@@ -43,9 +43,6 @@ class Splitter:
         self._slots: dict[str, int] = {}
         self.forget()
 
-    def __repr__(self) -> str:
-        return f"<Splitter foreign={self.foreign} sent={self.sent}>"
-
     def forget(self) -> None:
         """What was sent to others counts no more: there are other owners."""
         self._cache = self._make_cache()

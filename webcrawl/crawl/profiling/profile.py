@@ -52,9 +52,6 @@ class Sampler:
         self._sampling = False
         self._sampled = (0.0, 0.0)  # CPU seconds of the process and of the main thread at the last sample
 
-    def __repr__(self) -> str:
-        return f"<Sampler samples={self.samples}>"
-
     def __enter__(self) -> Self:
         self._sampled = (time.process_time(), time.thread_time())
         self._clocks = {thread: _clock(thread) for thread in _frames() if thread != self._main}

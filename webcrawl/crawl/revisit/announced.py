@@ -35,9 +35,6 @@ class Recent:
         self._young: dict[int, float] = {}
         self._old: dict[int, float] = {}
 
-    def __repr__(self) -> str:
-        return f"<Recent {len(self._young)} + {len(self._old)}>"
-
     def note(self, url: str, at: float) -> None:
         """A page was fetched."""
         if not 0.0 <= at - self._since < self._span or len(self._young) >= MOST:
@@ -69,9 +66,6 @@ class Foretold:
         self._db, self._policy, self._ahead, self._recent, self._floor = db, policy, ahead, recent, floor
         (self._told, self._tokens), self._lends = tokens, lends
         self.waiting = Waiting(db.get(WAITING) or b"", counters)
-
-    def __repr__(self) -> str:
-        return f"<Foretold {self._ahead!r}, {self.waiting!r}>"
 
     def told(self, url: str, now: float, path: str = "L", via: str = "") -> Link | None:
         """A link that fetches this page ahead of its turn, as a signal asks for; None if one is under way.

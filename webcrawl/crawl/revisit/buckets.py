@@ -63,9 +63,6 @@ class Bucket:
         self.end = start + (1 << WIDTHS[width])
         self.fifo = fifo
 
-    def __repr__(self) -> str:
-        return f"<Bucket {seconds_of(self.start)} to {seconds_of(self.end)}: {self.fifo.count}>"
-
 
 class Buckets:
     """A queue of records by time. Its order is exact but within a bucket that is too large to be divided in time."""
@@ -90,12 +87,6 @@ class Buckets:
 
     def __len__(self) -> int:
         return self.count
-
-    def __repr__(self) -> str:
-        sort = len(self._sorted) - self._next
-        return (
-            f"<Buckets {self.count} records, {len(self._starts)} buckets, {len(self._divided)} divided, {sort} sorted>"
-        )
 
     def push(self, record: bytes) -> None:
         """Adds a record that begins with its stamp."""

@@ -65,9 +65,6 @@ class Honesty:
         rows = msgpack.unpackb(saved) if saved else {}
         self._rows: dict[str, tuple[int, float]] = {host: (count, until) for host, (count, until) in rows.items()}
 
-    def __repr__(self) -> str:
-        return f"<Honesty hosts={len(self._rows)}>"
-
     def asks_plainly(self, url: str, record: PageRecord, now: float) -> bool:
         """True if this page is asked for without a condition, although it has validators."""
         if self._rows and self._rows.get(host_of(url), (0, 0.0))[1] > now:

@@ -36,9 +36,6 @@ class Ahead:
     def __len__(self) -> int:
         return self.count
 
-    def __repr__(self) -> str:
-        return f"<Ahead {self.count}>"
-
     def begin(
         self, url: str, path: str, now: float, is_worth: Callable[[PageRecord | None], bool] = lambda _: True
     ) -> PageRecord | None:

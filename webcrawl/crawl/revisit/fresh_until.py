@@ -28,9 +28,6 @@ class Held:
     def __len__(self) -> int:
         return self._buckets.count
 
-    def __repr__(self) -> str:
-        return f"<Held {self._buckets!r}>"
-
     @staticmethod
     def holds(record: PageRecord, now: float) -> bool:
         """True if it is too early for this page. A promise for longer than any was given when the clock was wrong."""

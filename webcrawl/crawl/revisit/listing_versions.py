@@ -63,9 +63,6 @@ class Listed:
         self._cache: OrderedDict[int, tuple[Keys, Dates]] = OrderedDict()
         self._cached = 0
 
-    def __repr__(self) -> str:
-        return f"<Listed cached={len(self._cache)}>"
-
     def compare(
         self,
         listing: int,

@@ -78,9 +78,6 @@ class Tokens:
         self._owed = 0.0
         self._at: float | None = None
 
-    def __repr__(self) -> str:
-        return f"<Tokens {self._left:.1f} owed={self._owed:.1f} at {self._at}>"
-
     def whole(self, now: float) -> int:
         """How many pages may be taken now."""
         rate = max(self._rate(), 0.0)

@@ -106,9 +106,6 @@ class Revisits:
     def __len__(self) -> int:
         return self._buckets.count + len(self._held) + len(self._resting)
 
-    def __repr__(self) -> str:
-        return f"<Revisits {self._buckets!r}, {self._held!r}, {len(self._resting)} resting, {self._ahead!r}>"
-
     @property
     def floor(self) -> float:
         """Seconds between two fetches of a page at least."""

@@ -7,7 +7,7 @@ with a few of its signals at a time, and one that was found to lie is tried agai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from webcrawl.base.hosts import host_of
 from webcrawl.crawl.revisit.announcers import LISTINGS, Announcers, Trust
 from webcrawl.crawl.revisit.listing_versions import MOST, Listed, stamp
 from webcrawl.crawl.revisit.since_read import SinceRead, is_after
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 TOLD = 2000  # signals of one reading at most, the latest dates first; the others come with the next reading
@@ -37,7 +37,7 @@ class Brought(NamedTuple):
     listings: int  # of its host
 
 
-class Signals:
+class Signals(Part):
     """What a listing's dates have to say. Time is seconds since 1970."""
 
     def __init__(
@@ -51,9 +51,6 @@ class Signals:
         self.counters: Counter[str] = Counter() if counters is None else counters
         self.room: Callable[[str], int] = lambda _: TOLD  # for how many signals of a host there is room where they wait
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Signals {self._announcers!r}>"
 
     def read(self, listing: str, entries: Sequence[Dated], now: float, *, whole: bool = True) -> list[str]:
         """The URLs that are worth a fetch by what a listing says now, the latest first.
@@ -233,9 +230,6 @@ class Signals:
             listings[listing] = entries
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         if self._since.is_stale:

@@ -46,9 +46,6 @@ class Waiting:
         for row in msgpack.unpackb(saved) if saved else ():
             self._add(Signal(*row))
 
-    def __repr__(self) -> str:
-        return f"<Waiting {len(self)} of {len(self._held)} hosts>"
-
     def __len__(self) -> int:
         return len(self._known)
 
