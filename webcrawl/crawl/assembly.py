@@ -154,7 +154,7 @@ def open_parts(
     member: Membership | None = None,
     walk: WalkRules | None = None,
 ) -> Parts:
-    """What a crawl is made of, with its state from `db`."""
+    """The parts of a crawl, with their state from `db`."""
     with ExitStack() as opened:
         parts = _parts(
             values,
@@ -185,7 +185,7 @@ def _parts(
     member: Membership | None,
     walk: WalkRules | None,
 ) -> Parts:
-    """The same; what must be closed if a later part cannot be opened is added to `opened`."""
+    """Opens the parts; what must be closed if a later one cannot be opened is added to `opened`."""
     if seeds is not None:
         opened.callback(seeds.close)
     in_force = InForce(db, values, fixed)
@@ -347,7 +347,7 @@ def _sheets(db: CrawlDB, in_force: InForce, frontier: OurFrontier, pipeline: Lin
 
 
 def _last(in_force: InForce, domains: RegisteredDomains, values: Mapping[str, Any]) -> list[UrlFilter]:
-    """What is ordered comes after the filters of the settings."""
+    """The filters that come after those of the settings: what is ordered."""
     return [in_force.excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
 
 

@@ -54,7 +54,7 @@ class CrawlClock(Part):
         return self._start + steady
 
     def wall(self, at: float) -> float:
-        """What the machine's clock showed at this time, if nobody has set it since."""
+        """The time that the machine's clock showed then, if nobody has set it since."""
         return at + self._ahead
 
     # -- the checkpoint

@@ -122,7 +122,7 @@ class Crawl:
         self._discovery.discover(page, links, hop, base=base, needed=needed, targets=targets)
 
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
-        """Which of these links of a page the filters let through."""
+        """Returns those of these links of a page that the filters let through."""
         return self._discovery.passing(page, links, base)
 
     def is_within(self, url: str) -> bool:
@@ -179,7 +179,7 @@ class Crawl:
         return bool(records) or known
 
     def mailbox(self, robots: RobotsHeard) -> Mailbox:
-        """Where letters of other drones go; `robots` takes what came of a robots.txt."""
+        """The receiver of letters of other drones; `robots` takes what came of a robots.txt."""
         return Mailbox(self._discovery, self._frontier, self._seeding, self.now, robots, self.revisiting)
 
     def submit_portion(self, now: float) -> bool:
@@ -216,7 +216,7 @@ class Crawl:
         return link
 
     def next_ready(self) -> float | None:
-        """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
+        """When there may be something to do (0 is now), or None as long as nothing is found or finished."""
         if self._refusals.waiting or (self._more and not self.in_force.paused):
             return 0.0
         if self.in_force.paused or (self.all_rest and self.rests):
@@ -294,7 +294,7 @@ class Crawl:
         return heard.sitemaps if heard is not None else ()
 
     def robots_said(self, url: str) -> RobotsSaid | None:
-        """What the robots.txt of its host says of the use of pages, if that is anything."""
+        """The word of its host's robots.txt on the use of pages, if it has any."""
         return self._robots.book.said(url)
 
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
@@ -314,7 +314,7 @@ class Crawl:
         return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome, self._ended(outcome))
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
+        """Returns the downloads to be cut because others wait for their slots; `full`: no slot is free."""
         if self.uplink.out or self.in_force.paused:
             return []
         found = self._frontier.overstay.downloads(running, full=full)
@@ -462,7 +462,7 @@ class Crawl:
         self._counters.update(numbers)
 
     def waiting(self) -> Mapping[str, int | float]:
-        """How many URLs and hosts wait, and for what: part of `stats`, for those who look often."""
+        """The numbers of URLs and hosts that wait, and for what: part of `stats`, for those who look often."""
         return self._frontier.figures()
 
     @property
@@ -499,20 +499,20 @@ class Crawl:
         self._figures.append(figures)
 
     def revisit_figures(self) -> RevisitFigures | None:
-        """What became of pages that were fetched again; None if none are."""
+        """Figures of pages that were fetched again; None if none are."""
         return self.revisiting.counts.figures() if self.revisiting is not None else None
 
     def optouts(self) -> list[OptOut]:
-        """Who asked to be left alone: what was given by command, then what the exclusion file says."""
+        """The owners who asked to be left alone: by command, then by the exclusion file."""
         return [*self.in_force.excluded.records, *self._file_optouts.records()]
 
     @property
     def trouble(self) -> str:
-        """Why nothing is fetched, in a few words, or nothing."""
+        """The reason why nothing is fetched, in a few words, or nothing."""
         return "paused" if self.in_force.paused else self.uplink.trouble or self.held
 
     def glance(self) -> dict[str, Any]:
-        """What the progress line says; URLs by level; what became of URLs, and how long downloads took."""
+        """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""
         return {
             **self.stats(),
             "ready": self.ready_hosts(),
@@ -562,7 +562,7 @@ class Crawl:
             follower.committed()
 
     def after_checkpoint(self) -> Iterator[None]:
-        """What is to be done between a checkpoint and the next change, in slices. If not, that change waits for it."""
+        """Does the work between a checkpoint and the next change, in slices. If not, that change waits for it."""
         return self._db.go_on()
 
     def add_checkpoint_listener(self, follower: Follower) -> None:
@@ -570,12 +570,12 @@ class Crawl:
         self._followers.append(follower)
 
     def after_last_checkpoint(self) -> Iterator[float | None]:
-        """What followers have to do after the last checkpoint, in slices."""
+        """Does the followers' work after the last checkpoint, in slices."""
         for follower in self._followers:
             yield from follower.rest()
 
     def taken_away(self) -> TakenAway | None:
-        """What of JOBDIR was moved, removed or replaced since it was opened."""
+        """Returns the error that names what of JOBDIR was moved, removed or replaced meanwhile."""
         try:
             self._db.presence.check()
         except TakenAway as error:

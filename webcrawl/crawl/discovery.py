@@ -86,7 +86,7 @@ class Discovery:
         self.discover(page, [url], lambda _: "L")
 
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
-        """Which of these links of a page the filters let through."""
+        """Returns those of these links of a page that the filters let through."""
         page = self._entered(page)
         return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
 
@@ -168,7 +168,7 @@ class Discovery:
         return url in self._lately
 
     def forget(self) -> None:
-        """What was submitted lately will be submitted again if it is found again."""
+        """Forgets what was submitted lately: it is submitted again if it is found again."""
         self._lately.clear()
 
     def count_truncated_links(self, links: int) -> None:
@@ -191,7 +191,7 @@ class Discovery:
         return True
 
     def accept(self, link: Link, variant: str = "", *more: str) -> None:
-        """The same, of a link that has passed the filters and is ours."""
+        """Takes a single link that has passed the filters and is ours."""
         keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
         self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
 

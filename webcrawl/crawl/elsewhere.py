@@ -22,7 +22,7 @@ class Elsewhere(Protocol):
     def keep_seeds(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """The same for seeds, which all drones read."""
+        """Like `keep_ours`, for seeds, which all drones read."""
 
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
         """Sends a request of the spider to the owner of its URL; `free`: without the seen test."""

@@ -25,6 +25,6 @@ class Ending:
         return now - self._since >= self.wait and not busy
 
     def after(self, now: float) -> float | None:
-        """When the crawl is going to end, if that is known, and not over."""
+        """The time at which the crawl is going to end, if that is known, and not over."""
         end = None if self._since is None else self._since + self.wait
         return end if end is not None and end > now else None

@@ -37,7 +37,7 @@ def open_post(
     takes: Takes,
     lose: Callable[[str, str], None],
 ) -> Post:
-    """What a drone has for the others, with its state from `db`.
+    """The drone with its letters for the others, and its state from `db`.
 
     `takes`: which methods of the spider a request may name; `lose` is told of requests that no other drone would take.
     """

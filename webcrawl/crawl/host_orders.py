@@ -24,7 +24,7 @@ ELSEWHERE = "{} is not a host of this drone"
 
 
 class HostOrders:
-    """What lasts is in the checkpoint, and in force again after a restart."""
+    """The orders about hosts. Those that last are in the checkpoint, and in force again after a restart."""
 
     def __init__(self, watched: Watched, sheets: Sheets, paused: PausedHosts, in_force: InForce) -> None:
         self._watched, self._sheets, self._paused, self._in_force = watched, sheets, paused, in_force
@@ -128,7 +128,7 @@ class HostOrders:
             raise CommandError("URL_SCOPE seeds can be set for a domain only in a crawl with that scope")
 
     def _general(self, domain: str, name: str) -> Any:
-        """What a setting is for all, or for this domain by a rule in it."""
+        """The value of a setting for all, or for this domain by a rule in it."""
         value = self._in_force.values[name]
         return Connections(value).of(domain) if name == "HOST_CONNECTIONS" else value
 

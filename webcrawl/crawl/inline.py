@@ -154,7 +154,7 @@ class InlineDownloads:
         return self._lending.ready_at(name) - self._clock()
 
     def seconds_reserved(self, name: str) -> float:
-        """The same, for the frontier: it may have the host to drop its URLs as soon as the host is retired."""
+        """Seconds until the frontier may have the host: none if it is retired, for then its URLs are to be dropped."""
         return 0.0 if self._lending.is_retired(name) else self.seconds_until(name)
 
     def wait(self, name: str) -> float:

@@ -166,7 +166,7 @@ class Watched:
         return {"by": by, "covers": covers, "hosts": rows}
 
     def outcomes(self) -> dict[int, int]:
-        """How URLs have ended, by status, the most frequent first."""
+        """The numbers of URLs by the status that they ended with, the most frequent first."""
         return dict(self._statistics.outcomes.most_common())
 
 

@@ -30,7 +30,7 @@ class Unkept:
             logger.error("%s; it is lost, and others like it are only counted", line)
 
     def report(self) -> int:
-        """How many no end of a run has reported so far; call it before the last checkpoint, which notes that."""
+        """The number that no end of a run has reported so far; call it before the last checkpoint, which notes that."""
         found, reported = self._counters[COUNTED] + self._counters[NAMELESS], int(self._db.get(META) or 0)
         if found != reported:
             self._db.set(META, b"%d" % found)

@@ -101,7 +101,7 @@ def open_revisiting(
 def open_signalling(
     revisiting: Revisiting | None, pipeline: LinkPipeline, site_of: Callable[[str], str], elsewhere: Drone | None
 ) -> Signalling | None:
-    """What listings say, on its way to the pages that are fetched again, if there are any."""
+    """Makes the way of signals from listings to the pages that are fetched again, if there are any."""
     if revisiting is None or revisiting.signals is None:
         return None
     signalling = Signalling(revisiting.signals, revisiting.tell, pipeline, site_of)

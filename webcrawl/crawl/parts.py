@@ -51,7 +51,7 @@ class Follower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a crawl is made of. The crawl owns all parts, and closes those that hold files or threads."""
+    """All that a crawl is made of. The crawl owns the parts, and closes those that hold files or threads."""
 
     db: CrawlDB
     clock: CrawlClock

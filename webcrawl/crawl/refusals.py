@@ -19,7 +19,7 @@ META = "refusals"
 
 
 def reason_of(status: int) -> str:
-    """What IgnoreRequest says of this Status."""
+    """The words of IgnoreRequest for this Status."""
     return Status(status).name.lower().replace("_", " ")
 
 

@@ -68,7 +68,7 @@ class Rereading(Offline):
         self._counters["links"] += 1
 
     def robots_read(self, url: str, status: int, body: bytes, now: float) -> None:
-        """What it says of the use of pages holds for those that follow."""
+        """Takes what it says of the use of pages, which holds for those that follow."""
         origin = origin_of(url)
         if url == robots_url(origin):
             self._robots.book.answered(origin, status, body, now)

@@ -49,7 +49,7 @@ class Split:
         return self._age
 
     def known(self) -> int:
-        """How many pages are fetched again, in all."""
+        """The number of pages that are fetched again, in all."""
         return self.pages()
 
     def fetched_new(self, now: float) -> None:
@@ -77,7 +77,7 @@ class Split:
         return max(beside, self.pages() / self._age if self.early else ENOUGH)
 
     def asked(self) -> float:
-        """The same as it is meant: a policy that is never early has no use for more than one fetch in REVISIT_AGE."""
+        """The rate as it is meant: a policy that is never early has no use for more than one fetch in REVISIT_AGE."""
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 
     def _faded(self, now: float) -> float:

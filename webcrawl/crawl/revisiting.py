@@ -91,7 +91,7 @@ class Revisiting(Part):
         return len(self.revisits) + self._out
 
     def now(self) -> RevisitFigures:
-        """What is true at this moment, and counted nowhere."""
+        """The figures of this moment, which are counted nowhere."""
         return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.asked() if self._on else 0.0)
 
     @property
@@ -121,7 +121,7 @@ class Revisiting(Part):
         self._frontier.bring(now)
 
     def next_feed(self, now: float) -> float | None:
-        """When `feed` may find something; None until a page is finished."""
+        """The time at which `feed` may find something; None until a page is finished."""
         if not self._on:
             return None
         turn = self.revisits.next_take(now) if self._out < ROOM else None
@@ -160,7 +160,7 @@ class Revisiting(Part):
         return bool(records)
 
     def headers(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """What makes the request for this page conditional. Call it when the page is handed out."""
+        """Headers that make the request for this page conditional. Call it when the page is handed out."""
         record = self._record(link) if link.is_revisit else None
         if record is None or record.gone:  # who heard that it is gone needs all of it
             return []
@@ -173,7 +173,7 @@ class Revisiting(Part):
     # -- back
 
     def judge(self, link: Link, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
-        """What an answer says of its page, beside the fetch before; None for what is no page's."""
+        """Judges an answer beside the fetch before; None for what is no page's."""
         if link.request:
             return None
         found = judged(self._record(link), exchange, digest, text)
@@ -214,7 +214,7 @@ class Revisiting(Part):
         self._moved.add(link.url)
 
     def history_of(self, link: Link) -> str | None:
-        """What the link to where a page has moved for good takes along; None if this is no page that has its turn.
+        """The history of the link to where a page has moved for good; None if this is no page that has its turn.
 
         What is known of a page is handed on once: such links are no new pages to the budgets of hosts and domains, and
         a page that names another target each time would bring as many of them as it likes.
@@ -234,7 +234,7 @@ class Revisiting(Part):
         self._given.update((record.url, record) for record in records)
 
     def _record(self, link: Link) -> PageRecord | None:
-        """What is known of a page, or None; a link ahead of its turn brings its own."""
+        """The record of a page, or None; a link ahead of its turn brings its own."""
         if is_ahead(link):
             return record_of(link)
         if link.history:

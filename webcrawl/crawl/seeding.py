@@ -97,7 +97,7 @@ class Seeding(Part):
             self.ended = False
 
     def _next_source(self) -> Seeds | None:
-        """What is to be read now: the seeds of the command line first."""
+        """The source to be read now: the seeds of the command line first."""
         given, self._unread = self._unread, None
         return given if given is not None else next(iter(self._more.values()), None)
 

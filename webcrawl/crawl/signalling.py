@@ -49,7 +49,7 @@ class Signalling:
         self._say(self.signals.pushed(topic.url, found, now) if found else [topic.url], topic, now)
 
     def _say(self, urls: list[str], page: Link, now: float) -> int:
-        """How many of them are fetched ahead of their turns."""
+        """Returns the number of them that are fetched ahead of their turns."""
         ours = list(filter(self.is_ours, urls))
         if len(ours) < len(urls):
             self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)

@@ -62,7 +62,7 @@ class Uplink:
 
     @property
     def seconds(self) -> float:
-        """How long it has been out; 0 if it is not."""
+        """The seconds for which it has been out; 0 if it is not."""
         return self._clock() - self._began if self._detector.out else 0.0
 
     def reached(self) -> list[str]:
@@ -199,7 +199,7 @@ class Uplink:
 
     @property
     def trouble(self) -> str:
-        """What is wrong, in words; empty if nothing is."""
+        """The trouble, in words; empty if there is none."""
         return "no network" if self._detector.out else "" if self._names else "no name server"
 
     def _over(self, now: float) -> None:

@@ -37,7 +37,7 @@ NEEDED = {"refresh": "R"}  # all other requisites are E
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
-    """What the settings say about links and bodies seen before."""
+    """The settings about links and bodies seen before."""
 
     followed: frozenset[str]  # kinds of links
     redirects: int  # how many in a row
@@ -46,7 +46,7 @@ class LinkRules:
     obey_nofollow: bool
     most: int = 0  # links of one page; 0: no limit
     home: Callable[[str], str] | None = None
-    """Whose page a URL is, where the scope judges links by that: `host` or `domain`."""
+    """Names whose page a URL is, where the scope judges links by that: `host` or `domain`."""
     requisites: bool = False  # what pages need to be shown is fetched beyond the scope
     sitemaps: bool = False  # whether those are fetched that robots.txt names
 
@@ -95,7 +95,7 @@ class Visitor:
         return self._judges and self._judge_use(self.unread(link, exchange), exchange)
 
     def forbids(self, link: Link, exchange: Exchange) -> bool:
-        """The same question, after which the answer is whole: a page is still to be made of it."""
+        """True if a page that is still to be made of this answer is not to be kept; the answer stays whole."""
         return self._judges and self._owners.withholds(self.unread(link, exchange))
 
     def _judge_use(self, page: Page, exchange: Exchange) -> bool:
@@ -190,7 +190,7 @@ class Visitor:
             page.found = replace(page.found, links=list(filter(is_requisite, page.found.links)), whole=False)
 
     def _chain(self, link: Link, exchange: Exchange) -> str:
-        """What the target of a redirect takes with it."""
+        """The chain that the target of a redirect takes with it."""
         if not self._cookies:
             return ""
         lines = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
@@ -225,7 +225,7 @@ class Visitor:
         self._crawl.robots_answered(link, status, body, None, self._crawl.now())
 
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
-        """What came of a robots.txt that another drone fetched, because it was redirected there."""
+        """Takes what came of a robots.txt that another drone fetched, because it was redirected there."""
         named = self._crawl.robots_answered(link, status, body, location or None, self._crawl.now(), chain)
         if named and self._sitemaps:
             page = replace(link, path=link.path.removesuffix("P"))
@@ -349,12 +349,12 @@ class Visitor:
 
 
 def _fitting(link: Link, base: str, addresses: Sequence[str]) -> int:
-    """How many of a page's links may be followed: each may get lines with its URL, the page's and the seed's."""
+    """The number of a page's links that may be followed: each may get lines with its URL, the page's and the seed's."""
     return fitting([addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), ROOM)
 
 
 def _kept(page: Page, found: Judged) -> tuple[int, int]:
-    """What is kept of what the owner said. A document that is the same says the same, and need not be read again."""
+    """The part of the owner's word that is kept. A document that is the same says the same, and is not read again."""
     header, document = kept(page.said_so_far.statements)
     return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
 

@@ -15,7 +15,7 @@ NOTE = "withheld"
 
 
 class Owners:
-    """What the owners of hosts say to this crawler, and which of their pages are not kept."""
+    """The owners of hosts: their words to this crawler, and which of their pages are not kept."""
 
     def __init__(self, said: Callable[[str], RobotsSaid | None] | None, agent: str, purpose: Purpose) -> None:
         """`said`: what the robots.txt of a URL's host says; None if the crawl asks for none."""

@@ -30,7 +30,7 @@ class Networks:
 
 
 class LocalAddress:
-    """Where connections come from."""
+    """The address that connections come from."""
 
     allowed: str = "an IP address of this machine, without a port"
 
@@ -39,7 +39,7 @@ class LocalAddress:
 
 
 class CallbackAddress:
-    """Where others reach this program."""
+    """The URL at which others reach this program."""
 
     allowed: str = "an http or https URL without query, fragment and credentials, such as https://crawl.example/websub"
 

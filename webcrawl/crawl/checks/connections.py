@@ -1,4 +1,4 @@
-"""How many requests hosts may have at once."""
+"""The kind of value of HOST_CONNECTIONS."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class KeyFile:
 
 
 class AgentOrigin:
-    """Where a key directory is: scheme, host and port."""
+    """The place of a key directory: scheme, host and port."""
 
     allowed: str = "an https origin, without a path, such as https://bot.example.org, or none"
 

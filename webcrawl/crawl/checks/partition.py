@@ -1,4 +1,4 @@
-"""How a hive divides the web among its drones."""
+"""The kind of value of HIVE_PARTITION."""
 
 from __future__ import annotations
 

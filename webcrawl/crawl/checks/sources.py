@@ -29,6 +29,6 @@ class LinkSources:
 
 
 def unread(value: Any) -> str:
-    """What this value promises and cannot be had here; empty if nothing."""
+    """Names what this value promises and cannot be had here; empty if nothing."""
     meant = _WORDS.read(value)
     return "" if meant == LinkSources().read(value) else f"LINK_SOURCES: links of PDFs are not read, {MISSING}"

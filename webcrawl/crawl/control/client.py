@@ -24,7 +24,7 @@ class Client:
         self._jobdir, self._patience = jobdir, patience
 
     def ask(self, command: str, *words: str) -> Any:
-        """What the crawl answers. NotRunning: none listens there. CommandError: it refuses, or does not answer."""
+        """Returns the crawl's answer. NotRunning: none listens there. CommandError: it refuses, or does not answer."""
         line = request(command, words)
         end = time.monotonic() + self._patience
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

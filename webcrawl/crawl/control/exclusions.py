@@ -33,7 +33,7 @@ COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
 
 
 class Lists(Protocol):
-    """What has records, be it a crawl that runs or the state of one."""
+    """A holder of records, be it a crawl that runs or the state of one."""
 
     def excluded(self) -> Sequence[OptOut]:
         """All records, those of the exclusion file too."""
@@ -89,7 +89,7 @@ def _check_made_by(crawl: Lists, rule: str, who: str, now: float) -> None:
 
 
 def wish_of(words: Sequence[str], now: float) -> OptOut:
-    """What these words say; it begins now unless they say otherwise. CommandError if they cannot be understood."""
+    """Reads these words; it begins now unless they say otherwise. CommandError if they cannot be understood."""
     said, left, forget = dict[str, str](), list(words), False
     rules: list[str] = []
     while left:
@@ -128,7 +128,7 @@ def dated(words: Sequence[str], now: float) -> list[str]:
 
 
 def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
-    """What becomes of a record when its rule is excluded once more; None if nothing is said that it does not have.
+    """The record as it becomes when its rule is excluded once more; None if nothing is said that it does not have.
 
     What an owner has proven becomes the record of whoever runs the crawl: no proof is to take that back.
     """
@@ -171,7 +171,7 @@ ROWS = (
 
 
 class State(Protocol):
-    """Where values lie by name: a crawl's state, open or as of its last checkpoint."""
+    """A store of values by name: a crawl's state, open or as of its last checkpoint."""
 
     def get(self, name: str, /) -> bytes | None: ...
 

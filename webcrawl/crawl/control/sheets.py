@@ -41,7 +41,7 @@ FOR = "--for"
 
 
 class PerHost(dict[str, T | None], Generic[T]):
-    """What sheets make of each host: one look-up for those that were asked for lately. None: nothing of its own."""
+    """The value that sheets give each host: one look-up for those asked for lately. None: nothing of its own."""
 
     def __init__(self, find: Callable[[str], T | None]) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class Sheets(Part):
         self.tell(names)
 
     def tell(self, changed: Collection[str] = SETTINGS) -> None:
-        """What follows from these settings is made anew."""
+        """Makes anew what follows from these settings."""
         there = frozenset(setting for sheet in self.sheets.values() for setting in sheet)
         for names, make, heard in self._listeners:
             if names.intersection(changed):

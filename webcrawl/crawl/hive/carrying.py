@@ -30,7 +30,7 @@ AGAIN = 0.2  # seconds until a letter is read again that waits for a slot map, o
 
 
 class Crawling(Protocol):
-    """What the loops want of the crawl."""
+    """The crawl as the loops want it."""
 
     def wake(self) -> None:
         """There may be something to fetch."""
@@ -54,10 +54,10 @@ class Crawling(Protocol):
         """The crawl's counters."""
 
     def state(self) -> State:
-        """What it does."""
+        """The state of the drone."""
 
     def trouble(self) -> str:
-        """What is wrong, in a few words; empty if nothing is."""
+        """The trouble, in a few words; empty if there is none."""
 
     def out(self) -> bool:
         """True if our own network is out."""

@@ -63,7 +63,7 @@ class Reign:
         self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when
 
     async def heard(self, beat: Beat) -> None:
-        """What to do after this beat."""
+        """Does what follows from this beat."""
         if beat.queen != self._me:
             self._queen = None
             return

@@ -26,7 +26,7 @@ LEAVING = 2.0  # seconds for saying goodbye
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a drone is told once a second."""
+    """The news that a drone is told once a second."""
 
     epoch: str
     map: bytes | None  # packed; None: the one that the drone knows

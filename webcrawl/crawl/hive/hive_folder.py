@@ -21,7 +21,7 @@ FINISHED = "finished"  # the reason of a crawl that has ended because nothing is
 
 @dataclass(frozen=True, slots=True)
 class Founding:
-    """What stays the same for the whole life of a hive, except the drones that the next start begins with.
+    """The facts of a hive that stay the same for its whole life, except the drones that the next start begins with.
 
     `lost`: drones that were given up; servers that know nothing yet are told. `wanted`: those that shall share the web
     once a change of their number has ended; none if there is no such change. Until then `drones` has those that leave.
@@ -48,7 +48,7 @@ class HiveFolder:
         return folder_of(self.path, number)
 
     def log(self, number: int) -> Path:
-        """What the drone printed."""
+        """The output of the drone."""
         return self.path / "logs" / f"drone-{number}.log"
 
     def check_logs(self, drones: Iterable[int]) -> None:
@@ -89,7 +89,7 @@ class HiveFolder:
         return tuple(sorted(int(number) for number in found if number.isdecimal() and number.isascii()))
 
     def known(self) -> Founding:
-        """What is read; HiveError if there is no hive."""
+        """Reads the folder; HiveError if there is no hive."""
         founding = self.read()
         if founding is None:
             raise HiveError(f"{self.path}: no hive: {HIVE} is missing")

@@ -172,7 +172,7 @@ class Coming:
         return any(map(may, self.arriving))
 
     def save(self) -> dict[str, Any]:
-        """What a checkpoint keeps, as msgpack can."""
+        """The part of a checkpoint, as msgpack takes it."""
         self._parking.save()
         return {"sources": self.sources, "arriving": self.arriving, "counts": self._counts}
 

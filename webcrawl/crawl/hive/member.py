@@ -52,7 +52,7 @@ class Obeyed(Part):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a drone must know before its crawl can be opened."""
+    """The place of a drone in its hive, known before its crawl is opened."""
 
     me: int
     name: str  # of the hive
@@ -62,7 +62,7 @@ class Membership:
 
     @property
     def hive(self) -> bytes:
-        """What letters of this hive are known by."""
+        """The mark that letters of this hive are known by."""
         return blake2b(self.key, digest_size=16, person=b"webcrawl hive").digest()
 
 

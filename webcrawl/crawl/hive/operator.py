@@ -18,7 +18,7 @@ from webcrawl.crawl.hive.slot_map import SlotMap
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the server knows at one moment."""
+    """The server's knowledge at one moment."""
 
     map: SlotMap | None = None
     places: Mapping[int, tuple[str, int]] = field(default_factory=dict)  # of each drone: its host and process
@@ -91,7 +91,7 @@ def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
 
 
 def unsettled(look: Look, members: Collection[int], lost: Collection[int] = ()) -> str:
-    """What a change of members still waits for; nothing once all slots are where they belong."""
+    """Names what a change of members still waits for; nothing once all slots are where they belong."""
     slots = look.map
     if slots is None or {*slots.drones} != {*members}:
         return "the new map"

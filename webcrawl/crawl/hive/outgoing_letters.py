@@ -88,7 +88,7 @@ class Lane:
 
     @property
     def unwritten(self) -> int:
-        """How many letters are only in memory."""
+        """The number of letters that are only in memory."""
         return len(self._fresh)
 
     def sent(self, place: int) -> None:
@@ -136,7 +136,7 @@ def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
 
 
 class RowName(NamedTuple):
-    """What the name of a row says of its letter."""
+    """The letter's place, as the name of its row says."""
 
     drone: int
     exact: bool

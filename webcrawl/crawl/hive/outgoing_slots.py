@@ -151,7 +151,7 @@ class Leaving:
         self._packed(slot)
 
     def save(self) -> dict[str, Any]:
-        """What a checkpoint keeps, as msgpack can."""
+        """The part of a checkpoint, as msgpack takes it."""
         return {"targets": self.targets, "batch": self._batch, "cursor": self._cursor}
 
     def restore(self, saved: dict[str, Any]) -> None:

@@ -87,7 +87,7 @@ def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def partition_of(way: str, domain_of: Callable[[str], str]) -> Partition:
-    """What HIVE_PARTITION says: one of WAYS, or a file of regions inside which the registered domain decides."""
+    """The partition of HIVE_PARTITION: by one of WAYS, or a file of regions inside which the domain decides."""
     if way in WAYS:
         return Partition(way, domain_of)
     return Partition(BY_DOMAIN, domain_of, read_regions(Path(way)))

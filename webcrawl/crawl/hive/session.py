@@ -36,7 +36,7 @@ META = "hive/companions"
 
 @dataclass(frozen=True, slots=True)
 class Hive:
-    """What a drone that has joined knows of the others."""
+    """A member of the hive, and what it knows of the others."""
 
     key: bytes
     founded: float

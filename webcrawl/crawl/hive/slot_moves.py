@@ -76,7 +76,7 @@ class Moving(Part):
 
     @property
     def stays(self) -> str:
-        """Why no slot can leave, if that is so."""
+        """The reason why no slot can leave, if that is so."""
         store = f"{type(self._seen).__module__}.{type(self._seen).__name__}"
         return f"a {store} cannot give fingerprints away" if self.leaving is None else ""
 
@@ -272,7 +272,7 @@ class Moving(Part):
         return self.owner(slot) != self._me or bool(self.owned[slot]) or self.coming.sources.get(slot) == self._me
 
     def _deliver(self, kind: int, slot: int, items: list[Any], now: float) -> None:
-        """What was parked: names of hosts that came, pieces that this drone sent itself, and what others sent."""
+        """Takes what was parked: names of hosts that came, pieces that this drone sent, and what others sent."""
         for item in items if kind in (NAME, Kind.SLOT) else ():
             if kind == Kind.SLOT:
                 self._piece(item, now)

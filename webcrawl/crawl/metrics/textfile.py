@@ -18,7 +18,7 @@ class TextFile:
         new.replace(self.path)
 
     def remove(self) -> None:
-        """When the crawl has ended: figures that nobody renews are none."""
+        """Removes the file when the crawl has ended: figures that nobody renews are none."""
         self.path.unlink(missing_ok=True)
 
 

@@ -152,7 +152,7 @@ class Profile:
         return "\n".join([*rows, f"{total}, {kernel:.0f} % of it in the kernel; {self.samples} samples"])
 
     def verdict(self, pages: int) -> str:
-        """What this machine can do, and its bottleneck."""
+        """The limits of this machine, and its bottleneck."""
         work = {stage: spent for stage, spent in self.spent.items() if stage != START}
         if not pages or not work or self.samples < ENOUGH:
             return "too short for a verdict: run it longer"

@@ -42,7 +42,7 @@ class Recent:
         self._young[hash(url)] = at
 
     def of(self, url: str) -> float:
-        """When this page was fetched; 0 if that is not known."""
+        """The time at which this page was fetched; 0 if that is not known."""
         number = hash(url)
         return self._young.get(number) or self._old.get(number, 0.0)
 
@@ -116,7 +116,7 @@ class Foretold:
         return self._tokens if self._tokens.whole(now) and self._lends(url, now) else None
 
     def next_told(self, now: float) -> float | None:
-        """When `told_before` may give something; None if nothing waits, or if nothing is allowed at present."""
+        """The time at which `told_before` may give something; None if nothing waits, or is allowed now."""
         if not self.waiting:
             return None
         ready, allowed = self.waiting.next(now), self._told.next(now)
@@ -149,7 +149,7 @@ class Foretold:
         return is_worth
 
     def fetched_ahead(self, record: PageRecord) -> None:
-        """What came of that: the record of the link, with what its fetch found."""
+        """Takes what came of that: the record of the link, with what its fetch found."""
         self._ahead.found(record)
 
     def ahead_failed(self, url: str) -> None:
@@ -168,7 +168,7 @@ class Foretold:
         self._ahead.found(record)
 
     def known(self, url: str) -> PageRecord | None:
-        """What is known of a page that has no record yet: a signal had it fetched before its first turn."""
+        """The record of a page that has had no turn yet: a signal had it fetched."""
         found = self._ahead.known(url)  # whose shape and span are of signals, and not of changes
         return None if found is None else replace(found, shape=0.0, span=0.0, visits=0, changes=0)
 

@@ -74,7 +74,7 @@ class Trust:
         return max(1.0 - self.recall, LEAST) if self.is_believed and self.silent < SILENT else 1.0
 
     def worth(self, signals: int, now: float) -> int:
-        """How many of these signals are worth a fetch."""
+        """The number of these signals that are worth a fetch."""
         if self.is_believed:
             return signals
         if not self.is_judged:
@@ -154,7 +154,7 @@ class Announcers(Part):
         return self._keep(host, self._read(rows[0]) if rows else None)
 
     def change(self, host: str) -> Announcer:
-        """The same, to be changed at once; a new one if there is none."""
+        """The announcer, to be changed at once; a new one if there is none."""
         found = self.get(host)
         if found is None:
             found = Announcer()

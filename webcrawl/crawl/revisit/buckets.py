@@ -43,7 +43,7 @@ def seconds_of(at: int) -> float:
 
 
 def stamp(at: int) -> bytes:
-    """What a record to be pushed for this time begins with."""
+    """The first bytes of a record to be pushed for this time."""
     return at.to_bytes(TIME, "big")
 
 
@@ -120,7 +120,7 @@ class Buckets:
         return record
 
     def before(self, at: int) -> int:
-        """How many records are earlier than this: of the bucket in which it lies, as if they were spread evenly."""
+        """The number of records earlier than this: of the bucket in which it lies, as if they were spread evenly."""
         self.first()  # sorts a few at least
         found = bisect_left(self._sorted, stamp(at), self._next) - self._next
         for bucket in (*self._buckets.values(), *self._divided):

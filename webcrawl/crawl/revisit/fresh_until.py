@@ -50,7 +50,7 @@ class Held:
         return None if entry is None else entry[TIME:]
 
     def next(self) -> float | None:
-        """When the next one goes back."""
+        """The time at which the next one goes back."""
         at = self._buckets.first() if self._buckets.count else None
         return None if at is None else seconds_of(at)
 

@@ -69,7 +69,7 @@ class SinceRead:
         return None
 
     def of(self, page: int) -> Visit | None:
-        """What is noted of a page."""
+        """The note about a page."""
         return self._visits.get(page)
 
     def take(self, listing: int) -> list[Visit]:

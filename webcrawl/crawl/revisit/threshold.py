@@ -124,7 +124,7 @@ class Threshold:
         self._stride = self._wait = self._looks = 1  # every so many calls, so many pages of the sample are looked at
 
     def due(self, url: str, now: float, one: float, two: float, three: float) -> float:
-        """When a page that was fetched just now is due."""
+        """The time at which a page that was fetched just now is due."""
         place = self.pace.place(now)
         due = place + self._bounded(one, two, three)
         self._sample.put(url, (one, two, three, due))

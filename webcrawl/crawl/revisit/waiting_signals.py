@@ -115,7 +115,7 @@ class Waiting:
         return found
 
     def next(self, now: float) -> float | None:
-        """When there is one; None if none waits."""
+        """The time at which there is one; None if none waits."""
         self._wake(now)
         if self._ready:
             return now
@@ -133,7 +133,7 @@ class Waiting:
         return signal is None or signal.until != row[0]
 
     def save(self) -> bytes:
-        """What a checkpoint keeps: in the order in which they come."""
+        """The state for a checkpoint: in the order in which they come."""
         self.is_stale = False
         ready = [self._known[url] for urls in self._ready.values() for url in urls]
         woken = {signal.url for signal in ready}
