@@ -115,7 +115,7 @@ class Cost:
         given = ("optimal", policy), split, self._frontier, Weighed(by_depth), self._counts, Random(5), lambda _: False
         self._revisiting = Revisiting(db, clock, self._revisits, *given, signals=signals, on=True, new=True)
         split.pages = self._revisiting.__len__
-        bodies = SimpleNamespace(seen_body=bool, holds_body=lambda _: False, new_key=bool)
+        bodies = SimpleNamespace(seen=bool, holds=lambda _: False, add=bool)
         self._states = States(bodies, lambda data: blake2b(data, digest_size=16).digest())
         # Of most pages a change is seen with one visit in a hundred, of some with nearly each.
         self._rates = [exp(self._random.gauss(0, 2)) * RATE / (10 * pages) for _ in range(pages)]

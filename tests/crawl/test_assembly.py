@@ -71,5 +71,5 @@ def test_who_has_a_budget(tmp_path, changed, counts):
     """Budgets hold unless the scope keeps to the seeds' own sites; one that is set holds there too."""
     crawl, _ = assemble({**values(tmp_path), **changed}, spider="web")
 
-    assert crawl._frontier._budgets.counts is counts
+    assert crawl.parts.frontier._budgets.counts is counts
     crawl.close()

@@ -250,7 +250,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         return refusal(status, why)
 
     def _count(self, names: list[str]) -> None:
-        scheduler_of(self._crawler).crawl.count(names)
+        scheduler_of(self._crawler).crawl.parts.counters.update(names)
 
 
 def _can_be_rendered(exchange: Exchange) -> bool:

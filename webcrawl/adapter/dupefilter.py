@@ -30,6 +30,6 @@ class SeenFilter(BaseDupeFilter):
         scheduler = scheduler_of(self._crawler)
         link, kind = scheduler.link_of(request), variant(request)
         own = start_variant(link, request) if is_start(request) else kind
-        if not scheduler.crawl.submit(link, own, *({kind} - {own})):
+        if not scheduler.crawl.parts.discovery.submit(link, own, *({kind} - {own})):
             raise IgnoreRequest("a filter keeps it out")
         return True

@@ -33,6 +33,7 @@ from webcrawl.base.loading import load
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier.walkers import WalkRules
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
@@ -236,7 +237,7 @@ def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str], walk
     try:
         _check(folder)
         with _quiet("webcrawl.crawl.terms"):
-            crawl, _ = assemble(values, spider=spider, fixed=fixed, walk=walk)
+            crawl, _ = assemble(values, Surroundings(fixed=fixed, walk=walk), spider=spider)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error

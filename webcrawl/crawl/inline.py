@@ -17,7 +17,7 @@ from webcrawl.base.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, count_known, note_of
-from webcrawl.crawl.elsewhere import Elsewhere
+from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.protocol import Lends

@@ -11,8 +11,7 @@ from typing import Any
 from webcrawl.base.hosts import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.discovery import Discovery
-from webcrawl.crawl.elsewhere import Elsewhere
+from webcrawl.crawl.discovery import Discovery, Elsewhere
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgpack
 
 from webcrawl.base.model import Link
-from webcrawl.crawl.elsewhere import Elsewhere
+from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import MAX_LENGTH

@@ -14,9 +14,9 @@ from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.joined_preferences import kept
-from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.page_states import States
+from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
 from webcrawl.crawl.revisiting import Revisiting
@@ -52,21 +52,23 @@ class LinkRules:
 
 
 class Visitor:
-    """Turns every answer into a Page, and tells the crawl what follows from it."""
+    """Turns every answer into a Page, and tells the parts of the crawl what follows from it."""
 
     def __init__(
         self,
-        crawl: Crawl,
+        parts: Parts,
         digests: Callable[[bytes], bytes],
         readers: tuple[DocumentReader, DocumentReader],
         rules: LinkRules,
         shells: Shells,
         owners: Owners,
+        *,
+        rereads: bool = False,
     ) -> None:
-        """The second of the readers, which are equal, is for `read_ahead`."""
+        """The second of the readers, which are equal, is for `read_ahead`. `rereads`: answers come from an archive."""
         self._owners, self._judges = owners, owners.judges
-        self._crawl, self._digests, self._shells = crawl, digests, shells
-        self._states = States(crawl, digests)
+        self._parts, self._digests, self._shells, self._rereads = parts, digests, shells, rereads
+        self._states = States(parts.content, digests, rereads=rereads)
         self._reader, self._ahead = readers
         self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
@@ -102,7 +104,7 @@ class Visitor:
         if not (exchange.wire or exchange.body or page.change is Change.UNCHANGED) or not self._owners.withholds(page):
             return False
         sources = withhold(page, exchange, self._owners.purpose)
-        self._crawl.count(["withheld", *(f"withheld/{source}" for source in sources)])
+        self._parts.counters.update(["withheld", *(f"withheld/{source}" for source in sources)])
         return True
 
     def unread(self, link: Link, exchange: Exchange) -> Page:
@@ -113,17 +115,17 @@ class Visitor:
         return page
 
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
-        known = self._crawl.revisiting
+        known = self._parts.revisiting
         if known is not None:
             self._states.judge(page, known, link, exchange)
-        elif self._crawl.rereads:
+        elif self._rereads:
             self._states.compare(page, exchange)
         if location:
             if link.history and known is not None and self._moves(known, link, exchange, location):
                 page.change = Change.GONE
                 return
             if redirects_in_a_row(link.path) < self._redirects:
-                self._crawl.redirected(link, location, self._chain(link, exchange))
+                self._parts.discovery.redirected(link, location, self._chain(link, exchange))
         elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
             self._body(page, link, exchange)
 
@@ -132,7 +134,7 @@ class Visitor:
         if exchange.status not in FOR_GOOD or location == link.url or redirects_in_a_row(link.path) >= self._redirects:
             return False
         history = known.history_of(link)
-        if history is None or not self._crawl.moved(link, location, history):
+        if history is None or not self._parts.discovery.moved(link, location, history):
             return False
         known.moved(link)
         return True
@@ -140,9 +142,9 @@ class Visitor:
     def _robots(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         """The sitemaps that it names are its links, if they are wanted."""
         chain = self._chain(link, exchange) if location else ""
-        now = self._crawl.now()
+        now = self._parts.clock()
         head = head_of(exchange)
-        named = self._crawl.robots_answered(link, exchange.status, exchange.body, location, now, chain, head)
+        named = self._parts.robots_answers.answered(link, exchange.status, exchange.body, location, now, chain, head)
         if named and self._sitemaps:
             page.base = robots_url(link.history)
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
@@ -151,14 +153,14 @@ class Visitor:
         page.digest = page.digest or self._digests(exchange.body)
         if self._judges and self._is_withheld(page, link, exchange):
             return
-        page.duplicate = self._crawl.seen_body(page.digest)
+        page.duplicate = self._parts.content.seen(page.digest)
         known = self._knows_links(page)
-        if page.duplicate and (self._crawl.comes_again(link) or self._states.returns(page, link, exchange)):
+        if page.duplicate and (self._parts.halfway.comes_again(link.url) or self._states.returns(page, link, exchange)):
             page.duplicate = known = False  # first seen as this very page
-        elif self._crawl.revisiting is not None:
+        elif self._parts.revisiting is not None:
             self._states.note(page)
         if not (page.duplicate or link.history):  # budgets are about new pages
-            self._crawl.new_body(link, exchange.body)
+            self._parts.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
         if not (known and self._skip_seen):
             if page.found is None:
@@ -173,14 +175,14 @@ class Visitor:
 
         Another URL may have the same one, with an owner who allows it.
         """
-        if not (self._owners.purpose.withholds(page.said_so_far) or self._crawl.holds_body(page.digest)):
+        if not (self._owners.purpose.withholds(page.said_so_far) or self._parts.content.holds(page.digest)):
             self._read(page, exchange)  # the document has its say, too
         if not self._owners.withholds(page):
             return False
         if page.found is None:
             self._read(page, exchange)
-        if not (self._crawl.seen_body(self._digests(WITHHELD + page.digest)) or link.history):
-            self._crawl.new_body(link, exchange.body)
+        if not (self._parts.content.seen(self._digests(WITHHELD + page.digest)) or link.history):
+            self._parts.new_body(link, exchange.body)
         return True
 
     def _read_requisites(self, page: Page, exchange: Exchange) -> None:
@@ -194,7 +196,7 @@ class Visitor:
         if not self._cookies:
             return ""
         lines = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
-        return follow(link.chain, self._crawl.key(link.url), link.url, lines, exchange.started)
+        return follow(link.chain, self._parts.pipeline.key(link.url), link.url, lines, exchange.started)
 
     def _knows_links(self, page: Page) -> bool:
         """True if the links of this body were submitted before.
@@ -203,7 +205,7 @@ class Visitor:
         """
         if self._home is None:
             return page.duplicate
-        return self._crawl.seen_body(self._digests(page.digest + self._home(page.url).encode()))
+        return self._parts.content.seen(self._digests(page.digest + self._home(page.url).encode()))
 
     def _read_shell(self, page: Page, exchange: Exchange, redirects: int) -> None:
         """Reads a body whose links were submitted on another site, if they may lead to other pages on this one."""
@@ -214,19 +216,19 @@ class Visitor:
         if page.links:
             exchange.followed = True
             for note in notes:
-                self._crawl.seen_body(note)
+                self._parts.content.seen(note)
 
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Headers for the request of a robots.txt, by which a server may say that it is still the same."""
-        return self._crawl.robots_conditions(link)
+        return self._parts.robots.conditions(link)
 
     def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
         """An answer to a robots.txt request of which no exchange is known, or none."""
-        self._crawl.robots_answered(link, status, body, None, self._crawl.now())
+        self._parts.robots_answers.answered(link, status, body, None, self._parts.clock())
 
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
         """Takes what came of a robots.txt that another drone fetched, because it was redirected there."""
-        named = self._crawl.robots_answered(link, status, body, location or None, self._crawl.now(), chain)
+        named = self._parts.robots_answers.answered(link, status, body, location or None, self._parts.clock(), chain)
         if named and self._sitemaps:
             page = replace(link, path=link.path.removesuffix("P"))
             self._follow_sitemaps(page, robots_url(link.history), named)
@@ -245,11 +247,11 @@ class Visitor:
             self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:
                 exchange.notes += (found.note,)
-                self._crawl.count([found.note.replace(":", "/")])
+                self._parts.counters.update([found.note.replace(":", "/")])
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
-        if self._crawl.signalling is not None:
-            self._crawl.signalling.read(page, self._crawl.now())
+        if self._parts.signalling is not None:
+            self._parts.signalling.read(page, self._parts.clock())
 
     def follow_robots(self, page: Page) -> None:
         """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
@@ -261,8 +263,8 @@ class Visitor:
     def _follow_sitemaps(self, page: Link, base: str, named: Sequence[str]) -> None:
         kept = _fitting(page, base, named)
         if kept < len(named):
-            self._crawl.count_truncated_links(len(named) - kept)
-        self._crawl.discover(page, named[:kept], lambda _: "L", base=base)
+            self._parts.discovery.count_truncated_links(len(named) - kept)
+        self._parts.discovery.discover(page, named[:kept], lambda _: "L", base=base)
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
@@ -297,7 +299,7 @@ class Visitor:
         addresses = [*map(ADDRESS, found)]
         read = page.found  # outputs ask for the canonical forms only if links of all kinds were read
         targets = read.targets if read is not None and read.whole and read.base == page.base else None
-        self._crawl.discover(
+        self._parts.discovery.discover(
             link, addresses, lambda at: hops.get(found[at][0], other), base=page.base, needed=needed, targets=targets
         )
 
@@ -309,7 +311,7 @@ class Visitor:
         kept = _fitting(link, page.base, [*map(ADDRESS, first)])
         if kept == len(found):
             return found
-        self._crawl.count_truncated_links(len(found) - kept)
+        self._parts.discovery.count_truncated_links(len(found) - kept)
         if page.exchange is not None:
             page.exchange.links_cut += len(found) - kept
         return found[:kept]
@@ -322,7 +324,7 @@ class Visitor:
         Of a page that is shown in another, and not one of the crawl itself, no link is followed. A frame is a link
         too: it is followed as one if it passes the filters.
         """
-        home = not is_needed(link.path) or self._crawl.is_within(page.url)
+        home = not is_needed(link.path) or self._parts.discovery.is_within(page.url)
         links, needed = [], []
         near, frames = may_need(link.path), self._passing_frames(page, link, found) if home else frozenset()
         for one in found:
@@ -336,7 +338,7 @@ class Visitor:
 
     def _passing_frames(self, page: Page, link: Link, found: Sequence[FoundLink]) -> frozenset[str]:
         addresses = [one[1] for one in found if one[0] in FRAMES and one[0] in self._followed]
-        return self._crawl.passing(link, addresses, page.base) if addresses else frozenset()
+        return self._parts.discovery.passing(link, addresses, page.base) if addresses else frozenset()
 
     def _wanted(self, link: Link, found: Sequence[FoundLink]) -> list[bool]:
         """Of each link, whether it is of a kind that is followed and does not say otherwise."""

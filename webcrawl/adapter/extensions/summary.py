@@ -42,7 +42,7 @@ class Summary:
     def opened(self) -> None:
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._crawl = scheduler_of(self._crawler).crawl
-        self._begun, self._before = time.monotonic(), self._crawl.pages
+        self._begun, self._before = time.monotonic(), self._crawl.parts.counters["pages"]
         logger.info("%s%s", self._folder, self.beginning())
 
     def beginning(self) -> str:

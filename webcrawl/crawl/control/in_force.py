@@ -55,6 +55,7 @@ class InForce(Part):
         self._optouts = SavedOptOuts(db)
         self._listeners: dict[str, list[Listener]] = {}
         self.paused = False
+        self.held = ""  # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
         self.excluded = CommandedFilter(clock)
         self.set_values: dict[str, Any] = {}
         self.values: Mapping[str, Any] = values
@@ -62,6 +63,11 @@ class InForce(Part):
         if data is not None:
             self._restore(msgpack.unpackb(data), fixed)
         db.join(self)
+
+    @property
+    def rests(self) -> bool:
+        """True if nothing is to be fetched now: paused, or held by somebody around the crawl."""
+        return self.paused or self.held != ""
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
         self.paused = saved["paused"]

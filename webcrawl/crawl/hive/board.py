@@ -28,11 +28,6 @@ class Board(Session):
         self.knows(slots)
         return bool(done)
 
-    async def fetch_map(self) -> SlotMap | None:
-        """The map of all, now."""
-        packed: Any = await self._do(lambda: self._client.hget(self._keys.map, "slots"))
-        return SlotMap.unpack(packed) if packed else None
-
     async def give_up(self, drone: int) -> None:
         """The state of a lost drone may not come back."""
 

@@ -1,4 +1,4 @@
-"""The report of a drone with each heartbeat, for the queen and for those who watch (queen.py, hive_figures.py)."""
+"""The report of a drone with each heartbeat, for the queen and for those who watch (queen.py, hive_folder.py)."""
 
 from __future__ import annotations
 

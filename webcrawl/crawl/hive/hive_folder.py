@@ -13,10 +13,12 @@ from webcrawl.crawl.hive.slot_map import MOST_DRONES
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of
+from webcrawl.store.jobdir.sums import merged
 from webcrawl.store.lock import Lock, is_held
 from webcrawl.store.regular import appending, regular
 
 FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left
+NEEDED = dict.fromkeys(("pages", "queued", "failures"), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +171,13 @@ def _is_number(value: Any) -> bool:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
+
+
+def saved(folder: HiveFolder) -> dict[str, Any]:
+    """From the stats.json of all drones, those that are no members any more included."""
+    return total({"drone": number, **folder.figures(number)} for number in folder.all_drones())
+
+
+def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """All drones as one crawl, whatever they have counted so far."""
+    return {**NEEDED, **merged(stats)}
