@@ -116,7 +116,7 @@ class Cost:
         self._revisiting = Revisiting(db, clock, self._revisits, *given, signals=signals, on=True, new=True)
         split.pages = self._revisiting.__len__
         bodies = SimpleNamespace(seen=bool, holds=lambda _: False, add=bool)
-        self._states = States(bodies, lambda data: blake2b(data, digest_size=16).digest())
+        self._states = States(bodies, lambda data: blake2b(data, digest_size=16).digest(), self._revisiting)
         # Of most pages a change is seen with one visit in a hundred, of some with nearly each.
         self._rates = [exp(self._random.gauss(0, 2)) * RATE / (10 * pages) for _ in range(pages)]
         self._fetched = [0.0] * pages
@@ -190,7 +190,7 @@ class Cost:
 
     def _judge(self, rows: Sequence[Fetch]) -> None:
         for link, exchange, page in rows:
-            self._states.judge(page, self._revisiting, link, exchange)
+            self._states.judge(page, link, exchange)
 
     def _hear(self, rows: Sequence[Fetch]) -> None:
         for link, exchange, _ in rows:

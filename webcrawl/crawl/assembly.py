@@ -15,6 +15,7 @@ from webcrawl.base.model import Link
 from webcrawl.content.formats.document_kinds import LOGGED
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
+from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.changeable import SCOPE
 from webcrawl.crawl.control.exclusions import FileOptOuts
@@ -30,7 +31,6 @@ from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About, Watched
 from webcrawl.crawl.lost_requests import Refusals, Unkept
 from webcrawl.crawl.open_frontier import open_frontier
-from webcrawl.crawl.open_revisits import open_revisiting, open_signalling
 from webcrawl.crawl.parts import ALONE, Parts, Surroundings
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.rules import (
@@ -60,6 +60,7 @@ from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.record.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.build_pipeline import build_filters, build_pipeline
 from webcrawl.urls.filters.filter_chain import Chain
@@ -145,9 +146,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     def site_of(url: str) -> str:
         return domains.of(host_of(url))
 
-    robots = RobotsAdmission(_book(values, db))
-    if values["ROBOTSTXT_OBEY"]:
-        admission.robots = robots
+    robots = _robots(values, db, admission)
     seen, content = _seen(values, db, around, opened)
     post: Post | None = None
 
@@ -173,8 +172,11 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     elsewhere = post.drone if post is not None else None
     revisiting = signalling = hosts = None
     if ours is not None:
-        revisiting = open_revisiting(values, db, ours, clock, log, counters, in_force, post, key, admission.excludes)
-        signalling = open_signalling(revisiting, pipeline, site_of, elsewhere)
+        if values["REVISIT_POLICY"] != NONE or db.get(REVISITING) is not None:
+            from webcrawl.crawl.open_revisits import open_revisiting  # noqa: PLC0415 - other crawls need nothing of it
+
+            parts = clock, log, counters, in_force, post, key, admission.excludes, pipeline, site_of
+            revisiting, signalling = open_revisiting(values, db, ours, *parts)
         sheets = _sheets(db, in_force, ours, pipeline)
         hosts = HostOrders(Watched(ours, robots, statistics, clock, domains), sheets, PausedHosts(db), in_force)
     seeding = Seeding(
@@ -281,14 +283,18 @@ def _no_budget(link: Link, body: bytes) -> None:
     """Nobody's budget grows."""
 
 
-def _book(values: Mapping[str, Any], db: CrawlDB) -> RobotsBook:
-    return RobotsBook(
+def _robots(values: Mapping[str, Any], db: CrawlDB, admission: CrawlAdmission) -> RobotsAdmission:
+    book = RobotsBook(
         RobotsRows(db),
         agent_of(values),
         sitemaps=bool(values["SITEMAPS"]),
         retry_wait=values["HOST_RETRY_WAIT"],
         patience=values["HOST_PATIENCE"],
     )
+    robots = RobotsAdmission(book)
+    if values["ROBOTSTXT_OBEY"]:
+        admission.robots = robots
+    return robots
 
 
 def _seen(
@@ -335,7 +341,12 @@ def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visit
     digests = ContentDigests(_key(parts.db))
     shells = Shells(parts.content.holds, digests, homes["domain"])
     owners = Owners(parts.robots_answers.said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
-    return Visitor(parts, digests, (first, second), rules, shells, owners, rereads=rereads)
+    states = None
+    if rereads or parts.revisiting is not None:
+        from webcrawl.crawl.page_states import States  # noqa: PLC0415 - of other crawls no page comes again
+
+        states = States(parts.content, digests, parts.revisiting)
+    return Visitor(parts, digests, (first, second), rules, shells, owners, states)
 
 
 def _key(db: CrawlDB) -> bytes:

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import msgpack
 
 from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.jobdir.meta_row import CLOCK
 
 logger = logging.getLogger(__name__)
 
-META = "clock"
 STEP = 60.0  # seconds by which the machine's clock must jump to be reported
 
 
@@ -30,7 +30,7 @@ class CrawlClock(Part):
         self, db: CrawlDB, *, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
     ) -> None:
         self._db, self._wall, self._steady = db, wall, steady
-        now, before = wall(), db.get(META)
+        now, before = wall(), db.get(CLOCK)
         last, ahead = msgpack.unpackb(before) if before is not None else (now, 0.0)
         self._ahead: float = ahead
         self._start: float = max(now - ahead, last) - steady()
@@ -60,4 +60,4 @@ class CrawlClock(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        self._db.set(META, msgpack.packb((self(), self._ahead)))
+        self._db.set(CLOCK, msgpack.packb((self(), self._ahead)))

@@ -17,9 +17,9 @@ from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.frontier.overstay import R
 from webcrawl.store.errors import TakenAway
 from webcrawl.store.jobdir.history_line import mix
+from webcrawl.store.jobdir.meta_row import CLEAN
 
 SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
-CLEAN = "clean"  # in the database: whether the last checkpoint was the last of its run
 NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
 PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
 

@@ -22,12 +22,19 @@ CHANGED, FETCHED, HERE, COPY = b"changed ", b"fetched ", b" here ", b" copy "
 class States:
     """One per visitor."""
 
-    def __init__(self, bodies: ContentSeen, digests: Callable[[bytes], bytes], *, rereads: bool = False) -> None:
-        """`rereads`: pages come from an archive, which may have one page many times."""
-        self._bodies, self._digests, self._rereads = bodies, digests, rereads
+    def __init__(self, bodies: ContentSeen, digests: Callable[[bytes], bytes], known: Revisiting | None) -> None:
+        """`known`: None if pages come from an archive, which may have one page many times."""
+        self._bodies, self._digests, self._known = bodies, digests, known
 
-    def judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
-        """True if the page is new, or as it was when it was fetched last.
+    def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
+        """Says what the page has become: new, as it was when it was fetched last, changed or gone."""
+        if self._known is not None:
+            self._judge(page, self._known, link, exchange)
+        else:
+            self._compare(page, exchange)
+
+    def _judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
+        """Judges by the page's record.
 
         The digest is of the payload, by which archives tell copies; without a content coding it is the body.
         """
@@ -59,7 +66,7 @@ class States:
         elif seen and found.digest_before == 0 and self._bodies.holds(self._has_changed(page)):
             page.change = Change.CHANGED  # perhaps: which of its states was the last is not known here
 
-    def compare(self, page: Page, exchange: Exchange) -> None:
+    def _compare(self, page: Page, exchange: Exchange) -> None:
         """Of a page that an archive has more than once, each later answer is a change: what it is counts, not when."""
         if exchange.request and not exchange.request.startswith((b"GET ", b"HEAD ")):
             return
@@ -100,6 +107,8 @@ class States:
 
     def note(self, page: Page) -> None:
         """The page has this body, whose duplicates are known."""
+        if self._known is None:  # an archive has them in any order
+            return
         if page.duplicate:
             self._bodies.seen(self._was_copy(page))
         else:
@@ -111,7 +120,7 @@ class States:
             return True
         if page.change is Change.NEW:
             return bool(link.history) and (not is_ahead(link) or self._had(page))
-        if self._rereads:
+        if self._known is None:
             return True
         return page.change is Change.CHANGED and self._bodies.holds(self._was_here(page))
 

@@ -20,10 +20,8 @@ from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
 from webcrawl.crawl.request_word import Takes
-from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.content import ContentSeen
@@ -38,6 +36,8 @@ from webcrawl.urls.seeds.seed_reader import Seeds
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Membership, Post
+    from webcrawl.crawl.revisiting import Revisiting
+    from webcrawl.crawl.signalling import Signalling
 
 
 class Follower(Protocol):

@@ -31,9 +31,9 @@ from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.net.http_freshness import Validators, fresh_for, validators
 from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 
-META = "revisiting"
 STEP = 0.05  # seconds between two looks at what is due
 SLICE = 200  # pages that become due in one look
 ROOM = 10_000  # pages due that wait in the frontier: beyond, those of other hosts would not come to their turn earlier
@@ -73,7 +73,7 @@ class Revisiting(Part):
         self._clock, self._excluded = clock, excluded
         self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
         (self._path, self._policy), self._importance, self.counts = policy, importance, counts
-        data = db.get(META)
+        data = db.get(REVISITING)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
         self._out: int = saved.get("out", 0)  # pages due and not finished
         self._notes_first: bool = saved.get("first", data is None and new)
@@ -448,7 +448,7 @@ class Revisiting(Part):
 
     def save(self) -> None:
         saved = {"out": self._out, "policy": self._path, "honesty": self._honesty.save(), "first": self._notes_first}
-        self._db.set(META, msgpack.packb(saved))
+        self._db.set(REVISITING, msgpack.packb(saved))
 
 
 def _is_changed(found: Judged) -> bool:

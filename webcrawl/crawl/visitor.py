@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Exchange, Link, redirects_in_a_row
 from webcrawl.base.page_change import By, Change, Judged
@@ -15,16 +16,17 @@ from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.joined_preferences import kept
 from webcrawl.crawl.listings import LISTINGS
-from webcrawl.crawl.page_states import States
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
-from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.withholding import Owners, forget_links, withhold
 from webcrawl.frontier.seen.content import SHELL_SIZE, Shells
 from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_entry import head_of
 from webcrawl.urls.canonical import MAX_LENGTH, redirect_target
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.page_states import States
 
 KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
@@ -62,13 +64,11 @@ class Visitor:
         rules: LinkRules,
         shells: Shells,
         owners: Owners,
-        *,
-        rereads: bool = False,
+        states: States | None,
     ) -> None:
-        """The second of the readers, which are equal, is for `read_ahead`. `rereads`: answers come from an archive."""
+        """The second of the readers, which are equal, is for `read_ahead`. `states`: if one page comes many times."""
         self._owners, self._judges = owners, owners.judges
-        self._parts, self._digests, self._shells, self._rereads = parts, digests, shells, rereads
-        self._states = States(parts.content, digests, rereads=rereads)
+        self._parts, self._digests, self._shells, self._states = parts, digests, shells, states
         self._reader, self._ahead = readers
         self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
@@ -115,13 +115,10 @@ class Visitor:
         return page
 
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
-        known = self._parts.revisiting
-        if known is not None:
-            self._states.judge(page, known, link, exchange)
-        elif self._rereads:
-            self._states.compare(page, exchange)
+        if self._states is not None:
+            self._states.judge(page, link, exchange)
         if location:
-            if link.history and known is not None and self._moves(known, link, exchange, location):
+            if link.history and self._moves(link, exchange, location):
                 page.change = Change.GONE
                 return
             if redirects_in_a_row(link.path) < self._redirects:
@@ -129,8 +126,11 @@ class Visitor:
         elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
             self._body(page, link, exchange)
 
-    def _moves(self, known: Revisiting, link: Link, exchange: Exchange, location: str) -> bool:
+    def _moves(self, link: Link, exchange: Exchange, location: str) -> bool:
         """A page that has moved for good takes what is known of it along, unless nothing is fetched where it is now."""
+        known = self._parts.revisiting
+        if known is None:
+            return False
         if exchange.status not in FOR_GOOD or location == link.url or redirects_in_a_row(link.path) >= self._redirects:
             return False
         history = known.history_of(link)
@@ -155,10 +155,13 @@ class Visitor:
             return
         page.duplicate = self._parts.content.seen(page.digest)
         known = self._knows_links(page)
-        if page.duplicate and (self._parts.halfway.comes_again(link.url) or self._states.returns(page, link, exchange)):
+        states = self._states
+        if page.duplicate and (
+            self._parts.halfway.comes_again(link.url) or (states is not None and states.returns(page, link, exchange))
+        ):
             page.duplicate = known = False  # first seen as this very page
-        elif self._parts.revisiting is not None:
-            self._states.note(page)
+        elif states is not None:
+            states.note(page)
         if not (page.duplicate or link.history):  # budgets are about new pages
             self._parts.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
