@@ -405,7 +405,7 @@ class FrontierScheduler:
             await by_turns(self.crawl.parts.db.prepare(once=last))
             try:
                 await barrier.shut(self._may_be_stuck)
-                self.crawl.parts.inline.leave_out([trip.link.url for trip in barrier.out if trip.link is not None])
+                self.crawl.parts.halfway.leave_out(trip.link.url for trip in barrier.out if trip.link is not None)
                 if self.failed is not None:  # part of a page is not on disk, so it must not be booked
                     raise self.failed
                 self.crawl.checkpoint(last=last)

@@ -23,12 +23,12 @@ from webcrawl.crawl.control.in_force import InForce, PausedHosts, ordered
 from webcrawl.crawl.control.sheets import Sheets
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.crawl.discovery import Discovery, SitemapsByName
+from webcrawl.crawl.discovery import Discovery, Elsewhere, SitemapsByName
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.hive.drone_identity import refuse_drone
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import Halfway, InlineDownloads
-from webcrawl.crawl.inspection import About, Watched
+from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
 from webcrawl.crawl.open_frontier import open_frontier
 from webcrawl.crawl.parts import ALONE, Parts, Surroundings
@@ -177,32 +177,21 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
 
             parts = clock, log, counters, in_force, post, key, admission.excludes, pipeline, site_of
             revisiting, signalling = open_revisiting(values, db, ours, *parts)
-        sheets = _sheets(db, in_force, ours, pipeline)
-        hosts = HostOrders(Watched(ours, robots, statistics, clock, domains), sheets, PausedHosts(db), in_force)
-    seeding = Seeding(
-        db,
-        around.seeds,
-        pipeline,
-        seen,
-        all_first=around.walk is not None or needs_all_seeds(values),
-        in_turns=not values["URL_FOLLOW"],
-        longest=values["URL_MAX_LENGTH"],
-        elsewhere=elsewhere,
-    )
+        hosts = HostOrders(
+            ours,
+            robots,
+            statistics,
+            clock,
+            domains,
+            sheets=_sheets(db, in_force, ours, pipeline),
+            paused=PausedHosts(db),
+            in_force=in_force,
+        )
+    seeding = _seeding(values, db, around, pipeline, seen, elsewhere)
     halfway = Halfway(db)
     uplink = Uplink(Detector(domains), frontier, robots.book, clock, counters)
-    discovery = kind.discovery(
-        pipeline,
-        seen,
-        RecentUrls(LATELY * values["URL_CACHE_SIZE"]),
-        portions,
-        site_of,
-        counters,
-        frontier,
-        elsewhere,
-        _trace(outputs, pipeline) if values["URL_TRACE"] else None,
-        None if values["URL_FOLLOW"] else FoundLog(outputs.open(FOUND)).add,
-    )
+    lately, beside = RecentUrls(LATELY * values["URL_CACHE_SIZE"]), _beside(values, outputs, pipeline)
+    discovery = kind.discovery(pipeline, seen, lately, portions, site_of, counters, frontier, elsewhere, *beside)
     _look_for_sitemaps(values, frontier, discovery, signalling)
     inline = InlineDownloads(
         frontier.lending,
@@ -271,6 +260,26 @@ def _links(
     return pipeline, admission, Filters(chain, pipeline, admission, states)
 
 
+def _seeding(
+    values: Mapping[str, Any],
+    db: CrawlDB,
+    around: Surroundings,
+    pipeline: LinkPipeline,
+    seen: SeenStore,
+    elsewhere: Elsewhere | None,
+) -> Seeding:
+    return Seeding(
+        db,
+        around.seeds,
+        pipeline,
+        seen,
+        all_first=around.walk is not None or needs_all_seeds(values),
+        in_turns=not values["URL_FOLLOW"],
+        longest=values["URL_MAX_LENGTH"],
+        elsewhere=elsewhere,
+    )
+
+
 def _look_for_sitemaps(
     values: Mapping[str, Any], frontier: Frontier, discovery: Discovery, signalling: Signalling | None
 ) -> None:
@@ -313,11 +322,19 @@ def _sheets(db: CrawlDB, in_force: InForce, frontier: OurFrontier, pipeline: Lin
     return sheets
 
 
-def _trace(outputs: Outputs, pipeline: LinkPipeline) -> Callable[[str, Sequence[str]], None]:
-    output = outputs.open("logs/url.trace")
-    if not output.tell():
-        output.write(MAGIC)
-    return UrlTrace(lambda urls: pipeline.keys([*urls]), output.write).heard
+def _beside(
+    values: Mapping[str, Any], outputs: Outputs, pipeline: LinkPipeline
+) -> tuple[Callable[[str, Sequence[str]], None] | None, Callable[[Sequence[bytes]], None] | None]:
+    """The trace of links, and the log of those that are not followed, if they are wanted."""
+    heard = leave = None
+    if values["URL_TRACE"]:
+        output = outputs.open("logs/url.trace")
+        if not output.tell():
+            output.write(MAGIC)
+        heard = UrlTrace(lambda urls: pipeline.keys([*urls]), output.write).heard
+    if not values["URL_FOLLOW"]:
+        leave = FoundLog(outputs.open(FOUND)).add
+    return heard, leave
 
 
 def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visitor:

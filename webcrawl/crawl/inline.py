@@ -199,9 +199,5 @@ class InlineDownloads:
         key = blake2b(f"{link.attempt} {variant} {link.url}".encode(), digest_size=KEY_BYTES).digest()
         return page is None or self._halfway.is_new(page.url, key)
 
-    def leave_out(self, pages: list[str]) -> None:
-        """These pages are still being processed while the checkpoint is taken."""
-        self._halfway.leave_out(pages)
-
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0

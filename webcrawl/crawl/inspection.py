@@ -30,8 +30,8 @@ VERDICTS = {
 }
 
 
-class Watched:
-    """The parts of a crawl that know something of a host."""
+class HostInspector:
+    """Looks at hosts through the parts of a crawl that know something of them."""
 
     def __init__(
         self,

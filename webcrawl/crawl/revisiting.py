@@ -135,7 +135,7 @@ class Revisiting(Part):
         for link in links:
             record = record_of(link)
             if is_ahead(link):
-                self.revisits.foretold.ahead_failed(link.url)  # it may have been ours before its host has come
+                self.revisits.foretold.ahead.give_up(link.url)  # it may have been ours before its host has come
                 self.tell(link.url, now, link.via, link.path)
             elif record is not None:
                 self.revisits.adopt(record, now)
@@ -263,13 +263,13 @@ class Revisiting(Part):
         foretold, may_be_told = self.revisits.foretold, self._may_be_told(link.url)
         if exchange is None or found is None or not self._on:
             if may_be_told:
-                foretold.lack(link.url, link.path, now)
+                foretold.ahead.lack(link.url, link.path, now)
             return
         record = None if found.change is Change.NEW else foretold.known(link.url)
         if record is not None:
             self.counts.taken()
         elif may_be_told:
-            foretold.fill(link.url)
+            foretold.ahead.fill(link.url)
         record = record or PageRecord(link.url)
         record.path = link.path
         if found.change is Change.GONE:
@@ -343,7 +343,7 @@ class Revisiting(Part):
         if record.gone >= PROBES and now - record.fetched >= AWAY:
             self.counts.forgot(record.url)
             if self._may_be_told(record.url):
-                self.revisits.foretold.lack(record.url, record.path, now)
+                self.revisits.foretold.ahead.lack(record.url, record.path, now)
         else:
             if self._may_be_told(record.url):
                 self.revisits.foretold.gone(record, now)
@@ -358,16 +358,16 @@ class Revisiting(Part):
             if exchange is not None and exchange.status in GONE and not lacks(record):
                 self.revisits.foretold.gone_ahead(record, now)
             else:
-                self.revisits.foretold.ahead_failed(link.url)
+                self.revisits.foretold.ahead.give_up(link.url)
             return
-        if self.revisits.foretold.fill(link.url):
+        if self.revisits.foretold.ahead.fill(link.url):
             self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
             if self.signals is not None:
                 self.signals.followed(link.url, now, changed=True)
             return
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
-        self.revisits.foretold.fetched_ahead(record)
+        self.revisits.foretold.ahead.found(record)
         self.counts.kept_ahead(record)
         if self.signals is not None and found.change is Change.NEW:  # there was nothing that could have changed
             self.signals.visited(link.url, now, 0.0, changed=False)

@@ -288,7 +288,9 @@ class Visitor:
         if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:
             flags = self._wanted(link, found)
             found = list(compress(found, flags))
-        kept, needed = self._cut(page, link, found), self._cut(page, link, needed)
+        kept = self._cut(page, link, found)
+        if needed:
+            needed = self._cut(page, link, needed)
         if links is not None or self._requisites or kept is not found:
             flags = None  # they are of these, and not of all that the page has
         found = kept

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_netw
 from typing import Any
 
 from webcrawl.base.hosts import host_of
-from webcrawl.base.settings.setting_kinds import Whole, text, words
+from webcrawl.base.settings.setting_kinds import Whole, is_none, text, words
 from webcrawl.net.protocols import local_address
 from webcrawl.net.tls import VERSIONS, tls_context
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -106,7 +106,7 @@ class TlsVersion:
     allowed: str = f"one of {', '.join(VERSIONS)}, or none"
 
     def read(self, value: Any, /) -> str | None:
-        if str(value).strip().lower() in ("", "none"):
+        if is_none(value):
             return None
         found = text(value)
         if found not in VERSIONS:

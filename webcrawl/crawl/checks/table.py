@@ -40,7 +40,6 @@ from webcrawl.crawl.checks.known_words import (
     PartitionWay,
     Purposes,
 )
-from webcrawl.crawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.crawl.checks.network import (
     OF_ONE,
     CallbackAddress,
@@ -52,7 +51,7 @@ from webcrawl.crawl.checks.network import (
     Servers,
     TlsVersion,
 )
-from webcrawl.crawl.checks.places import File, Folder
+from webcrawl.crawl.checks.places import File, Folder, MetricsFile, MetricsPort
 from webcrawl.net.identity.request_signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES

@@ -13,8 +13,7 @@ from typing import Protocol
 import msgpack
 
 from webcrawl.base.dates import iso
-from webcrawl.crawl.control.command import Answer, Command, CommandError
-from webcrawl.crawl.control.host_names import url_named
+from webcrawl.crawl.control.command import Answer, Command, CommandError, url_named
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.filters.exclusion import ExclusionFilter

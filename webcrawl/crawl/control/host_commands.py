@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
 from webcrawl.crawl.checks import SettingError, read
-from webcrawl.crawl.control.command import Answer, Command, CommandError
-from webcrawl.crawl.control.host_names import DEFAULT, host_named, url_named
+from webcrawl.crawl.control.command import DEFAULT, Answer, Command, CommandError, host_named, url_named
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 BY = ("queue", "errors", "bytes", "delay")

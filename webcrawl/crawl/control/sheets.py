@@ -14,9 +14,8 @@ from typing import Any, Generic, TypeVar
 import msgpack
 
 from webcrawl.crawl.checks import SettingError, read_for_host
-from webcrawl.crawl.control.command import Answer, Command, CommandError
+from webcrawl.crawl.control.command import DEFAULT, LONGEST, Answer, Command, CommandError, host_named
 from webcrawl.crawl.control.host_commands import Steered
-from webcrawl.crawl.control.host_names import DEFAULT, LONGEST, host_named
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.host_names import names_above
 

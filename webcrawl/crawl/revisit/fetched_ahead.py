@@ -95,7 +95,7 @@ class Ahead:
         return True
 
     def found(self, record: PageRecord) -> None:
-        """Takes what came of it."""
+        """Takes what came of it: the record of the link, with what its fetch found."""
         self._set(self._fingerprint(record.url), int(record.fetched), record)
 
     def give_up(self, url: str) -> None:
