@@ -38,7 +38,7 @@ from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split
-from webcrawl.crawl.revisit_figures import RevisitCounts, Watched
+from webcrawl.crawl.revisit_counts import RevisitCounts, Watched
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.url_fingerprint import Fingerprints

@@ -14,7 +14,7 @@ from webcrawl.crawl.hive_parts import Mailbox
 from webcrawl.crawl.revisit.record import PageRecord, is_ahead
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.crawl.revisit_budget import Split
-from webcrawl.crawl.revisit_figures import RevisitCounts, Watched
+from webcrawl.crawl.revisit_counts import RevisitCounts, Watched
 from webcrawl.crawl.revisiting import Revisiting
 
 AGE = 86_400.0

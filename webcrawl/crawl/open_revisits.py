@@ -23,7 +23,7 @@ from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.revisits import FLOOR, MEMORY, Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split
-from webcrawl.crawl.revisit_figures import RevisitCounts, Watched
+from webcrawl.crawl.revisit_counts import RevisitCounts, Watched
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.frontier.frontier import Frontier

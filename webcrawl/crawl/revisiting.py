@@ -19,15 +19,15 @@ from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_change import GONE, By, Change, Judged
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.revisit import listing_schedule
-from webcrawl.crawl.revisit.change import Honesty, judged
 from webcrawl.crawl.revisit.fetched_ahead import lacks
 from webcrawl.crawl.revisit.fresh_until import LONGEST
+from webcrawl.crawl.revisit.page_judgement import Honesty, judged
 from webcrawl.crawl.revisit.policy import Policy
 from webcrawl.crawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split, Unused
-from webcrawl.crawl.revisit_figures import RevisitCounts
+from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.net.http_freshness import Validators, fresh_for, validators
 from webcrawl.store.crawldb import CrawlDB, Part

@@ -5,9 +5,9 @@ from random import Random
 import pytest
 
 from webcrawl.crawl.revisit.pace import Pace
+from webcrawl.crawl.revisit.page_sample import MOST, Sample
 from webcrawl.crawl.revisit.policies.steered import FARTHEST, Threshold
 from webcrawl.crawl.revisit.policy import PolicyOptions
-from webcrawl.crawl.revisit.sample import MOST, Sample
 
 NOW, DAY = 1.8e9, 86400.0
 

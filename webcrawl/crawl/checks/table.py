@@ -40,7 +40,7 @@ from webcrawl.crawl.checks.known_words import (
     PartitionWay,
     Purposes,
 )
-from webcrawl.crawl.checks.network import (
+from webcrawl.crawl.checks.network_values import (
     OF_ONE,
     CallbackAddress,
     Ciphers,

@@ -9,8 +9,8 @@ from typing import Any
 import msgpack
 
 from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.command import Command
 from webcrawl.crawl.hive.drone_registry import state_of
+from webcrawl.crawl.hive.hive_command import Command
 from webcrawl.crawl.hive.session import Session
 from webcrawl.crawl.hive.slot_map import SlotMap
 

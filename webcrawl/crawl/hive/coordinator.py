@@ -11,10 +11,10 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from webcrawl.crawl.hive.command import OVER, RELEASE
 from webcrawl.crawl.hive.drone_report import Report
 from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.hive_command import OVER, RELEASE
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.queen import Decisions, Queen
 from webcrawl.crawl.hive.slot_map import Groups

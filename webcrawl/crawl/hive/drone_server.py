@@ -11,10 +11,10 @@ from typing import Any
 
 from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.board import Board
-from webcrawl.crawl.hive.command import Command
 from webcrawl.crawl.hive.connection import MakeClient, OtherServer
 from webcrawl.crawl.hive.drone_registry import place_of, state_of
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
+from webcrawl.crawl.hive.hive_command import Command
 from webcrawl.crawl.hive.keys import BEGINNING
 from webcrawl.crawl.hive.slot_map import SlotMap
 

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from webcrawl.crawl.hive.board import Board
-from webcrawl.crawl.hive.command import RESIZE, Command, wanted_by
 from webcrawl.crawl.hive.drone_registry import Record, place_of
 from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.hive_command import RESIZE, Command, wanted_by
 from webcrawl.crawl.hive.slot_map import SlotMap
 
 

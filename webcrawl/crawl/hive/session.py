@@ -19,10 +19,10 @@ import msgpack
 from redis.exceptions import WatchError
 
 from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.command import Command, wanted_by
 from webcrawl.crawl.hive.connection import MakeClient, OtherServer, Watch, check, translated
 from webcrawl.crawl.hive.drone_registry import Member, Record, Registry, entered, place_of, state_of
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
+from webcrawl.crawl.hive.hive_command import Command, wanted_by
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.store.crawldb import CrawlDB, Part

@@ -11,9 +11,9 @@ from webcrawl.crawl.revisit.change_rate import SIZE as OF_PRIOR
 from webcrawl.crawl.revisit.change_rate import Prior, observe
 from webcrawl.crawl.revisit.pace import SIZE as OF_PACE
 from webcrawl.crawl.revisit.pace import YEAR, Pace
+from webcrawl.crawl.revisit.page_sample import Sample
 from webcrawl.crawl.revisit.policy import PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sample import Sample
 
 KEY = 16  # bytes
 _HEAD = Struct("<16sQ")

@@ -15,8 +15,8 @@ from typing import Any
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_change import By, Change, Judged
 from webcrawl.crawl.revisit.change_rate import Prior
+from webcrawl.crawl.revisit.page_sample import MOST, Sample
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sample import MOST, Sample
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures, Sampled
 
