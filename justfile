@@ -24,13 +24,27 @@ lint:
     .venv/bin/ruff format --check .
     .venv/bin/mypy
 
-# Check the documents against the code.
+# Check the documents against the code, and make a site of them: build/site/index.html.
 docs:
     {{python}} -m pytest -q tests/house tests/hostile/test_docs.py
+    .ci/docs
+
+# Run every command of README and the guides, in fresh environments.
+commands:
+    .ci/commands
 
 # Print the table of benchmarks, or run one: just bench urls
 bench name="" *words:
     {{python}} -m benchmarks{{ if name == "" { "" } else { "." + name } }} {{words}}
+
+# Print the figures of README anew, on a quiet machine: with the ten million pages that it has, hours.
+figures pages="1000000 3000000 10000000":
+    {{python}} -m benchmarks webcrawl
+    {{python}} -m benchmarks.large -s OUTPUTS= --marks 100000 {{pages}} --restart {{pages}}
+    {{python}} -m benchmarks.peers
+
+# What a machine of one's own repeats every night: campaign, and figures of a smaller crawl.
+nightly: campaign (figures "300000")
 
 # Kill, break and starve crawls for minutes to hours.
 campaign kills="20":

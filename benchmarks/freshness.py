@@ -5,7 +5,7 @@ pages and learning their rates; the figures are of the second half. The optimum 
 know all rates, and have as many fetches as the crawl had.
 
 Policies that learn rates count in seconds and expect changes per hour or day: to judge those, let a day pass in minutes
-and the crawl run for hours, or see `python -m benchmarks.weeks`.
+and the crawl run for hours.
 """
 
 from __future__ import annotations

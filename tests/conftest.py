@@ -19,10 +19,18 @@ settings.register_profile("here", deadline=None, max_examples=SHORT)
 settings.register_profile("long", deadline=None, max_examples=LONG)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-# Whose tests kill, starve and outlast crawls: `pytest -m campaign`, and CI after the default run.
+# Whose tests kill, starve and outlast crawls, as do single ones elsewhere: `pytest -m campaign`, and CI after the
+# default run.
 CAMPAIGN = tuple(
     str(ROOT / "tests" / start)
-    for start in ("torture/", "crash/", "hardened/", "end_to_end/test_hive", "tools/why/test_hive")
+    for start in (
+        "torture/",
+        "crash/",
+        "hardened/",
+        "end_to_end/test_hive",
+        "end_to_end/test_leaving_hive",
+        "tools/why/test_hive",
+    )
 )
 CRAWLING = {"torture", "crash", "hardened", "end_to_end", "fastpath", "adapter", "commands", "hostile", "simweb"}
 

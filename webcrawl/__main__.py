@@ -27,6 +27,8 @@ def main() -> None:
     if sys.argv[1:] in ([], ["-h"], ["--help"]):
         sys.stdout.writelines(f"{line}\n" for line in _help())
         return
+    if "://" in sys.argv[1]:
+        sys.exit(f"{sys.argv[1]}: a command comes first: webcrawl crawl {sys.argv[1]}")
     os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"  # before a scrapy.cfg, which may be another project's
     sys.path.append(str(Path.cwd()))  # where a user keeps pipelines
     from scrapy.cmdline import execute  # noqa: PLC0415 - half a second that --version need not wait

@@ -23,7 +23,7 @@ threading.Event().wait({seconds})
 
 def run(then="", seconds=20):
     words = [sys.executable, "-c", DEAF.format(then=then, seconds=seconds)]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_a_process_that_waits_for_ever_dies():

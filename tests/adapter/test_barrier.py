@@ -21,7 +21,7 @@ def run(script):
         barrier, pages = Barrier(), (Trip(), Trip())
         for page in pages:
             await barrier.enter(page)
-        await asyncio.wait_for(script(barrier, *pages), 5)
+        await asyncio.wait_for(script(barrier, *pages), 120)
 
     asyncio.run(running())
 

@@ -42,7 +42,7 @@ class TestDecoded:
         assert found.body
         assert TEXT.startswith(found.body)
 
-    def test_a_bomb(self):
+    def test_no_more_is_decoded_than_the_crawl_takes(self):
         """No more is decoded than the crawl takes of any body, and the response says that it is cut."""
         found = decoded(response(gzip.compress(bytes(10 << 20)), "gzip"), 1000)
 

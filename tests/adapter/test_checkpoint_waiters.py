@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from webcrawl.adapter.checkpoint_waiters import CheckpointWaiters
+from webcrawl.adapter.barrier import CheckpointWaiters
 
 
 def test_all_hear():

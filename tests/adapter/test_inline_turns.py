@@ -56,7 +56,7 @@ def _run(crawl, failures):
     def run(script, **options):
         async def running():
             turns = Turns(crawl, lambda url: None, lambda: None, failures.append, **options)
-            await asyncio.wait_for(script(turns), 5)
+            await asyncio.wait_for(script(turns), 120)
 
         asyncio.run(running())
 

@@ -18,7 +18,7 @@ from webcrawl.adapter.trip import Trip, give_trip
 from webcrawl.base.model import Link
 from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 POLITE = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "HOST_RETRY_WAIT": 0.1, "DOWNLOAD_TIMEOUT": 5}
 

@@ -74,6 +74,13 @@ class TestWarnings:
         ]
         assert list(warnings(web, WebSpider("x"))) == ["HTTPERROR_ALLOW_ALL: no effect, pages of any status are kept"]
 
+    @pytest.mark.parametrize(("given", "told"), [({}, 1), ({"POLITENESS_FACTOR": 0}, 0)])
+    def test_what_a_download_delay_means_here(self, given, told):
+        """Beside Scrapy's delay the factor counts: who sets only the delay is told."""
+        said = list(warnings(settings(DOWNLOAD_DELAY=2, **given), Own()))
+
+        assert len([line for line in said if line.startswith("DOWNLOAD_DELAY is the least wait")]) == told
+
     def test_attributes_that_only_scrapys_handlers_read(self):
         """A spider's attribute without effect is named like a setting."""
 

@@ -31,7 +31,7 @@ SESSION = "a1" * 16
         ("gopher://a.test/1/x", "test,a)/1/x"),
     ],
 )
-def test_hosts(url, key):
+def test_labels_of_a_host_come_in_reverse(url, key):
     """The labels come in reverse, without `www`, scheme, credentials and the scheme's port."""
     assert surt(url) == key
 

@@ -160,6 +160,36 @@ class TestLookedUp:
         """A plain text is visible as it is, what is no text is not."""
         assert page(b"<b>a", [(b"Content-Type", content_type.encode())]).visible_text == text
 
+    @pytest.mark.parametrize(
+        ("declared", "contradicted"), [("en", True), ("de", False), ("de-AT", False), ("tlh", False), ("", False)]
+    )
+    def test_a_declared_language_may_be_contradicted(self, declared, contradicted):
+        """A text that is surely in another language than the declared one, if the detector knows that at all."""
+        pytest.importorskip("resiliparse")
+        text = (
+            "Das Deutsche Volk bekennt sich darum zu unverletzlichen und unveräußerlichen Menschenrechten als "
+            "Grundlage jeder menschlichen Gemeinschaft, des Friedens und der Gerechtigkeit in der Welt. Die "
+            "nachfolgenden Grundrechte binden Gesetzgebung, vollziehende Gewalt und Rechtsprechung als unmittelbar "
+            "geltendes Recht. Jeder hat das Recht auf die freie Entfaltung seiner Persönlichkeit."
+        )
+        body = f"<html lang='{declared}'><p>{text}".encode()
+
+        assert page(body, HTML).contradicts_language is contradicted
+
+    def test_readers_comments_are_not_the_main_text(self):
+        """What readers wrote below an article is left out."""
+        pytest.importorskip("trafilatura")
+        said = "This is a sentence of an article that is long enough to be taken for one, and then some more. " * 5
+        comment = "<p>I have read it all and I disagree with every word that stands in this article.</p>" * 3
+        found = page(
+            f"<html><body><article><h1>T</h1><p>{said}</p><p>{said}</p></article>"
+            f"<div id='comments' class='comments'><div class='comment'>{comment}</div></div></body></html>".encode(),
+            HTML,
+        ).main_text
+
+        assert "This is a sentence" in found
+        assert "disagree" not in found
+
     @pytest.mark.parametrize(("name", "package"), [("guessed_language", "resiliparse"), ("main_text", "trafilatura")])
     def test_what_needs_a_package(self, name, package, monkeypatch):
         """Without the package, what to install is one clear line."""

@@ -188,7 +188,7 @@ class TestRefused:
             (99, "made by a later webcrawl (version 99 of the state, this program reads 5)"),
         ],
     )
-    def test_another_version(self, crawl, kill, version, what):
+    def test_a_state_of_another_version_is_refused(self, crawl, kill, version, what):
         """A state written by another version is refused."""
         kill()
         with (crawl.jobdir / "state/crawl.db").open("r+b") as file:

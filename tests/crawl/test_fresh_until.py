@@ -142,7 +142,7 @@ def test_a_listing(web):
     assert len(gaps(one, "/map.xml")) == 2
 
 
-def test_after_a_kill(web):
+def test_what_a_page_holds_to_is_part_of_each_checkpoint(web):
     """What a page holds to is part of each checkpoint, whether its turn has come in vain by then or not."""
     one = web({"/a": lasting(3 * HOUR)})
     one.run(60)

@@ -63,7 +63,7 @@ def test_it_is_gone_and_comes_back(web, first, going, coming):
     assert set(web.changes("/a")[back + 1 :]) == {"unchanged"}
 
 
-def test_after_a_kill(web):
+def test_a_page_that_is_gone_is_part_of_each_checkpoint(web):
     """What is known of a page that is gone is part of each checkpoint."""
     told(web, GONE)
     web.checkpoint()

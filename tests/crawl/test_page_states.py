@@ -46,7 +46,7 @@ class TestWhatIsProcessed:
         assert one.changes("/") == ["new", "changed", "changed", "changed"]
         assert processed(one, "/") == [A.body, B.body, A.body, B.body]
 
-    def test_after_a_kill(self, web):
+    def test_a_kill_in_between_changes_nothing(self, web):
         """So it is if the crawl was killed in between."""
         one = web({"/": A})
         one.run(0.5 * HOUR)

@@ -13,7 +13,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.visitor import ROOM
 from webcrawl.frontier.seen.portions import PACE, PORTION
 from webcrawl.net.gopher_menu import MENU
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 BIG = Link("http://big.test/", "L")
 

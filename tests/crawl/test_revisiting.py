@@ -53,7 +53,7 @@ class TestWhen:
 
         assert not one.crawl.pending
 
-    def test_none(self, web):
+    def test_without_a_policy_nothing_is_fetched_again(self, web):
         """Without a policy nothing is fetched again, and the crawl ends."""
         one = web({"/": Document(b"<p>1")}, REVISIT_POLICY="none")
         one.run(3 * HOUR)

@@ -77,7 +77,7 @@ class TestMoreSeeds:
         read(seeding)
         assert (names(found.urls), seeding.taken) == ("bbbccc", 6)
 
-    def test_after_a_kill(self, begin, lists):
+    def test_each_source_goes_on_from_the_checkpoint_after_a_kill(self, begin, lists):
         """Each source goes on where the last checkpoint was; none is lost, none begins anew."""
         seeding, _, db = begin(lists[0])
         for path in lists[1:]:

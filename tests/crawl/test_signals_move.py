@@ -119,6 +119,7 @@ def test_they_go_with_their_hosts(drones, owners):
     assert ahead(drones, minutes=3) == {**{(1, url): 1 for url in LEAVE}, (owners[1], STAY): 1}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(4))
 def test_kills(drones, seed):
     """The same if drones are killed at any moment; what was fetched since the last checkpoint is fetched once more."""

@@ -37,7 +37,7 @@ def test_they_are_links_of_the_page_that_needed_the_rules():
     assert page.followed is found.links
 
 
-def test_none():
+def test_unwanted_or_missing_sitemaps_are_not_submitted():
     """Where nobody wants them, or there are none, nothing is submitted."""
     page, submitted = visited(None)
 

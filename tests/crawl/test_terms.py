@@ -8,7 +8,7 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.adapter.values import plain_values
-from webcrawl.crawl.terms import OtherTerms, changes, keep_terms, refuse, terms_of
+from webcrawl.crawl.terms import OtherTerms, changes, keep_terms, late_outputs, refuse, terms_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import TERMS as META
 
@@ -199,6 +199,22 @@ class TestTold:
     def test_nothing_to_tell(self, settings):
         """A run's length, its log and the folder's place are its own affair, and another spelling is no change."""
         assert told(terms(), terms(**settings)) == []
+
+
+class TestLateOutputs:
+    def test_one_that_a_crawl_did_not_write_before(self, tmp_path):
+        """A line says that it begins now, and which command makes it of the pages before, if one can."""
+        before = {"OUTPUTS": "warc, cdxj"}
+
+        said = late_outputs(before, {"OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path)
+
+        begins = "OUTPUTS: text, skipped begins now, with the pages that come"
+        assert said == f"{begins}; of the pages before: scrapy process {tmp_path} -s OUTPUTS='text'"
+
+    @pytest.mark.parametrize(("before", "now"), [("warc, text", "warc"), ("warc", "warc"), ("warc", "none")])
+    def test_no_new_one(self, tmp_path, before, now):
+        """Nothing is said of outputs that stay, or are left out from now on."""
+        assert late_outputs({"OUTPUTS": before}, {"OUTPUTS": now}, tmp_path) == ""
 
 
 class TestKept:

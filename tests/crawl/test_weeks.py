@@ -1,4 +1,4 @@
-"""The weeks of `python -m benchmarks.weeks`, with fewer pages and days."""
+"""Weeks of a crawl that revisits pages that change, in simulated time."""
 
 from dataclasses import replace
 

@@ -9,8 +9,8 @@ import pytest
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from webcrawl.lab.simweb import World, running, wait_until_idle
-from webcrawl.tools.account.account import account_of, site_of, unknown
-from webcrawl.tools.account.page import RULES, page
+from webcrawl.tools.account.account_page import RULES, page
+from webcrawl.tools.account.site_account import account_of, site_of, unknown
 
 KINDS = ("robots_disallow", "robots_delay", "robots_missing", "robots_nothing", "robots_recovers")
 

@@ -12,7 +12,7 @@ from tests.support.cuts import cut
 from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even, gaps, mercator, overlaps, robots_first, wait_until_idle
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 CONFIG = "[settings]\ndefault = shop.settings\n"
 SETTINGS = """
@@ -143,6 +143,7 @@ class TestCrawl:
         assert set(cut(crawl.jobdir).logged) == {hit.url for hit in hits if not hit.url.endswith("/robots.txt")}
         assert crawl.stats["reason"] == "finished"
 
+    @pytest.mark.campaign
     def test_killed(self, tmp_path, simweb, project):
         """After kill -9 the last checkpoint holds: what was done is not done again, and is in the archive once."""
         server = simweb(8, 50, mix=self.MIX, size=(2000, 3000), latency=0.01)
@@ -194,7 +195,7 @@ class TestEnds:
             ),
         ],
     )
-    def test_refused(self, project, settings, line):
+    def test_what_is_impossible_is_one_line_without_a_traceback(self, project, settings, line):
         """What is impossible is one line at the end of the log, without a traceback, and exit status 1."""
         crawl = crawl_of(project, "http://127.0.0.1/", **settings)
 

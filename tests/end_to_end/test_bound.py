@@ -126,13 +126,13 @@ def test_pages(tmp_path, pipeline):
     with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
         seeds = [f"h{number}.test" for number in range(12)]
         crawl = web.crawl(tmp_path, seeds, CONCURRENT_REQUESTS=6, ITEM_PIPELINES=pipelines)
-        assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+        assert crawl.run(CLOSESPIDER_TIMEOUT=2 * LONG) == 0  # on a busy machine the hosts are slow for some seconds
 
     assert main_cause(crawl) == "pages"
     assert crawl.stats["bound"].startswith("the spider and the pipelines ")
 
 
-def test_names(tmp_path):
+def test_a_slow_name_server(tmp_path):
     """Many hosts of one page and a slow name server: DNS."""
     crowd = Crowd(lambda *_: b"<p>one page</p>")
     with served(crowd), slow_names() as nameserver:

@@ -19,7 +19,7 @@ from tests.support.crawling import SETTINGS
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import read
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 MISSING = [

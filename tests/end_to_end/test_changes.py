@@ -4,12 +4,14 @@ import json
 import re
 from collections import Counter
 
+import pytest
+
 from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.tables import files, rows
 from webcrawl.store.jobdir.revisit_figures import PREFIX
-from webcrawl.tools.report.page import report
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.report.report_page import report
+from webcrawl.tools.verify.verify_crawl import verify
 
 NAMES = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_text", "gone")
 
@@ -70,6 +72,7 @@ def test_what_changed_is_told(tmp_path):
     assert "revisits" in json.loads((crawl.jobdir / "logs/history.jsonl").read_text().splitlines()[-1])
 
 
+@pytest.mark.campaign
 def test_killed_again_and_again(tmp_path):
     """After each kill -9 table, log and counters are those of the last checkpoint."""
     with changing_site(site_of_all_kinds()) as site:

@@ -150,7 +150,7 @@ class TestSet:
         again.wait()
         assert "POLITENESS_MIN_DELAY = 0.01 of the command line goes before 90.0 by command" in said(crawl)
 
-    def test_refused(self, tmp_path, simweb, console):
+    def test_an_impossible_change_of_a_setting_is_refused_in_one_line(self, tmp_path, simweb, console):
         """What cannot change, is no setting, or has an impossible value, is refused in one line."""
         crawl = crawl_of(tmp_path, simweb(1, 40, latency=0.05))
 

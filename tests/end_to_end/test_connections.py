@@ -66,6 +66,7 @@ def test_one_for_all(simweb, tmp_path):
     assert len(used) == 5
 
 
+@pytest.mark.campaign
 def test_killed(server, crawl):
     """No URL is lost by kill -9 with several requests under way, and no run has more of them than allowed."""
     several = {"HOST_CONNECTIONS": f"{LARGE}=4", "CHECKPOINT_INTERVAL": 0.2}

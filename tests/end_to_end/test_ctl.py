@@ -93,7 +93,7 @@ def test_status(ctl):
     assert " pages, 0 failures, " in lines
 
 
-def test_refused(ctl):
+def test_a_refusal_is_one_line_and_status_1(ctl):
     """What is refused is one line and 1; as JSON the line is the error."""
     assert ctl("jump") == (1, ctl("jump")[1])
     assert ctl("jump")[1].startswith("'jump' is no command; there are: stop, ")
@@ -226,7 +226,7 @@ def test_fewer_slots(ctl):
     wait_until(lambda: ctl.ask("status")["in_flight"] > 1)
 
 
-def test_nobody_there(tmp_path):
+def test_without_a_crawl_that_runs_the_status_is_2(tmp_path):
     """Where no crawl runs the exit status is 2, whatever the command."""
     for words in (["status"], ["seeds", "add", "-"], ["jump"]):
         assert scrapy(["ctl", str(tmp_path), *words, "--json"], ROOT, tmp_path / "out") == 2

@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.failing_site import CUT, STALLS, WHOLE, FailingHosts
-from webcrawl.tools.verify.whole import verify
+from tests.support.quick_uplink import QUICK_UPLINK
+from webcrawl.tools.verify.verify_crawl import verify
 
 NETS = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02}
 
@@ -101,14 +102,14 @@ def test_an_outage_cuts_nothing_short(tmp_path, settings):
     """Downloads that an outage of our own network cut are made again, charged to nobody, and all pages are whole."""
     hosts = FailingHosts(20, 12, lambda *_: WHOLE, pause=0.3)
     with hosts.serving():
-        crawl = crawl_of(hosts, tmp_path, HOST_RETRY_WAIT=60, HOST_MAX_FAILURES=2, **settings)
+        crawl = crawl_of(hosts, tmp_path, HOST_RETRY_WAIT=600, HOST_MAX_FAILURES=2, **QUICK_UPLINK, **settings)
         running = crawl.start()
         wait_until(lambda: sum(hosts.whole.values()) > 60 and len(hosts.midway) > 5, pause=0.001)
         hosts.go_down()
         wait_until(lambda: "no network since" in said(crawl))
         time.sleep(1)
         hosts.come_back()
-        assert running.wait(90) == 0
+        assert running.wait() == 0
 
     assert hosts.cut > 5
     assert set(hosts.whole) >= {f"{name}/{number}" for name in hosts.names for number in range(12)}
@@ -150,6 +151,7 @@ class TestServersErrors:
         assert [hosts.asked[f"host1.test{path}"] for path in bad] == [3] * 5
         assert seconds[True] < seconds[False] + 8
 
+    @pytest.mark.campaign
     def test_a_kill_among_it(self, tmp_path):
         """A crawl that is killed while its host is failing, and run again, loses no URL and no page."""
         well, times = set(), {}

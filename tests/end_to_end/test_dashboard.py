@@ -43,6 +43,7 @@ SLOW = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.2, "CHECKPOINT_INTERVA
 inside = pytest.mark.skipif(INSIDE not in os.environ, reason="runs in a namespace, by the test outside")
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(INSIDE in os.environ, reason="this is the test outside")
 def test_all_of_it_in_a_namespace():
     """The tests below pass where no packet can leave the machine."""

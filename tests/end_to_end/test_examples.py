@@ -116,6 +116,7 @@ def test_addon(site, project):
     assert crawls_of(folder / "crawls/quotes")
 
 
+@pytest.mark.campaign
 def test_hive(site, tmp_path):
     """The script starts a hive, which crawls the site and ends."""
     folder = tmp_path / "hive"

@@ -10,7 +10,7 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.named_sites import Typed, sites
 from tests.support.pdfs import bomb, pdf
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 pytest.importorskip("pypdfium2")
 KINDS = {
@@ -61,6 +61,7 @@ def children(pid):
     return []
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="asks Linux for children")
 def test_killed_while_a_pdf_is_read(tmp_path):
     """The next run fetches it again and follows its links; nothing is twice in the log; its reader does not stay."""

@@ -38,6 +38,7 @@ def agrees(jobdir):
     return len(pages)
 
 
+@pytest.mark.campaign
 def test_after_kills(made):
     """After kill -9 at any moment the next runs end with each page in the text files and in the index exactly once."""
     server, crawl = made

@@ -19,8 +19,8 @@ from tests.support.crawling import PATIENCE, SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.crawl.hive.hive_folder import HiveFolder
-from webcrawl.tools.supervisor.orders import give_up, resize
-from webcrawl.tools.supervisor.target import Target
+from webcrawl.tools.supervisor.hive_orders import give_up, resize
+from webcrawl.tools.supervisor.servers import Target
 
 CLOSED = {"CLOSESPIDER_PAGECOUNT": 3}
 SLOWLY = {"POLITENESS_MIN_DELAY": 2, "POLITENESS_MAX_DELAY": 4}

@@ -90,7 +90,7 @@ def test_who_leaves_is_asked_no_more(hive):
         assert asked(jobdir, "include", host)[0] == 0
 
 
-def test_refused(hive):
+def test_an_order_that_no_drone_would_carry_out_is_given_to_none(hive):
     """An order that no drone would carry out is given to none."""
     jobdir, _ = hive
 

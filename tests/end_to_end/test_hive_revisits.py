@@ -16,8 +16,8 @@ from webcrawl.crawl.hive.keys import Keys
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.jobdir.sums import merged
-from webcrawl.tools.verify.hive import verify_hive
-from webcrawl.tools.verify.revisits import places
+from webcrawl.tools.verify.check_revisits import places
+from webcrawl.tools.verify.verify_hive import verify_hive
 
 HOSTS = [f"d{number}.test" for number in range(12)]
 PAGES = {(host, path) for host in HOSTS for path in ("/", "/a")}

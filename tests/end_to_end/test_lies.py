@@ -7,6 +7,7 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.forgetful import FORGETFUL
 from tests.support.outages import crawl_of, crawl_through, pages
+from tests.support.quick_uplink import QUICK_UPLINK
 from webcrawl.lab.simweb.dns_answers import OUTSIDE
 
 SIZE = (2000, 3000)
@@ -57,13 +58,13 @@ def test_some_hosts(simweb, tmp_path, kind):
 def test_all_hosts(simweb, tmp_path, kind):
     """If all names lead nowhere the crawl says that there is no network, pauses, and fetches the rest afterwards."""
     server = web(simweb, 24, 480)
-    crawl = crawl_of(server, tmp_path, **TERMS, HOST_MAX_FAILURES=2)
+    crawl = crawl_of(server, tmp_path, **TERMS, **QUICK_UPLINK, HOST_MAX_FAILURES=2)
 
     def happenings():
         wait_until(lambda: len(pages(server.log.hits)) > 20)
         with server.outages.during(kind):
             wait_until(lambda: "no network since" in crawl.output.read_text())
-            time.sleep(2.5)
+            time.sleep(1.5)
 
     after = crawl_through(server, crawl, happenings)
 
@@ -72,6 +73,7 @@ def test_all_hosts(simweb, tmp_path, kind):
     assert crawl.stats["outage/count"] >= 1
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", LIES)
 def test_lies_without_end(simweb, tmp_path, kind):
     """The crawl says how many URLs of how many hosts are left, through a kill as well; the next run fetches them."""
@@ -97,6 +99,7 @@ def test_lies_without_end(simweb, tmp_path, kind):
     assert (after.status, after.lost) == (0, set())
 
 
+@pytest.mark.campaign
 def test_a_host_that_was_never_reached(simweb, tmp_path):
     """A name that does not exist is not given up while the name servers deny names that they knew."""
     server = web(simweb, 6, 120)

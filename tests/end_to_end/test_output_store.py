@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.warc_reader import read
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "CHECKPOINT_INTERVAL": 0.2}
 
@@ -136,6 +136,7 @@ class TestStopped:
 
 
 class TestKilled:
+    @pytest.mark.campaign
     def test_kill_9_loses_and_doubles_nothing(self, tmp_path, simweb):
         """Whenever it is killed: what is finished is here or in the store, whole, and nothing is there twice."""
         crawl = crawl_of(tmp_path, server := simweb(10, 1000))

@@ -9,7 +9,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.fulltext import written
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 
 def sound(crawl):
@@ -96,6 +96,7 @@ def test_the_archive(tmp_path):
     assert kinds["warc/revisit", "304"] == sum(one.status == 304 for one in site.asked)
 
 
+@pytest.mark.campaign
 def test_ctrl_c_and_kill(tmp_path):
     """Each page is fetched again once a round, however its crawl ended; nothing is in the archive twice."""
     documents = {"/": Document(b"".join(b"<a href=/%d>" % n for n in range(20)), etag='"1"')}

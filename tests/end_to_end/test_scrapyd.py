@@ -86,7 +86,7 @@ def scrapyd(folder, eggs, jobs="", items=""):
         yield daemon
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(crawling.PATIENCE)
 
 
 def deploy(daemon, checkout):
@@ -126,6 +126,7 @@ def pages(server):
     return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")]
 
 
+@pytest.mark.campaign
 def test_deployed_scheduled_cancelled_and_resumed(tmp_path, simweb):
     """An egg made by scrapyd-deploy crawls; a cancelled job makes a checkpoint, and its JOBDIR or jobid resumes.
 

@@ -13,8 +13,8 @@ from tests.tools.segments.crawls import urls_of, values
 from webcrawl.base.hosts import host_of
 from webcrawl.lab.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.lab.simweb.robots_kinds import is_robots
-from webcrawl.tools.segments.run import Run
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.segments.segment_run import Run
+from webcrawl.tools.verify.verify_crawl import verify
 
 SIZE = (2000, 3000)
 KINDS = [
@@ -113,6 +113,7 @@ def test_the_same_pages_as_online(simweb, tmp_path):
     assert [*verify(offline.jobdir, Counter()), *verify(offline.jobdir / "segments", Counter())] == []
 
 
+@pytest.mark.campaign
 def test_killed_in_each_segment(simweb, tmp_path):
     """The same command resumes the segment; no page is lost, and none is in two segments."""
     server = simweb(4, 24, mix=even(["redirect_301", "duplicate"]), size=SIZE, latency=0.02)
@@ -231,7 +232,7 @@ def test_another_follow_is_refused(simweb, tmp_path):
     assert "URL_FOLLOW was off, now on: links that were found would be lost" in crawl.output.read_text()
 
 
-def test_the_command(simweb, tmp_path):
+def test_the_command_crawls_all_and_says_so_by_segment(simweb, tmp_path):
     """`scrapy segments run` crawls all, says so in a line per segment, and finds nothing to do the next time."""
     server = simweb(2, 4, size=SIZE)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))

@@ -12,7 +12,7 @@ from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.hub import hub
 from tests.support.redis_server import free_port
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 POLICY = "tests.support.only_listings.OnlyListings"
 LISTED = {"SITEMAPS": True, "FEED_LINKS": True}  # as by default: the site's crawls are without

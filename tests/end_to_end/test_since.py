@@ -11,7 +11,7 @@ from tests.support.named_sites import sites
 from tests.support.reports import Report
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even, truth, wait_until_idle
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 KINDS = ["etag", "modified", "duplicate", "redirect_elsewhere", "refresh"]
 PAGES = 30
@@ -164,6 +164,7 @@ def test_it_is_kept_when_the_crawl_is_resumed(months, tmp_path):
     assert list(verify(second.jobdir, Counter())) == []
 
 
+@pytest.mark.campaign
 def test_kill_9_loses_nothing(months, tmp_path):
     """Killed among its pages, it goes on from the last checkpoint, with the same index; each page is stored once."""
     first = months("jan")

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.support.named_sites import Typed, sites
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 ATOM = b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='/hub'/><entry><link href='/news'/>"
 

@@ -101,6 +101,7 @@ def test_what_duckdb_counts(job, monkeypatch):
     assert dict(hosts) == {host: len(found) for host, found in sources.items()}
 
 
+@pytest.mark.campaign
 def test_a_hostile_web(tmp_path, simweb):
     """Whatever servers and pages do, each end has its row, and all agree."""
     warm()
@@ -112,6 +113,7 @@ def test_a_hostile_web(tmp_path, simweb):
     assert {row["kind"] for row in rows(crawl.jobdir, "links")} >= {"redirect", "a", "img"}
 
 
+@pytest.mark.campaign
 def test_killed_again_and_again(tmp_path, simweb):
     """After each kill -9 the tables are those of the last checkpoint, and in the end those of a whole crawl."""
     server = simweb(8, 200, latency=0.01)

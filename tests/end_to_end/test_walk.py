@@ -62,6 +62,7 @@ class TestWalk:
         assert len(found) == 50
         assert all(some == [*range(len(some))] for some in by_walker(found).values())
 
+    @pytest.mark.campaign
     def test_a_kill_loses_no_walker_and_logs_no_visit_twice(self, tmp_path, simweb):
         """After kill -9 the walk goes on from its last checkpoint, and each walker's steps are whole."""
         crawl = walk_of(tmp_path, simweb(6, 40), walkers=10, steps=250)

@@ -54,7 +54,7 @@ class Model:
     def fail(self, how: str) -> None:
         self.reached |= how in REACHED
         nowhere = how in NOWHERE and not self.reached
-        wait = max(min(60 * 2.0 ** len(self.failed), DAY), DOWN[how].wait, GONE * 60 if nowhere else 0.0)
+        wait = max(GONE if nowhere else min(60 * 2.0 ** len(self.failed), DAY), DOWN[how].wait)
         self.failed.append((self.now, how, self.now + wait))
         gone = nowhere and [one in NOWHERE for _, one, _ in self.failed[-2:]] == [True, True]
         self.given_up = gone or (len(self.failed) >= LIMITS.host_failures and self.away() >= LIMITS.patience)

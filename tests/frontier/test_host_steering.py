@@ -10,7 +10,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.frontier import check_frontier
+from webcrawl.tools.verify.check_frontier import check_frontier
 
 REFUSED, ASKED = Outcome(Status.CONNECT_FAILED), Outcome(503, 0.1, wait=5000.0)
 DAY = 86_400.0
@@ -411,6 +411,18 @@ class TestDrop:
         add(frontier, *urls("a", 1, 7))
         assert frontier.take(2.0) is None
         assert len(ended) == 3
+
+    def test_a_host_given_up_then_paused_and_retried(self, db):
+        """A host that was paused while its URLs ended is not asked when it is tried again."""
+        frontier = make(db, Limits(queues=2, max_queues=100))
+        add(frontier, *urls("a", 2))
+        frontier.done(frontier.take(0.0), OK, 1.0)
+        frontier.steering.drop("a", 1.0)
+        frontier.steering.hold(["a"], 1.0)
+
+        frontier.steering.retry("a", 1.0)
+
+        assert (taken(frontier, 1000.0), frontier.hosts_aside) == ([], 1)
 
     def test_a_paused_host(self, db):
         """Its URLs end all the same."""

@@ -4,8 +4,8 @@ from tests.fuzzing.hubs import Transport
 from tests.fuzzing.target import Target, chance, pieces
 from webcrawl.crawl.control.exclusions import wish_of
 from webcrawl.tools.optout import serving
-from webcrawl.tools.optout.looking import LARGEST, MOST_LINES, _lines
-from webcrawl.tools.optout.page import Pages
+from webcrawl.tools.optout.form_page import Pages
+from webcrawl.tools.optout.proof_search import LARGEST, MOST_LINES, _lines
 from webcrawl.tools.optout.serving import Asked, Form
 from webcrawl.tools.optout.subject import CannotName, subject_of
 from webcrawl.tools.optout.token import Tokens, Wish

@@ -8,7 +8,8 @@ import pytest
 from tests.support.places import ROOT
 
 PACKAGE = ROOT / "webcrawl"
-TABLE = (ROOT / "docs/design.md").read_text(encoding="utf-8").partition("## Where do I change")[2].partition("\n## ")[0]
+DESIGN = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+TABLE = DESIGN.partition("## Where to change it")[2].partition("\n## ")[0]
 PLACES = sorted(set(re.findall(r"`([a-z0-9_/]+\.py)(?::([A-Za-z_.]+))?`", TABLE.partition("\n| what")[2])))
 
 

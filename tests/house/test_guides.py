@@ -1,4 +1,7 @@
-"""The commands of docs/guides.md, run as they stand there, those of one guide after the other in one folder."""
+"""The guides' own commands, those of one guide after the other in one folder, and what they leave.
+
+`.ci/commands` runs all lines of the guides as they stand there, with what they install.
+"""
 
 import json
 import re
@@ -14,12 +17,12 @@ QUICK = "-s POLITENESS_MIN_DELAY=0 -s MIN_FREE_DISK=0 -s PRIVATE_NETWORKS_ALLOWE
 
 
 def steps(name):
-    """The words of each command that a guide wants to be run."""
+    """The words of each of webcrawl's commands in a guide."""
     text = (ROOT / "docs/guides.md").read_text(encoding="utf-8")
     text = text.partition(f"\n## {name}, on the first day\n")[2] or text.partition(f"\n## {name}\n")[2]
     text = text.partition("\n## ")[0]
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [shlex.split(line) for block in blocks for line in block.splitlines()]
+    return [shlex.split(line) for block in blocks for line in block.splitlines() if line.startswith("webcrawl ")]
 
 
 def answer(url):

@@ -44,7 +44,7 @@ def test_it_names_enough():
     assert len(SETTINGS) > 40
 
 
-@pytest.mark.parametrize("figure", sorted(set(re.findall(r"\[([^]]*\d[^]]*)\]\(([a-z]+\.md)#", PAGE))))
+@pytest.mark.parametrize("figure", sorted(set(re.findall(r"\[([^]]*\d[^]]*)\]\(([a-z/-]+\.md)#", PAGE))))
 def test_every_figure_is_on_its_page(figure):
     """A figure that is quoted is one of the page that is linked, as it is written there."""
     text, page = figure

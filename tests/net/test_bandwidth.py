@@ -210,7 +210,7 @@ class TestChange:
         assert not bandwidth.held
         assert turn._calls == []
 
-    def test_none(self, turn):
+    def test_without_a_limit_nothing_is_held(self, turn):
         """Without a limit nothing is held, and a timer is never set."""
         bandwidth = Bandwidth(turn.clock)
 

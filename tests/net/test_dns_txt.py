@@ -36,7 +36,7 @@ class TestTexts:
         assert first == second == [b"first", b"x" * 300]
         assert {transport for _, _, transport in server.questions} == {"udp", "tcp"}
 
-    def test_none(self, loop):
+    def test_a_name_without_a_record_has_none(self, loop):
         """A name without such a record, or that is not there, has none."""
         server = NameServer()
         server.add("one.test", "192.0.2.1")

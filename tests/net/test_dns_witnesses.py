@@ -6,7 +6,8 @@ import logging
 import pytest
 
 from tests.support.lookups import Clock
-from webcrawl.net.dns import FRESH, CachingResolver
+from webcrawl.frontier.health import GONE
+from webcrawl.net.dns import FRESH, SUSPECT, CachingResolver
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.errors import DnsFailed, Sign
 from webcrawl.net.guard import AddressGuard
@@ -112,6 +113,33 @@ def test_nobody_knows_any_name():
         return await names.says("a.test")
 
     assert run(scenario) == NOWHERE
+
+
+def test_a_denial_is_asked_for_again_past_any_cache():
+    """A name that was denied is asked for once more a moment later, past the lookup's own cache."""
+
+    async def scenario(names):
+        first = await names.says("gone.test")
+        names.later(GONE)
+        return first, await names.says("gone.test"), names.lookup.checks
+
+    assert run(scenario) == (NOWHERE, NOWHERE, ["gone.test"])
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_many_denials_before_any_name_led_somewhere(lie):
+    """Servers that deny all names, or lead inside, are not believed after so many names."""
+
+    async def scenario(names):
+        names.lookup.lie = lie
+        for number in range(SUSPECT):
+            await names.says(f"{number}.test")
+        found = [await names.says("new.test"), await names.says("0.test") == DOUBT]
+        names.lookup.lie = None
+        names.later()
+        return [*found, await names.says("a.test"), await names.says("gone.test")]
+
+    assert run(scenario) == [DOUBT, False, [*GOOD.addresses], NOWHERE]
 
 
 def test_who_has_told_the_truth_is_believed_for_a_while():

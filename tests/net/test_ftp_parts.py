@@ -42,7 +42,7 @@ class TestTargets:
         assert tuple(parse_ftp(url)) == expected
 
     @given(st.text())
-    def test_any_text(self, text):
+    def test_any_text_is_a_target_without_line_ends_or_a_bad_url(self, text):
         """Any string is a target without line ends, or a BadUrl; so is any canonical URL."""
         try:
             target = parse_ftp(f"ftp://h.test/{text}")
@@ -95,7 +95,7 @@ class TestReplies:
         assert len(self.taken(b"200 ok\r\n" * 20_000)) == 20_000
 
     @given(st.lists(st.binary()))
-    def test_any_bytes(self, pieces):
+    def test_any_bytes_are_replies_or_a_bad_answer(self, pieces):
         """Any bytes are replies or a BadAnswer."""
         try:
             replies = self.taken(*pieces)
@@ -241,7 +241,7 @@ class TestListings:
             assert ftp_links(b"", "", url).base == "ftp://h.test/a/"
 
     @given(st.binary(), st.booleans())
-    def test_any_bytes(self, listing, mlsd):
+    def test_any_bytes_are_a_listing_of_no_more_than_its_lines(self, listing, mlsd):
         """Any bytes are a listing; it never has more entries than lines."""
         found = list(entries(listing, mlsd=mlsd))
         assert len(found) <= listing.count(b"\n") + 1

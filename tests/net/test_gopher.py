@@ -272,7 +272,7 @@ class TestRefusals:
         assert hole.asked == []
 
     @pytest.mark.parametrize(("host", "error"), [("nowhere.test", DnsFailed), ("a.test:2", ConnectFailed)])
-    def test_nobody_there(self, loop, host, error):
+    def test_a_missing_name_and_a_closed_port_are_told_apart(self, loop, host, error):
         """A name without address is a DNS error; a closed port is a failed connection."""
 
         async def go():

@@ -42,7 +42,7 @@ class TestTargets:
         assert parse_gopher(url).line == line
 
     @given(st.text())
-    def test_any_text(self, text):
+    def test_any_text_is_a_line_or_a_bad_url(self, text):
         """Any string is a line or a BadUrl."""
         try:
             target = parse_gopher(f"gopher://h.test/{text}")
@@ -137,7 +137,7 @@ class TestMenus:
         assert (target.kind, target.selector, text) == ("0", selector, "x")
 
     @given(st.binary())
-    def test_any_bytes(self, menu):
+    def test_any_bytes_are_a_menu_of_canonical_urls(self, menu):
         """Any bytes are a menu, whose links are canonical URLs or refused."""
         found = menu_links(menu, "", "gopher://h.test/1")
         assert len(found.links) <= menu.count(b"\n") + 1

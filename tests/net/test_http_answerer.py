@@ -122,6 +122,6 @@ def test_a_connection_that_is_held():
         ("evil.example", "0.0.0.0", False),  # noqa: S104
     ],
 )
-def test_names(host, bound_to, named):
+def test_a_name_that_others_can_register_is_never_ours(host, bound_to, named):
     """On loopback only loopback's names are ours, elsewhere each address; a name that others can register never is."""
     assert is_named(host, bound_to) is named

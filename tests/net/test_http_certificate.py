@@ -26,7 +26,7 @@ class TestCertificates:
             ((), "nobody", False),
         ],
     )
-    def test_names(self, names, host, fits):
+    def test_a_host_matches_a_name_or_address_of_the_certificate(self, names, host, fits):
         """A host matches a name or address of the certificate; `*` stands for one whole label."""
         der = encoded(*names)
 

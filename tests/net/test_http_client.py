@@ -137,7 +137,7 @@ class TestTime:
 
 
 class TestEnds:
-    def test_refused(self, loop):
+    def test_a_closed_port_is_a_failed_connection(self, loop):
         """A closed port is a failed connection."""
 
         async def go():

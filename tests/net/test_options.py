@@ -107,7 +107,7 @@ class TestLocalAddress:
         assert local_address(value) == ("127.0.0.1", 0)
 
     @pytest.mark.parametrize("value", ["192.0.2.1", "lo", ("127.0.0.1", 5000), ("127.0.0.1",), 3.5])
-    def test_what_is_none(self, value):
+    def test_what_is_no_address_of_ours_is_refused(self, value):
         """Addresses of other machines, names, and a port are refused with the reason."""
         with pytest.raises(ValueError, match=r"\S"):
             local_address(value)

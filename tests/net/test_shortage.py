@@ -45,7 +45,7 @@ class Failing(asyncio.SelectorEventLoop):
 
 def on(loop, coroutine):
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        return runner.run(asyncio.wait_for(coroutine, 10))
+        return runner.run(asyncio.wait_for(coroutine, 120))
 
 
 async def connected(access, host="127.0.0.1", port=8081):

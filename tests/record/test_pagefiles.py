@@ -8,7 +8,7 @@ from tests.support.outputs import Crawl
 from webcrawl.base.model import Link
 from webcrawl.record.pagefiles import PageFiles, name_of
 from webcrawl.store.jobdir.store_line import About
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 
 class Stored(Crawl):

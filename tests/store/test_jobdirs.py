@@ -22,7 +22,7 @@ def test_a_single_crawl(tmp_path):
     assert crawls_of(tmp_path / "nowhere") == [tmp_path / "nowhere"]
 
 
-def test_a_hive(tmp_path):
+def test_drones_are_those_named_and_those_with_a_folder(tmp_path):
     """The drones that hive.json names, here or not, and those that only have a folder, by number."""
     named(tmp_path, (10, 2))
     for name in ("drone-2", "drone-11", "drone-03", "drone-x", "server"):
@@ -71,7 +71,7 @@ def test_drones_that_are_no_numbers(tmp_path, drones):
         crawls_of(tmp_path)
 
 
-def test_another_version(tmp_path):
+def test_a_hive_json_of_another_version_is_refused(tmp_path):
     """A hive.json of another version is refused."""
     named(tmp_path, [0], version=2)
 

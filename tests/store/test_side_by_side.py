@@ -32,7 +32,7 @@ class SlowDisk(Disk):
 
 def test_all_at_once():
     """Jobs that wait for each other end."""
-    barrier = Barrier(5, timeout=20)
+    barrier = Barrier(5, timeout=120)
 
     side_by_side([barrier.wait] * 5)
 

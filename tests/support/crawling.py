@@ -140,4 +140,6 @@ def _crawl(words, project, output, environment=()):
     sys.argv = words
     from scrapy.cmdline import execute  # here, because the parent has imported it already
 
+    import tests.support.crawling_loaded  # noqa: F401 - if the parent could not load it, it has kept that for itself
+
     execute(words)

@@ -12,12 +12,12 @@ NAMES = (
     *("uvloop", "webcrawl.adapter.handlers", "webcrawl.adapter.logformat", "webcrawl.adapter.dupefilter"),
     *(
         "webcrawl.adapter.preflight",
-        "webcrawl.tools.verify.whole",
+        "webcrawl.tools.verify.verify_crawl",
         "scrapy.core.downloader.handlers._aiohttp",
         "scrapy.pqueues",
     ),
     *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive_membership", "webcrawl.adapter.page_json"),
-    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics.merging"),
+    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics.joining"),
     *(
         "webcrawl.adapter.archive_reading",
         "webcrawl.adapter.earlier_pages",

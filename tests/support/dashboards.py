@@ -11,9 +11,9 @@ from yarl import URL
 
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.history_line import PATH, line, mix, moment
-from webcrawl.tools.dashboard.guard import COOKIE, Guard
-from webcrawl.tools.dashboard.looking import Finder
-from webcrawl.tools.dashboard.server import Server
+from webcrawl.tools.dashboard.access_guard import COOKIE, Guard
+from webcrawl.tools.dashboard.crawl_states import Finder
+from webcrawl.tools.dashboard.dashboard_server import Server
 
 FIGURES = {
     "pages": 120,

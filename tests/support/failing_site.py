@@ -82,7 +82,7 @@ class FailingHosts:
         self.whole[host + path] += status == 200
 
     def run(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(120)
 
     def go_down(self):
         self.run(self._close())

@@ -15,7 +15,7 @@ from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.board import MOST_COMMANDS
 from webcrawl.crawl.hive.hive_command import RESIZE
 from webcrawl.crawl.hive.keys import Keys
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 CALM = 2.0  # seconds that most strokes take at the most
 

@@ -24,7 +24,7 @@ class Members:
     def __enter__(self):
         self._thread = Thread(target=lambda: asyncio.run(self._live()))
         self._thread.start()
-        assert self._ready.wait(30)
+        assert self._ready.wait(120)
         return self
 
     def __exit__(self, *_):

@@ -31,6 +31,8 @@ class Told:
         finally:
             self.now -= 1
 
+    check = ask
+
     async def probe(self):
         pass
 

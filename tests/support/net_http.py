@@ -29,7 +29,7 @@ LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": _uvloop}
 def run(coroutine: Coroutine[Any, Any, Any], loop: str = "asyncio") -> Any:
     """Run to the end on a loop of this kind; a task or socket left behind is an error."""
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        return runner.run(asyncio.wait_for(coroutine, 30))
+        return runner.run(asyncio.wait_for(coroutine, 120))
 
 
 class Names:

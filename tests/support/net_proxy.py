@@ -89,7 +89,7 @@ def proxying(proxy, port=0):
     try:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        asyncio.run_coroutine_threadsafe(_end(server), loop).result(10)
+        asyncio.run_coroutine_threadsafe(_end(server), loop).result(120)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

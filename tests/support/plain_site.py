@@ -1,6 +1,6 @@
 """A plain HTTP server in a thread, for tests that do not care much about its answers."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -9,6 +9,10 @@ class Site(BaseHTTPRequestHandler):
     """Answers with the path's name; paths with "missing" in them are missing."""
 
     protocol_version = "HTTP/1.1"
+
+    def handle(self):
+        with suppress(ConnectionError):  # a client that is killed
+            super().handle()
 
     def do_GET(self):
         self.answer()

@@ -12,7 +12,7 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 START = 1.8e9
 HOST = "http://a.test"

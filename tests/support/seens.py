@@ -104,5 +104,5 @@ class WaitingDisk(Disk):
         self.open = threading.Event()
 
     def create(self, path):
-        assert self.open.wait(30)
+        assert self.open.wait(120)
         return super().create(path)

@@ -9,23 +9,26 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.crawling import Crawl
+from tests.support.commanding import Console
+from tests.support.crawling import Crawl, wait_until
 from webcrawl.base.hosts import host_of
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.health import HealthRules
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.lab.simweb import World, running
+from webcrawl.record.fulltext.text_search import SearchAll
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawl_line, index_line
 from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.account.account import Site, account_of
-from webcrawl.tools.optout.records import Offsets
-from webcrawl.tools.report.log import read_log
-from webcrawl.tools.report.source import read_source
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.account.site_account import Site, account_of
+from webcrawl.tools.optout.optout_records import Offsets
+from webcrawl.tools.report.log_summary import read_log
+from webcrawl.tools.report.report_source import read_source
+from webcrawl.tools.verify.verify_crawl import verify
 from webcrawl.tools.why.answer import Crawls
+from webcrawl.urls.exclusion_rules import Forgotten
 
 pytestmark = pytest.mark.xdist_group("agreement")  # one crawl for all
 MANY = 20
@@ -43,7 +46,7 @@ def _crawled(tmp_path_factory):
         (folder / "seeds.txt").write_text("\n".join([*world.seeds(), "http://nowhere.test/"]))
         settings = {
             "DNS_NAMESERVERS": server.nameserver,
-            "OUTPUTS": "warc,cdxj,links,tables,requests",
+            "OUTPUTS": "warc,cdxj,links,tables,requests,index",
             "HOST_MAX_PAGES": 12,
             "HOST_PATIENCE": 0,
             "HOST_RETRY_WAIT": 0.1,
@@ -84,7 +87,7 @@ def test_verify_finds_nothing_wrong(crawled):
     assert len(crawled.hosts) > MANY
 
 
-def test_hosts(crawled, answers, tmp_path):
+def test_all_commands_agree_on_a_host(crawled, answers, tmp_path):
     """A host's health, pages and queue are the same in the crawl's memory, the table, the report and `why`."""
     shutil.copytree(crawled.job / "state", tmp_path / "state")
     db = CrawlDB(tmp_path / "state")
@@ -144,3 +147,91 @@ def test_numbers(crawled):
     )
     assert source.state.hosts == crawled.found["hosts"] == len(crawled.hosts) == len(table(crawled.job, "hosts"))
     assert source.queued == crawled.found["queued"] == stats["queued"]
+
+
+def test_search(crawled, answers):
+    """`search` has the documents that the log, the table of pages and `why` have as fetched, host by host."""
+    fetched = {row["url"]: row for row in table(crawled.job, "pages") if row["fetch_status"] == 200}
+    kept = set()
+    for line in crawled.lines:
+        if line.status == 200 and line.mime == "text/html" and crawl_line.DUPLICATE not in line.annotations:
+            kept.add(line.url)
+    search = SearchAll([crawled.job], Forgotten([]))
+    for name in sorted({host_of(url) for url in kept})[:MANY]:
+        total, found = search.find(f"host:{name}", 1000)
+        urls = {answer.url for answer in found}
+        assert total == len(urls)
+        assert urls == {url for url in kept if host_of(url) == name}
+        assert urls <= fetched.keys()
+    for line, answer in answers:
+        _, found = search.find(f"host:{host_of(line.url)}", 1000)
+        if line.url in {one.url for one in found}:
+            assert (answer.state, answer.kind) == ("fetched", "answered 200")
+
+
+@pytest.fixture(name="paused", scope="module")
+def _paused(tmp_path_factory):
+    """A crawl that runs, has stopped fetching, and has just taken a checkpoint."""
+    folder = tmp_path_factory.mktemp("paused")
+    world = World(MANY, 800, mix={"status_404": 0.1}, size=(600, 900), port=0, addresses=4)
+    with running(world, latency=0.02) as server:
+        (folder / "seeds.txt").write_text("\n".join(world.seeds()))
+        settings = {"DNS_NAMESERVERS": server.nameserver, "POLITENESS_MIN_DELAY": 0.05}
+        crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings).start()
+        log, ask = folder / "job" / crawl_line.LOG, Console(folder / "job")
+        wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") > 4 * MANY)
+        ask("pause")
+        wait_until(lambda: not ask("status")["in_flight"])
+        ask("checkpoint")
+        yield SimpleNamespace(job=folder / "job", ask=ask, source=read_source(folder / "job"))
+        ask("stop")
+        assert crawl.wait() == 0
+
+
+def test_status_of_a_crawl_that_runs(paused):
+    """`ctl status` counts what stats.json, verify and the report count as of the same moment."""
+    status, found = paused.ask("status"), Counter()
+    assert list(verify(paused.job, found)) == []
+    stats = json.loads((paused.job / "stats.json").read_text())
+
+    for name in ("pages", "queued", "hosts", "failures"):
+        assert status[name] == stats[name], name
+    assert status["state"] == "paused"
+    assert status["queued"] == found["queued"] == paused.source.queued > 0
+    assert status["pages"] == found[crawl_line.LOG] == paused.source.statistics.lines
+    assert status["seen/keys"] == found["keys"]
+
+
+def test_hosts_of_a_crawl_that_runs(paused):
+    """`ctl host` and `ctl queue` say what the state and `why` say of twenty hosts, and of the first URLs they have."""
+    with JobDir.open(paused.job).snapshot() as snapshot:
+        rows = {one.name: one for one in map(read, host_rows(snapshot))}
+    assert len(rows) == MANY
+    said = {name: paused.ask(f"host {name}") for name in rows}
+    queues = {name: paused.ask(f"queue {name} -n 3")["urls"] for name in rows}
+    first = {row["url"]: (name, place) for name in rows for place, row in enumerate(queues[name], 1)}
+    with Crawls(paused.job) as crawls:
+        answers = {answer.url: answer for answer in crawls.answers([*first])}
+
+    for name, row in rows.items():
+        assert (said[name]["pages"], said[name]["queued"]) == (row.pages, row.waiting), name
+        assert health_of(row, MOST) is Health.HEALTHY
+    assert len(first) > MANY
+    for url, (name, place) in first.items():
+        answer = answers[url]
+        assert (answer.state, answer.details["queue"]["place"]) == ("queued", place), url
+        record = answer.details["host"]
+        assert (record["pages"], record["queued"]) == (said[name]["pages"], said[name]["queued"]), name
+
+
+def test_urls_of_a_crawl_that_runs(paused):
+    """`ctl about` knows what the log has, and `why` says that it was fetched."""
+    lines = [one for one in map(crawl_line.read, (paused.job / crawl_line.LOG).read_bytes().splitlines()) if one]
+    urls = [one.url for one in lines if not one.is_prerequisite][:MANY]
+    about = paused.ask(f"about {' '.join(urls)}")
+    with Crawls(paused.job) as crawls:
+        answers = [*crawls.answers(urls)]
+
+    assert [about[url]["in_flight"] for url in urls] == [False] * MANY
+    assert [answer.state for answer in answers] == ["fetched"] * MANY
+    assert [answer.details["live"] for answer in answers] == [about[url] for url in urls]

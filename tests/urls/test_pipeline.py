@@ -13,6 +13,7 @@ from webcrawl.urls.build_pipeline import build_filters, build_pipeline
 from webcrawl.urls.canonical import InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.filters.filter_protocol import Origin
+from webcrawl.urls.rules_error import RulesError
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 KEY, PAGE = bytes(16), "http://h.example/a/b"
@@ -43,6 +44,29 @@ class SuspiciousWord(Word):
 @pytest.fixture(name="pipeline")
 def _pipeline():
     return build_pipeline(url_settings(), KEY, clock=lambda: 1_700_000_000)
+
+
+class Even:
+    name = "odd"
+
+    def keep(self, urls, _origin):
+        return [url for url in urls if len(url) % 2]
+
+
+def without_x(url):
+    return "x" not in url
+
+
+class NoFilter:
+    """Has no `keep`."""
+
+
+class Needy:
+    def __init__(self, word):
+        raise AssertionError(word)
+
+
+nothing = 1
 
 
 class TestChain:
@@ -104,6 +128,25 @@ class TestAssembly:
         """A dotted path that does not exist raises one clear error."""
         with pytest.raises(ValueError, match=r"^webcrawl\.nowhere\.Filter: No module named 'webcrawl\.nowhere'$"):
             build_filters(url_settings(URL_FILTERS={"webcrawl.nowhere.Filter": 1}))
+
+    def test_a_class_without_from_setup_is_a_filter(self):
+        """A filter class that needs no settings is made without arguments."""
+        chain = build_filters(url_settings(URL_FILTERS={f"{__name__}.Even": 1}))
+
+        assert chain.keep(["http://h/1", "http://h/12"], Origin(), Counter()) == ["http://h/12"]
+
+    def test_a_function_is_a_filter(self):
+        """A function of one URL keeps those for which it is true; drops are counted under its name."""
+        chain, filtered = build_filters(url_settings(URL_FILTERS={f"{__name__}.without_x": 1})), Counter()
+
+        assert chain.keep(["http://h/x", "http://h/y"], Origin(), filtered) == ["http://h/y"]
+        assert filtered == {"without_x": 1}
+
+    @pytest.mark.parametrize("what", ["NoFilter", "Needy", "nothing"])
+    def test_what_is_no_filter_is_named(self, what):
+        """A class that cannot be made, or has no `keep`, is one error that names its path."""
+        with pytest.raises(RulesError, match=rf"^URL_FILTERS: {__name__}\.{what}"):
+            build_filters(url_settings(URL_FILTERS={f"{__name__}.{what}": 1}))
 
 
 class TestPipeline:

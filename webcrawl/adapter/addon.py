@@ -19,6 +19,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from webcrawl import settings as defaults
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.downloader import FrontierDownloader
+from webcrawl.adapter.finished_crawl import NothingLeft
 from webcrawl.adapter.preflight import preflight_crawler
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.base.cannot_start import CannotStart
@@ -37,6 +38,8 @@ MERGED: dict[str, Mapping[str, Any]] = {
     "DOWNLOAD_HANDLERS_BASE": {scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path},
     "DOWNLOADER_MIDDLEWARES_BASE": defaults.DOWNLOADER_MIDDLEWARES,
     "EXTENSIONS_BASE": {path: order for path, order in defaults.EXTENSIONS_BASE.items() if order},  # 0: Scrapy's
+    "FEED_EXPORTERS_BASE": defaults.FEED_EXPORTERS_BASE,
+    "FEED_STORAGES_BASE": defaults.FEED_STORAGES_BASE,
     "ITEM_PIPELINES_BASE": defaults.ITEM_PIPELINES_BASE,
 }
 REACTOR = default_settings.TWISTED_REACTOR
@@ -81,7 +84,10 @@ class WebcrawlAddon:
         settings.set("JOBDIR", default_jobdir(spider.name, vars(spider).get(JOB, "")), PRIORITY)
         try:
             refuse(settings)
-            preflight_crawler(settings, spider.name, getattr(spider, "seed_lists", ""))
+            preflight_crawler(settings, spider, complete=_ends_a_command())
+        except NothingLeft as told:
+            sys.stderr.write(f"{told}\n")
+            raise SystemExit(0) from told
         except CannotStart as error:
             if not _ends_a_command():
                 raise

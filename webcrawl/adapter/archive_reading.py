@@ -33,7 +33,7 @@ from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import Trip, give_trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.base.outputs import PIPELINES
+from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError
@@ -51,7 +51,6 @@ ABOVE = SETTINGS_PRIORITIES["cmdline"] + 1  # of a setting: Scrapy sets those of
 PLACE = "archive."  # before a file's name, in the table meta: where to go on
 STAT = "process/lost"  # in Scrapy's stats: how much could not be read, over all runs
 AT_ONCE = 100  # pages under way: as many as a crawl has by default
-ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))  # what only a crawl can write
 COMPONENTS: dict[str, Any] = {
     "DOWNLOADER_MIDDLEWARES": {},  # they are for what is fetched
     "SCHEDULER": "webcrawl.adapter.archive_reading.RereadingScheduler",

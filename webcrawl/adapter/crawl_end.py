@@ -1,9 +1,15 @@
-"""The end of a crawl: how to bring it about from inside, and which ends are failures."""
+"""The end of a crawl: how to bring it about from inside, which ends are failures, and how a failure is told."""
 
 from __future__ import annotations
 
+import logging
+
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
+
+from webcrawl.base.resource_exhaustion import lack
+from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.store.errors import StoreError
 
 # Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is not in the crawl.
 BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", "store_failed"})
@@ -19,3 +25,33 @@ def close_spider(crawler: Crawler, reason: str) -> None:
     """Ends the crawl as soon as the requests under way are done; a second call changes nothing."""
     if crawler.engine is not None and crawler.engine.spider is not None:
         deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
+
+
+def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
+    """The error as the crawl keeps it, and whether its line says all; `saved`: after which checkpoint it came.
+
+    What the system refused is one line; anything else is a bug, and has a traceback.
+    """
+    if isinstance(error, StoreError):
+        return error, True
+    refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
+    failure = StoreError(f"{refused}: nothing {saved} is kept" if refused else f"half a change: {error!r}")
+    failure.__cause__ = error
+    return failure, bool(refused)
+
+
+def hush() -> None:
+    """Call it when the crawl cannot be opened: Scrapy also closes its scraper then, which it has not opened."""
+    logging.getLogger(_Hush.logger).addFilter(_Hush())
+
+
+class _Hush(logging.Filter):
+    """Leaves out, once, the tracebacks of that; why the crawl could not be opened is a line elsewhere."""
+
+    logger = "scrapy.core.engine"
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.msg != "Scraper close failure":
+            return True
+        logging.getLogger(self.logger).removeFilter(self)
+        return False

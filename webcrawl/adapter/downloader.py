@@ -36,18 +36,18 @@ from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.request_meta import WHOLE
+from webcrawl.adapter.request_meta import WHOLE, our_proxies
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Reader, is_heard, withheld, withheld_given
 from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
-from webcrawl.base.model import Exchange, Outcome, Status
+from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.resource_exhaustion import lack
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, Untried
+from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, ProxyFailed, Untried
 from webcrawl.net.network import Network
 from webcrawl.net.retry_after import NAMES, asked_wait
 from webcrawl.net.shortage import Room, in_use, is_ours, raise_limit, room, worth_keeping
@@ -72,6 +72,7 @@ EXPECTED = (
 # broken chunks (`unspecified`) are the server's way
 SHORT = ("disconnect", "time")
 GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
+LATELY = 300.0  # seconds: an answer so long ago says that a proxy is at fault, not what all requests need
 NOT_ASKED = Outcome(Status.UNTRIED)
 
 
@@ -103,6 +104,7 @@ class FrontierDownloader:
         )
         self.turns: Turns | None = None  # while the scheduler is open
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
+        self.on_failure: Callable[[Link, FetchError], None] | None = None  # called for the scheduler's own
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.on_send: Callable[[Request, Trip | None], None] | None = None  # called before a request is sent
         self.on_left: Callable[[Request], None] = _nothing  # called when its answer has ended, or it has failed
@@ -111,6 +113,8 @@ class FrontierDownloader:
         self.since: Since | None = None  # of a crawl that begins from an earlier one
         self.visitor: Visitor | None = None  # decides what may be processed, if the crawl has a purpose
         self.reader = Reader.PAGES  # who reads the answers to the scheduler's requests
+        self._ours = our_proxies()
+        self._answered_at = float("-inf")  # by whatever way
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -189,16 +193,13 @@ class FrontierDownloader:
             response = await self._handled(request, trip)
         except Exception as failure:
             error = failure if trip.inline else self._judged(request, failure, trip.begun)
-            trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
-            outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
-            outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
-            outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
-            trip.comes_again = outcome.status in NO_OUTCOMES
+            self._note_failure(request, trip, error)
             if error is failure:
                 raise
             raise error from error.__cause__
         else:
             trip.outcome = _outcome(response.status, trip.begun)
+            self._answered_at = trip.outcome.ended
             if self.uplink is not None and (trip.exchange is None or not trip.exchange.truncated):
                 self.uplink.answered(request.url, trip.outcome.ended)
             if response.status >= 400:
@@ -218,6 +219,21 @@ class FrontierDownloader:
         finally:
             self.on_left(request)
             self._send(signals.request_left_downloader, request)
+
+    def _note_failure(self, request: Request, trip: Trip, error: Exception) -> None:
+        trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
+        outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
+        outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
+        outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
+        if isinstance(error.__cause__, ProxyFailed) and not trip.inline and self._is_its_own(error.__cause__):
+            outcome.status, outcome.by_proxy = Status.CONNECT_FAILED, True
+        trip.comes_again = outcome.status in NO_OUTCOMES
+        if self.on_failure is not None and trip.link is not None and isinstance(error.__cause__, FetchError):
+            self.on_failure(trip.link, error.__cause__)
+
+    def _is_its_own(self, error: ProxyFailed) -> bool:
+        """Return whether the failure is the request's that chose this proxy: other ways to the web work."""
+        return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
 
     def _note_cut(self, request: Request, outcome: Outcome, exchange: Exchange, *, inline: bool) -> None:
         """Notes that a part of the answer is missing; whoever awaits it gets it as it is.

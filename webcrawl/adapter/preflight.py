@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy import Spider
 from scrapy.settings import BaseSettings
@@ -19,7 +19,8 @@ from webcrawl.adapter.default_jobdir import JOB
 from webcrawl.adapter.extensions import metrics, websub
 from webcrawl.adapter.fastpath.names import ForeignScrapy
 from webcrawl.adapter.fastpath.names import check as check_scrapy
-from webcrawl.adapter.feed_check import BadFeed, check_feeds
+from webcrawl.adapter.feeds import BadFeed, check_feeds
+from webcrawl.adapter.finished_crawl import make_room, refuse_complete, start_urls_of
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.walk import BadWalk, WalkSpider, walk_rules
@@ -66,8 +67,12 @@ REASONS = (
 )
 
 
-def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, str]) -> None:
+def preflight(
+    settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, str], *, again: bool = False
+) -> None:
     """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it after a crash.
+
+    `again`: what JOBDIR holds is kept beside it, and the crawl begins anew.
 
     Nothing is known of the arguments of a spider that is no WebSpider; one with another scheduler is not checked.
     """
@@ -92,7 +97,9 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
             _seeds(spider, arguments, values)
             if arguments.get("since"):
                 _since(arguments["since"], Path(values["JOBDIR"]))
-        _folder(values, arguments.get("name", spider.name), on_command_line(own), walk)
+        start = _start(own, spider, arguments, values) if walk is None else None
+        make_room(Path(values["JOBDIR"]), again=again)
+        _folder(values, arguments.get("name", spider.name), on_command_line(own), walk, start)
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
         _ports(values)
     except REASONS as error:
@@ -124,11 +131,16 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
         return loader.load(name)
     except KeyError as error:
         known = ", ".join(sorted(loader.list()))
-        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}") from error
+        site = f"; for a site: crawl http://{name}/" if "." in name and Path(name).suffix != ".py" else ""
+        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}{site}") from error
 
 
-def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> None:
-    """Checks a crawl whose settings are complete, with those of its spider and of add-ons. Raises CannotStart."""
+def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool) -> None:
+    """Checks a crawl whose settings are complete, with those of its spider and of add-ons. Raises CannotStart.
+
+    `complete`: NothingLeft too.
+    """
+    name, seeds = spider.name, getattr(spider, "seed_lists", "")
     try:
         check_scrapy()
         values = plain_values(settings, name)
@@ -136,7 +148,8 @@ def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> Non
         check_feeds(settings)
         if seeds:
             _lists(seeds, values)
-        _folder(values, name, on_command_line(settings))
+        urls = start_urls_of(type(spider)) if complete and not seeds else None
+        _folder(values, name, on_command_line(settings), start=Start(urls=urls, anew="") if urls is not None else None)
         _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
@@ -223,7 +236,36 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
             seeds.close()
 
 
-def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str], walk: WalkRules | None = None) -> None:
+class Start(NamedTuple):
+    """The beginning of a crawl, if that is known before it runs: seeds, or the URLs of a spider's own."""
+
+    seeds: str = ""
+    limit: int | None = None
+    urls: Sequence[str] = ()
+    anew: str = ", or --again to begin anew"  # the option of the command that is run
+
+
+def _start(
+    settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, str], values: Mapping[str, Any]
+) -> Start | None:
+    """None: only the run itself can tell whether anything is left to do."""
+    if settings.get("REDIS_URL") or settings.get("REDIS_HOST") or values["HIVE_DRONES"]:
+        return None
+    if issubclass(spider, WebSpider):
+        limit = arguments.get("limit")
+        plain = spider.needs_seeds() and arguments.get("seeds")
+        return Start(arguments["seeds"], int(limit) if limit else None) if plain else None
+    urls = start_urls_of(spider)
+    return Start(urls=urls) if urls is not None else None
+
+
+def _folder(
+    values: Mapping[str, Any],
+    spider: str,
+    fixed: Collection[str],
+    walk: WalkRules | None = None,
+    start: Start | None = None,
+) -> None:
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
     if (folder / HIVE).exists():
@@ -237,11 +279,15 @@ def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str], walk
     try:
         _check(folder)
         with _quiet("webcrawl.crawl.terms"):
-            crawl, _ = assemble(values, Surroundings(fixed=fixed, walk=walk), spider=spider)
+            seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"]) if start and start.seeds else None
+            crawl, _ = assemble(values, Surroundings(seeds=seeds, fixed=fixed, walk=walk), spider=spider)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
-    crawl.close()
+    with closing(crawl):
+        if start is not None:
+            with _quiet("webcrawl"):
+                refuse_complete(folder, crawl, start.urls, anew=start.anew)
 
 
 def _check(folder: Path) -> None:

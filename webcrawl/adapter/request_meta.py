@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from urllib.request import getproxies
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -67,6 +68,11 @@ def _environment(crawler: Crawler) -> HttpProxyMiddleware | None:
     except NotConfigured:
         return None
     return middleware if middleware.proxies.keys() & {"http", "https", "ftp"} else None
+
+
+def our_proxies() -> frozenset[Proxy]:
+    """Those of the environment: whatever needs them waits for them."""
+    return frozenset(parse_proxy(url) for name, url in getproxies().items() if name in ("http", "https"))
 
 
 def _is_prerequisite(request: Request) -> bool:

@@ -12,13 +12,15 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.request_links import cookies, stored_meta
 from webcrawl.adapter.trip import KEY, Trip, give_trip
-from webcrawl.base.model import Status
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Status
 from webcrawl.content.page import Page
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
+NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))
 STOPPED = (
     "%s: a downloader middleware stopped the request for this robots.txt; "
     "nothing is fetched from hosts whose rules are not known (this is said once)"
@@ -79,6 +81,11 @@ class RobotsRequests:
             outcome = trip.outcome
             if outcome is None:
                 self._warn(trip.link.url)
+            if outcome is not None and outcome.by_proxy:
+                self._visitor.robots_way_failed(trip.link)
+                return None
+            if outcome is not None and outcome.permanent and outcome.status in NOWHERE and _is_own(trip.link):
+                return None  # the host's record says when to ask once more
             failed = outcome is not None and outcome.status < 0  # else its body is not known
             self._visitor.robots_said(trip.link, outcome.status if outcome and failed else Status.UNEXPECTED)
         return None
@@ -102,3 +109,8 @@ class RobotsRequests:
         if not self._warned:
             self._warned = True
             logger.warning(STOPPED, url)
+
+
+def _is_own(link: Link) -> bool:
+    """Return whether this robots.txt is asked of the host that it is for: none redirected to another one."""
+    return host_of(link.url) == host_of(f"{link.history}/")

@@ -20,12 +20,11 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.checkpoint_waiters import CheckpointWaiters
+from webcrawl.adapter.barrier import CheckpointWaiters
 from webcrawl.adapter.commanding import heed
-from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, close_spider
+from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, as_failure, close_spider, hush
 from webcrawl.adapter.downloader import GRACE, downloader_of
 from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
-from webcrawl.adapter.failure_report import as_failure, hush
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.inline_downloads import OpenCrawl
@@ -44,12 +43,14 @@ from webcrawl.adapter.request_links import (
 )
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Reader, is_looked_at
+from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.base.resource_exhaustion import lack
 from webcrawl.content.formats.pdf_process import PdfProcess
@@ -92,6 +93,7 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
         self._engine: Engine | None = None
+        self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self._unheard = UnheardMeta(crawler.settings)
         self._timer: Any = None
         self._timer_at = float("inf")
@@ -211,6 +213,10 @@ class FrontierScheduler:
         self._inline.crawl = OpenCrawl(
             self.crawl.parts.inline, downloader.turns, self._robots, self._archive_inline, self.fail
         )
+        if makes_pages and not values["HIVE_DRONES"]:  # a drone may have no seed at all
+            urls = [url for url in str(lists or "").split(",") if "://" in url]
+            self.fates = SeedFates(self.crawl, [host_of(url) for url in urls])
+            downloader.on_failure = self.fates.failed
         if makes_pages:
             pdfs = PdfProcess() if "pdf" in values["LINK_SOURCES"] else None
             downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdfs)
@@ -312,12 +318,11 @@ class FrontierScheduler:
             free = request.dont_filter and not is_start(request)
             if free or not self.dupefilter.request_seen(request):
                 self.crawl.parts.discovery.insert(self.link_of(request), variant(request))
-        except IgnoreRequest:
+        except IgnoreRequest as error:
+            self._tell_once(str(error), request, error)
             return False
-        except InvalidUrl as error:
-            if error.reason not in self._told:  # Scrapy has handlers for some of these, data: and file:
-                self._told.add(error.reason)
-                logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
+        except InvalidUrl as error:  # Scrapy has handlers for some of these, data: and file:
+            self._tell_once(error.reason, request, error)
             self.crawl.parts.pipeline.filtered[error.reason] += 1
             return False
         except (StoreError, OSError, MemoryError) as error:
@@ -332,6 +337,11 @@ class FrontierScheduler:
             return False
         self.wake()
         return True
+
+    def _tell_once(self, kind: str, request: Request, error: Exception) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
 
     def link_of(self, request: Request) -> Link:
         """The link that is kept for a request. In a hive without its class: letters may not name what is loaded."""
@@ -441,7 +451,7 @@ class FrontierScheduler:
     def _failure(self) -> EndedBadly | None:
         bad = self.failed is not None or self._reason in BROKEN
         if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
-            bad = self.crawl.parts.seeding.away > 0
+            bad = self.crawl.parts.seeding.away > 0 or (self.fates is not None and self.fates.hopeless)
         if not bad and self._reason not in HURRIED:
             bad = self._lost > 0 or any(is_behind() for is_behind in self.behind)
         return EndedBadly(self._reason) if bad else None

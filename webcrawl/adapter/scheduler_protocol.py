@@ -7,7 +7,7 @@ from typing import Protocol
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.checkpoint_waiters import CheckpointWaiters
+from webcrawl.adapter.barrier import CheckpointWaiters
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
 

@@ -53,6 +53,11 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     names = [name for name in settings if name.isupper() and given(name)]
     yield from unheard({name: settings[name] for name in names}, enabled(settings) | {reader})
     yield from overruled(given)
+    if given("DOWNLOAD_DELAY") and not given("POLITENESS_FACTOR"):
+        yield (
+            "DOWNLOAD_DELAY is the least wait between two requests to a host: POLITENESS_FACTOR times its last "
+            "answer's duration is waited if that is longer (POLITENESS_FACTOR = 0: never)"
+        )
     yield from mistyped(names, _known())
     if reader is PAGES and (missing := unread(settings["LINK_SOURCES"])):
         yield missing

@@ -212,6 +212,7 @@ class Outcome:
     doubtful: bool = False  # the failure may be our own network's
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
     permanent: bool = False  # whether asking again soon is pointless: no such name, a certificate that is not accepted
+    by_proxy: bool = False  # the proxy of this one request did not get through: other ways work
     short: str = ""  # why a part of the body is missing that may come next time, in WARC's words: disconnect, time
 
 

@@ -24,6 +24,7 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "requests": ("webcrawl.adapter.pipelines.requests.RequestsPipeline", 216),
 }
 NAMES = tuple(PIPELINES)
+ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))  # what `scrapy process` cannot make
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
 BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
 LIBRARIES = {"tables": "pyarrow", "changes": "pyarrow", "index": "tantivy"}  # what an output needs (base/libraries.py)

@@ -271,8 +271,13 @@ class Page(_Answer):
         return optional_packages.guessed_language(self.visible_text)
 
     @property
+    def contradicts_language(self) -> bool:
+        """True if the visible text is surely in another language than `language` says; needs resiliparse."""
+        return bool(self.language) and optional_packages.contradicts(self.language, self.visible_text)
+
+    @property
     def main_text(self) -> str:
-        """The text without navigation and the like; needs trafilatura."""
+        """The text without navigation, readers' comments and the like; needs trafilatura."""
         return optional_packages.main_text(self.text)
 
     @property

@@ -18,6 +18,8 @@ from webcrawl.urls.filters.filter_chain import Chain
 CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
 LOOK = 5.0  # seconds until a URL that waits for it is tried again
 CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
+WAY = 40.0  # seconds after which a request tries its proxy again for a robots.txt: others of its host go first
+WAYS = 1024  # requests that are remembered for that
 CHAIN = 1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
 
 
@@ -39,6 +41,7 @@ class RobotsAdmission:
     def __init__(self, book: RobotsBook) -> None:
         self.book = book
         self._chases: dict[str, Chase] = {}
+        self._ways: dict[str, tuple[int, float]] = {}  # by request: how often its proxy failed, and when to try again
 
     def decide(self, link: Link, now: float) -> Decision:
         if link.path.endswith("P"):
@@ -47,7 +50,7 @@ class RobotsAdmission:
         if verdict is Verdict.ALLOWED:
             return None
         if verdict is Verdict.FETCH:
-            return self._ask(link, now)
+            return self._by_its_way(link, now) or self._ask(link, now)
         if verdict is Verdict.WAIT:
             return float(self.book.next_try(link.url))
         return Status.ROBOTS_FORBIDDEN if verdict is Verdict.FORBIDDEN else Status.ROBOTS_UNREACHABLE
@@ -55,6 +58,23 @@ class RobotsAdmission:
     def is_gone(self, link: Link) -> bool:
         """True if nobody should await this link: its robots.txt is unreachable, and not for the first time."""
         return self.book.is_gone(link.url)
+
+    def way_failed(self, link: Link, now: float) -> None:
+        """The robots.txt of this link was not reached by the proxy of the request that needs it, `link.via`."""
+        tries, _ = self._ways.pop(link.request, (0, 0.0))
+        self._ways[link.request] = tries + 1, now + WAY
+        if len(self._ways) > WAYS:
+            del self._ways[next(iter(self._ways))]
+
+    def _by_its_way(self, link: Link, now: float) -> Decision:
+        """What becomes of a link whose proxy has failed before: it lets others pass once, and ends the second time."""
+        tries, until = self._ways.get(link.request, (0, 0.0)) if self._ways else (0, 0.0)
+        if tries and now >= until + WAY:
+            del self._ways[link.request]
+            return None
+        if tries > 1:
+            return Status.ROBOTS_UNREACHABLE
+        return until if until > now else None
 
     def _ask(self, link: Link, now: float) -> Decision:
         """A link for robots.txt, whose attempt says how often in a row it was unreachable."""

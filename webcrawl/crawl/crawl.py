@@ -16,6 +16,7 @@ from webcrawl.crawl.parts import Follower, Parts
 from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.frontier.overstay import R
 from webcrawl.store.errors import TakenAway
+from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.history_line import mix
 from webcrawl.store.jobdir.meta_row import CLEAN
 
@@ -163,7 +164,8 @@ class Crawl:
         if not asked:
             parts.log.finished(link, outcome, None, ["unasked", *(withheld.notes if withheld is not None else ())])
         elif final:
-            parts.log.finished(link, outcome, exchange, notes_of(link, exchange))
+            by = [PROXY] if outcome.by_proxy else []
+            parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
 
     def refuse(self, link: Link, status: int) -> None:
         """Ends a link just taken, which cannot be asked for; its errback hears of it."""

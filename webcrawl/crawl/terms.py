@@ -15,6 +15,7 @@ from typing import Any
 
 from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.names import current, path_of
+from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import TERMS as META
@@ -66,6 +67,8 @@ def keep_terms(db: CrawlDB, now: Terms) -> None:
         refuse(db.folder.parent, before, now)
         for line in changes(before, now):
             logger.info("%s", line)
+        if late := late_outputs(before, now, db.folder.parent):
+            logger.warning("%s", late)
     kept = json.dumps(now).encode()
     if kept != saved:
         db.set(META, kept)
@@ -122,6 +125,17 @@ def changes(before: Terms, now: Terms) -> Iterator[str]:
         old, new = before.get(name, NONE), now.get(name, NONE)
         if old != new:
             yield f"{name} was {_short(old)}, now {_short(new)}"
+
+
+def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
+    """A line for outputs that the crawl did not write before; empty if there are none."""
+    old = before.get("OUTPUTS", "").split(", ")
+    late = [name for name in now.get("OUTPUTS", NONE).split(", ") if name not in (*old, NONE)]
+    if not late or "OUTPUTS" not in before:
+        return ""
+    made = [name for name in late if name not in ONLY_FETCHED]
+    of_earlier = f"; of the pages before: scrapy process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
+    return f"OUTPUTS: {', '.join(late)} begins now, with the pages that come{of_earlier}"
 
 
 def _text(value: object) -> str:

@@ -225,6 +225,10 @@ class Visitor:
         """Headers for the request of a robots.txt, by which a server may say that it is still the same."""
         return self._parts.robots.conditions(link)
 
+    def robots_way_failed(self, link: Link) -> None:
+        """A robots.txt could not be asked for by the proxy of the request that needs it."""
+        self._parts.robots.way_failed(link, self._parts.clock())
+
     def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
         """An answer to a robots.txt request of which no exchange is known, or none."""
         self._parts.robots_answers.answered(link, status, body, None, self._parts.clock())

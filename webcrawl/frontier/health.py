@@ -18,9 +18,9 @@ from webcrawl.store.jobdir.host_row import FailedRow, Health, given_up, health_o
 DAY = 86_400.0  # no wait between two tries is longer; and a host given up is given another chance after so long
 STRIKES = 6  # if its host was well before, so many failures of a URL that were no fault of its own are one after all
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))  # if permanent: no such name, or one that leads inside
-# A name that never led anywhere is asked for once more, after this many times HOST_RETRY_WAIT: resolvers may remember
-# for ten minutes that it did not exist.
-GONE = 10.5
+# Seconds, and times HOST_RETRY_WAIT at most, after which a name that never led anywhere is asked for once more. A user
+# with a misspelt seed waits for that; the resolver tells denials from lies (net/dns.py).
+GONE, GONE_MOST = 3.0, 10.5
 LATE = 2.0  # a host may be tried so many times later than planned; of longer gaps we know only that we did not look
 
 
@@ -70,8 +70,9 @@ class HealthRules:
 
     def wait(self, failures: int, *, gone: bool) -> float:
         """How long a host is left alone that has failed so often in a row."""
-        wait = min(self.retry_wait * 2.0 ** min(failures - 1, 60), DAY)
-        return min(max(wait, GONE * self.retry_wait), DAY) if gone else wait
+        if gone:
+            return min(GONE, GONE_MOST * self.retry_wait)
+        return min(self.retry_wait * 2.0 ** min(failures - 1, 60), DAY)
 
 
 def answered(host: Host) -> None:

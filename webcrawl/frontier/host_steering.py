@@ -82,6 +82,8 @@ class Steering:
         if active and (host.given is None or host.ticket) and not host.retired:
             self._forget_address(host)
             self._back.schedule(host, host.due())
+            if name in self.held:  # paused while its URLs ended
+                self.hold([name], now)
         self._let_in(host, now, active=active)
         return host.ready_at
 

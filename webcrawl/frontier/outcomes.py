@@ -51,7 +51,7 @@ def rule(outcome: Outcome) -> Rule:
         return HOST
     if outcome.permanent and outcome.status == Status.CONNECT_FAILED:
         return FINAL
-    if outcome.short and outcome.status > 0:
+    if outcome.by_proxy or (outcome.short and outcome.status > 0):
         return URL
     return RULES.get(outcome.status, FINAL)
 

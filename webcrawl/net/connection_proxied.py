@@ -57,7 +57,7 @@ class Proxies:
         """Raise ProxyFailed while the proxy is away."""
         state = self._failing.get(proxy)
         if state is not None and (rest := state.until - self._clock()) > 0:
-            raise ProxyFailed(f"proxy {proxy}: away", wait=rest)
+            raise _failed(proxy, "away", rest)
 
     def failed(self, proxy: Proxy, why: object) -> ProxyFailed:
         """The proxy cannot be reached, or wants other credentials: everything that needs it waits."""
@@ -65,8 +65,8 @@ class Proxies:
         if now >= state.until:  # not another of the requests that were under way together
             state.pause = min(2 * state.pause, LONGEST) or SHORTEST
             state.until = now + state.pause
-            self._tell(state, f"proxy {proxy}: {why}; the URLs that need it wait, and are charged with nothing")
-        return ProxyFailed(f"proxy {proxy}: {why}", wait=state.until - now)
+            self._tell(state, f"proxy {proxy}: {why}; the URLs that need it wait")
+        return _failed(proxy, why, state.until - now)
 
     def doubtful(self, proxy: Proxy, host: str, error: FetchError) -> FetchError:
         """A failure that may be the proxy's or the host's: the error to raise.
@@ -81,8 +81,8 @@ class Proxies:
         state.doubts[host] = (since, count)
         while len(state.doubts) > KNOWN:
             state.doubts.popitem(last=False)
-        self._tell(state, f"proxy {proxy}: {error}; the URL waits, and is charged with nothing")
-        return ProxyFailed(f"proxy {proxy}: {error}", wait=min(2.0**count, LONGEST))
+        self._tell(state, f"proxy {proxy}: {error}; the URL waits")
+        return _failed(proxy, error, min(2.0**count, LONGEST))
 
     def worked(self, proxy: Proxy, host: str) -> None:
         """A server has answered through this proxy."""
@@ -107,6 +107,12 @@ class Proxies:
         if self._clock() - state.told >= LONGEST:
             state.told = self._clock()
             logger.warning("%s", line)
+
+
+def _failed(proxy: Proxy, why: object, wait: float) -> ProxyFailed:
+    error = ProxyFailed(f"proxy {proxy}: {why}", wait=wait)
+    error.proxy = proxy
+    return error
 
 
 _LATER = frozenset((408, 429))  # of a proxy: also later, as all 5xx

@@ -24,6 +24,7 @@ Admits = Callable[[str], bool]
 """True if the crawl may connect to an address."""
 
 GOOD = 4  # names that are remembered because they led somewhere
+SUSPECT = 32  # names that are denied before any has led somewhere: more are not believed
 FRESH = 10.0  # seconds for which what was learnt of the name servers holds
 DENIALS = frozenset((None, Failure.NO_NAME, Failure.NO_ADDRESS))  # with None, the addresses are all inside
 
@@ -38,6 +39,7 @@ class Witnesses:
     def __init__(self, check: Callable[[str], Awaitable[Answer]], admits: Admits, clock: Callable[[], float]) -> None:
         self._check, self._admits, self._clock = check, admits, clock
         self.names: deque[str] = deque(maxlen=GOOD)
+        self._denied: set[str] = set()  # before any name led somewhere
         self._lock = asyncio.Lock()
         self._found_at = self._lied_at = -FRESH
         self._lies = False
@@ -46,17 +48,21 @@ class Witnesses:
         """True if it has an address that the crawl may connect to."""
         return answer.failure is None and any(map(self._admits, answer.addresses))
 
-    async def confirm(self, name: str, answer: Answer) -> bool:
-        """False if the answer denies that the name leads anywhere, and is a lie."""
+    async def confirm(self, name: str, answer: Answer) -> Answer:
+        """The answer, or another one if it denies that the name leads anywhere, and may be a lie."""
         if self.leads(answer):
             if name not in self.names:
                 self.names.append(name)
             self._found()
-            return True
+            return answer
         if answer.failure not in DENIALS:
-            return True
+            return answer
+        if not self.names:
+            if len(self._denied) < SUSPECT:
+                self._denied.add(name)
+            return answer if name in self._denied else Answer(failure=Failure.UNPROVEN)
         async with self._lock:
-            return await self._is_true()
+            return answer if await self._is_true() else Answer(failure=Failure.DENIED)
 
     async def _is_true(self) -> bool:
         now = self._clock()
@@ -179,10 +185,11 @@ class CachingResolver:
             return Answer(failure=Failure.TIMEOUT)
         async with self._places:
             begun = self._clock()
-            answer = await self._measured(name)
+            before = self._kept.get(name)
+            denied = before is not None and before[1].failure in (Failure.NO_NAME, Failure.NO_ADDRESS)
+            answer = await self._measured(name, again=denied)
         self.silence.heard(name, answer, begun)
-        if not await self._witnesses.confirm(name, answer):
-            answer = Answer(failure=Failure.DENIED)
+        answer = await self._witnesses.confirm(name, answer)
         if answer.failure is not Failure.NO_SOCKET and not (self.silence.on and answer.failure in LATER):
             self._keep(name, answer)
         return answer
@@ -198,12 +205,15 @@ class CachingResolver:
         else:
             future.set_result(task.result())
 
-    async def _measured(self, name: str) -> Answer:
+    async def _measured(self, name: str, *, again: bool) -> Answer:
+        """`again`: the name was denied a moment ago, and the lookup's own cache would only repeat that."""
         start = self._clock()
         self.counters["asked"] += 1
         try:
             async with until(asyncio.get_running_loop().time() + self._timeout):
-                answer = await self._lookup.ask(name)
+                answer = await (self._lookup.check if again else self._lookup.ask)(name)
+                if again and answer == Answer():  # an alias that is to be followed
+                    answer = await self._lookup.ask(name)
         except TimeoutError:
             answer = Answer(failure=Failure.TIMEOUT)
         self.seconds += self._clock() - start

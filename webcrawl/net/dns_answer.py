@@ -16,14 +16,16 @@ from typing import Protocol
 class Failure(Enum):
     """Why a name has no address: message, whether it is permanent, seconds it is cached.
 
-    RFC 9520 requires failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's next try queries again,
-    also one that name servers denied, whatever RFC 2308 allows: they may have lied.
+    RFC 9520 requires failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's next try queries again.
+    A denial is kept for less time than passes until a host is given up for it, whatever RFC 2308 allows: it may be a
+    lie, and is asked for again before it counts.
     """
 
-    NO_NAME = ("no such name", True, 30.0)
-    NO_ADDRESS = ("the name has no address", True, 30.0)
+    NO_NAME = ("no host of that name", True, 2.0)
+    NO_ADDRESS = ("the name has no address", True, 2.0)
     BAD_NAME = ("not a valid DNS name", True, 600.0)
     DENIED = ("the name servers deny this name, and names that they knew", False, 30.0)
+    UNPROVEN = ("the name servers have denied all names so far, or led inside: not believed", False, 30.0)
     SERVER_FAILED = ("the name server failed", False, 30.0)
     REFUSED = ("the name server refused", False, 30.0)
     BAD_ANSWER = ("invalid answer from the name server", False, 30.0)

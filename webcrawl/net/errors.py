@@ -68,6 +68,7 @@ class AddressRefused(FetchError):
     status = Status.EXCLUDED
     name = "address_refused"
     permanent = True
+    reason = ""  # what kind of address it is, if the guard of this machine refused it
 
 
 class PortRefused(FetchError):
@@ -116,6 +117,7 @@ class ProxyFailed(Untried):
     """The proxy cannot be reached, wants other credentials, or does not get through."""
 
     name = "proxy"
+    proxy: object = None  # whose address and credentials these are
 
 
 class TunnelRefused(FetchError):

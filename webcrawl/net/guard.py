@@ -88,7 +88,13 @@ class AddressGuard:
         """Raise AddressRefused unless the crawl may connect to this address."""
         reason = self._reason(address)
         if reason:
-            raise AddressRefused(f"{address} port {port}: {reason}")
+            error = AddressRefused(f"{address} port {port}: {reason}")
+            error.address, error.reason = address, reason
+            raise error
+
+    def reason(self, address: str) -> str:
+        """The kind of address it is, if the crawl may not connect to it; else nothing."""
+        return self._reason(address)
 
     def admits(self, address: str) -> bool:
         """True if the crawl may connect to this address."""
@@ -120,6 +126,15 @@ class AddressGuard:
             return inside
         special = next((special.name for special in SPECIAL6 if number in special), "")
         return special or ("" if number in UNICAST6 else "not global unicast")
+
+
+def special_network(text: str) -> str:
+    """The network in CIDR notation for which an address is refused; of others the address itself."""
+    address = ip_address(text)
+    for special in SPECIAL4 if isinstance(address, IPv4Address) else SPECIAL6:
+        if int(address) in special:
+            return f"{type(address)(special.bits)}/{special.mask.bit_count()}"
+    return f"{address}/{address.max_prefixlen}"
 
 
 def _translated(number: int) -> list[int]:

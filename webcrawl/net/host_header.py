@@ -1,4 +1,4 @@
-"""Whether a request's Host header names this server: a page of another site can lead its own name here (DNS rebinding).
+"""Checks that a request's Host header names this server: another site's page can lead its name here (DNS rebinding).
 
 Browsers let that page read the answers then, because to them it is its own server.
 """
@@ -18,7 +18,7 @@ def split(header: str) -> tuple[str, int | None]:
 
 
 def is_ours(name: str, bound: str) -> bool:
-    """Whether this name can be that of a server on the address `bound`: it is no name that anybody can register."""
+    """Return whether this can be the name of a server on the address `bound`: none that anybody can register."""
     if name in ("localhost", bound):
         return True
     try:

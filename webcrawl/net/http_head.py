@@ -42,6 +42,11 @@ def mend(raw: bytes) -> bytes:
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
+def head_fields(raw: bytes) -> list[tuple[bytes, bytes]]:
+    """The valid fields of any head, whatever they say."""
+    return _fields(raw.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")[1:])
+
+
 def _status(line: bytes) -> bytes:
     match = _STATUS_LINE.match(line)
     if match is None:

@@ -1,4 +1,4 @@
-"""What the commands share that are no crawl: one class for each, and one for those that group several."""
+"""Base classes of the commands that are no crawl: one for each, and one for those that group several."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from webcrawl.base.loading import load
 from webcrawl.urls.filters.filter_chain import Chain
-from webcrawl.urls.filters.filter_protocol import Clock, FromSetup, Setup, UrlFilter
+from webcrawl.urls.filters.filter_protocol import Clock, Setup, UrlFilter
+from webcrawl.urls.filters.named_filter import named_filter
 from webcrawl.urls.foldings import Folding, compose, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import LinkPipeline
@@ -27,8 +28,7 @@ def build_filters(
     """Builds URL_FILTERS in their order, without those that the settings leave nothing to do; `last` follow them."""
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
     wanted = {path: order for path, order in settings["URL_FILTERS"].items() if order is not None}
-    classes: list[type[FromSetup]] = [load(path) for path in sorted(wanted, key=wanted.__getitem__)]
-    built = [one.from_setup(setup) for one in classes]
+    built = [named_filter(path, setup) for path in sorted(wanted, key=wanted.__getitem__)]
     return Chain([*(one for one in built if one is not None), *last])
 
 

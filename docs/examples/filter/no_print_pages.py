@@ -4,9 +4,5 @@
 class NoPrintPages:
     name = "print"
 
-    @classmethod
-    def from_setup(cls, setup, /):
-        return cls()
-
     def keep(self, urls, origin, /):
         return [url for url in urls if "/print/" not in url and "print=1" not in url]

@@ -5,7 +5,7 @@ from collections import Counter
 
 from tests.support.crawling import Crawl, wait_until
 from webcrawl.store.jobdir.history_line import PATH
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 
 def rows_of(folder):

@@ -72,7 +72,7 @@ class TestBarrier:
                 batch.add(page, page)
 
             batch = barrier.ready = Batch(lambda pages: [[] for _ in pages], leave, barrier.may_begin)
-            await asyncio.wait_for(script(barrier, add, done), 5)
+            await asyncio.wait_for(script(barrier, add, done), 120)
 
         asyncio.run(running())
 

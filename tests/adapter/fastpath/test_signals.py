@@ -70,7 +70,7 @@ def steps(coroutine):
 
 
 class TestPlainListeners:
-    def test_none(self):
+    def test_a_signal_that_nobody_hears_has_no_answers(self):
         """A signal that nobody hears has no answers."""
         assert Crawl().send() == []
 

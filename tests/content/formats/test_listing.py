@@ -126,7 +126,7 @@ class TestFeeds:
         ]
         assert found.entries[-1].modified == 1577833200.0
 
-    def test_json(self):
+    def test_a_json_feed_has_items_attachments_and_hubs(self):
         """Items, attachments and hubs of a JSON Feed."""
         feed = {
             "version": "https://jsonfeed.org/version/1.1", "title": "T", "home_page_url": "/", "next_url": "?2",

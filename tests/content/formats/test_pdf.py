@@ -53,7 +53,7 @@ class TestWhatIsRead:
         assert text(pdf(text="Hello", pages=2)) == "Hello\nHello"
 
     @pytest.mark.parametrize("body", [b"", b"%PDF-1.4", b"%PDF-" + bytes(range(256)), b"<html>", pdf()[:60]])
-    def test_what_is_none(self, reader, body):
+    def test_what_is_no_pdf_has_no_links_and_a_note(self, reader, body):
         """It has no links, and a note."""
         found = reader.links(body, URL)
 
@@ -76,7 +76,7 @@ class TestWhatIsRead:
 
 
 class TestWhatItSurvives:
-    def test_a_bomb(self, reader):
+    def test_a_pdf_that_unpacks_to_very_much_ends_its_process(self, reader):
         """One that unpacks to very much ends the process at its limit of memory; the next one has another."""
         found = reader.links(bomb(), URL)
 

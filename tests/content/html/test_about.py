@@ -48,7 +48,7 @@ class TestAbout:
         html = '<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="sv"><body><h3>a</h3></body></html>'
         assert read(html, "xml") == About(language="sv", headings=[(3, "a")])
 
-    def test_it_is_bounded(self, monkeypatch):
+    def test_a_page_of_headings_fills_no_memory(self, monkeypatch):
         """A page that consists of headings and properties fills no memory."""
         monkeypatch.setattr(self_description, "MOST", 3)
         monkeypatch.setattr(self_description, "LONGEST", 5)

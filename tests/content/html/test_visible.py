@@ -51,7 +51,7 @@ class TestVisibleText:
     @pytest.mark.parametrize(
         "html", [b"<b>" * 20_000 + b"x", b"<p hidden>" * 5000 + b"x", b"<svg>" * 3000, b" " * 200_000]
     )
-    def test_it_is_bounded(self, html):
+    def test_pages_made_to_be_costly_are_read(self, html):
         """Pages made to be costly are read all the same."""
         assert len(visible_text(html, "html")) <= 1
 

@@ -59,7 +59,7 @@ class TestFingerprint:
             assert (fingerprint("".join(signs)) ^ fingerprint("".join(other))).bit_count() <= DISTANCE
 
     @given(st.text(max_size=300) | st.text("ab \ud800\n", max_size=300))
-    def test_any_text(self, said):
+    def test_any_text_has_a_fingerprint_of_64_bits(self, said):
         """None raises, and a fingerprint has 64 bits."""
         found = fingerprint(said)
 
@@ -99,7 +99,7 @@ class TestSearch:
         assert near_duplicates(found).pages == 5000
 
     @pytest.mark.parametrize("lines", [[], [b"-\thttp://a.test/\n"]])
-    def test_none(self, lines):
+    def test_without_fingerprints_there_are_no_pairs(self, lines):
         """An empty log, or pages without a fingerprint, have none."""
         assert near_duplicates(read_log(lines)) == (0, 0, 0)
 

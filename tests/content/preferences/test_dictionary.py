@@ -44,12 +44,12 @@ class TestTokens:
             ),
         ],
     )
-    def test_what_is_none(self, value):
+    def test_one_mistake_makes_all_of_it_nothing(self, value):
         """One mistake makes all of it nothing."""
         assert tokens(value) is None
 
     @given(st.binary(max_size=200) | st.text('ab=,;"()? \t1.*yn-', max_size=60).map(str.encode))
-    def test_any_bytes(self, value):
+    def test_any_bytes_are_a_dictionary_or_none(self, value):
         """Whatever comes, it is a dictionary or none."""
         found = tokens(value)
 

@@ -187,7 +187,7 @@ class TestStatements:
         assert bits == forbidden(statement)
 
     @given(st.binary(max_size=100))
-    def test_any_bytes(self, value):
+    def test_any_bytes_give_statements(self, value):
         """No parser raises, and all give statements."""
         text = value.decode("latin-1")
         usages = [
@@ -211,7 +211,7 @@ class TestAddresses:
         "value",
         ["", "/license.xml", "ftp://a/", "javascript:x", "https://a/ b", "https://a/\nb", "https://" + "a" * 500],
     )
-    def test_what_is_none(self, value):
+    def test_only_absolute_web_addresses_count(self, value):
         """Only absolute addresses on the web, of a bounded length."""
         assert address(value) == ""
 

@@ -90,7 +90,7 @@ class TestContact:
     @pytest.mark.parametrize(
         "value", ["bot", "Bot <bot@a.test>", "a@b\r\nX: y", "a@b c", "@a", "a@", "a" * 300 + "@b", 1]
     )
-    def test_none(self, value):
+    def test_what_would_begin_another_header_is_refused(self, value):
         """Anything else is refused, above all what would begin another header."""
         with pytest.raises(SettingError, match="must be an e-mail address"):
             read("BOT_FROM", value)

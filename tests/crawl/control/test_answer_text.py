@@ -68,7 +68,7 @@ def test_what_bounds_it():
     ]
 
 
-def test_a_hive():
+def test_a_hive_has_a_row_for_each_drone():
     """Of a hive there is a row for each drone besides."""
     found = [*status({**FIGURES, "drones": [{"drone": 0, "pages": 1}, {"drone": 1, "pages": 0}]})]
 

@@ -98,7 +98,7 @@ class TestObey:
             (["exclude", "a\nb"], "a word is empty, or not one line of text"),
         ],
     )
-    def test_refused(self, words, why):
+    def test_other_words_are_refused_and_the_crawl_is_told_nothing(self, words, why):
         """Other words are refused in one short line, and the crawl is told nothing."""
         crawl = Obedient()
 

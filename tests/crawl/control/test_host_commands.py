@@ -9,7 +9,7 @@ from webcrawl.base.model import Link, Status
 from webcrawl.crawl.control import in_force
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
-from webcrawl.tools.supervisor.orders import is_order
+from webcrawl.tools.supervisor.hive_orders import is_order
 
 BUDGET = {"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}
 
@@ -213,7 +213,7 @@ class TestLooks:
             ("127.1", "127.0.0.1"),
         ],
     )
-    def test_names(self, crawl, word, name):
+    def test_a_host_is_known_however_it_is_written(self, crawl, word, name):
         """However a host is written, it is the one that the crawl knows."""
         assert crawl.order(f"host {word}")["host"] == name
 
@@ -280,7 +280,7 @@ class TestLooks:
             ("errors 5", "5: there are -n VALUE"),
         ],
     )
-    def test_refused(self, crawl, line, why):
+    def test_other_words_are_refused_in_a_line(self, crawl, line, why):
         """Other words are refused in a line."""
         with pytest.raises(CommandError) as error:
             crawl.order(line)

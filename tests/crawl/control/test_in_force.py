@@ -110,7 +110,7 @@ class TestSet:
             ("POLITENESS_MIN_DELAY", "301", "must be no more than POLITENESS_MAX_DELAY = 300"),
         ],
     )
-    def test_refused(self, run, name, value, why):
+    def test_an_impossible_change_is_refused_and_nothing_changes(self, run, name, value, why):
         """What cannot change, is no setting, or is impossible is refused in a line, and nothing changes."""
         in_force, heard, _ = run()
 
@@ -141,7 +141,7 @@ class TestExclude:
         assert [*run()[0].told()] == []
 
     @pytest.mark.parametrize("rule", ["#x", " ", "a b", "http://", "a.org\nb.org", "user@a.org", "a.org:x/"])
-    def test_refused(self, run, rule):
+    def test_what_is_no_rule_is_refused_and_the_rules_before_stay(self, run, rule):
         """What is neither a domain nor a prefix is refused, and the rules before stay."""
         in_force, _, _ = run()
         in_force.exclude(OptOut("example.com"))

@@ -31,7 +31,7 @@ class TestNamed:
             (",", "names no list of seeds"),
         ],
     )
-    def test_refused(self, source, why):
+    def test_what_is_no_list_of_seeds_is_refused_at_once(self, source, why):
         """What is no list of seeds is refused before the crawl hears of it."""
         with pytest.raises(CommandError, match=why):
             named(source)

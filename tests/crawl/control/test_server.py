@@ -49,7 +49,7 @@ def serving(jobdir, obey=echo, loop_of=uvloop.new_event_loop):
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert began.wait(10)
+    assert began.wait(120)
     try:
         yield found[0]
     finally:
@@ -94,7 +94,7 @@ class TestAsking:
 
         assert [json.loads(line)["answer"]["name"] for line in (first, second, third)] == ["a", "b", "c"]
 
-    def test_refused(self, tmp_path):
+    def test_a_refusal_is_one_line(self, tmp_path):
         """A refusal is one line."""
         with serving(tmp_path), pytest.raises(CommandError) as refusal:
             Client(tmp_path).ask("refuse")

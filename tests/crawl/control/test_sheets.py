@@ -133,7 +133,7 @@ class TestWhere:
             ("get LOG_LEVEL --for", "usage: get [NAME]"),
         ],
     )
-    def test_refused(self, crawl, line, why):
+    def test_an_impossible_sheet_is_refused_and_changes_nothing(self, crawl, line, why):
         """What cannot be is refused in a line, and nothing changes."""
         with pytest.raises(CommandError) as error:
             crawl.order(line)

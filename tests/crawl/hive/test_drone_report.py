@@ -91,7 +91,7 @@ class TestReport:
             Report.unpack(data)
 
     @given(st.binary(max_size=200))
-    def test_any_bytes(self, data):
+    def test_any_bytes_raise_nothing_but_foreign_message(self, data):
         """No bytes raise anything but ForeignMessage."""
         with pytest.raises(ForeignMessage):
             Report.unpack(data)

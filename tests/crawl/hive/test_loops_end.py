@@ -17,7 +17,7 @@ def test_a_loop_that_overhears_its_end_is_told_again():
     async def run():
         tasks = [asyncio.create_task(deaf()), asyncio.create_task(asyncio.sleep(60))]
         await asyncio.sleep(0)
-        await asyncio.wait_for(_ended(tasks), 30)
+        await asyncio.wait_for(_ended(tasks), 120)
         return [task.cancelled() for task in tasks]
 
     assert asyncio.run(run()) == [True, True]

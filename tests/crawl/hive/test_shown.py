@@ -11,7 +11,7 @@ from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.sums import merged
 from webcrawl.tools.supervisor import display
 from webcrawl.tools.supervisor.asked import status
-from webcrawl.tools.supervisor.status import rows, table
+from webcrawl.tools.supervisor.hive_status import rows, table
 
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
 MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}

@@ -114,7 +114,7 @@ def test_any_items(kind, items):
 
 
 @given(st.sampled_from(sorted(LINKS)), st.binary(max_size=40) | st.text(max_size=9).map(str.encode))
-def test_any_bytes(kind, more):
+def test_a_link_with_other_bytes_must_unpack(kind, more):
     """A link with other bytes in it is taken in only if it can be unpacked."""
     for record in (LINK + more, more + LINK, LINK[:9] + more + LINK[9:], LINK[:40] + more + LINK[40:]):
         for one in Sound(check).items(kind, [record], SLOTS):

@@ -83,7 +83,7 @@ def test_all_ours():
     assert records is RECORDS
 
 
-def test_seeds():
+def test_each_drone_keeps_its_own_seeds():
     """All drones read the seeds, and each keeps its own; the others are nobody's to send."""
     one = splitter()
 

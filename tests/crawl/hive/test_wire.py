@@ -102,7 +102,7 @@ class TestRefusing:
         """A letter of another hive is refused, also one that this program could read."""
         assert refusal(pack(Message(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith("a message is of another hive")
 
-    def test_another_version(self):
+    def test_a_letter_of_another_version_is_refused_by_its_number(self):
         """A letter of another version is refused by its number, before anything else is compared."""
         assert "written by version 2" in refusal(sealed(version=2))
 
@@ -124,7 +124,7 @@ class TestRefusing:
             refusal(bytes(damaged))
 
     @given(st.binary(max_size=200))
-    def test_any_bytes(self, data):
+    def test_bytes_that_are_no_letter_are_refused(self, data):
         """Bytes that are not a letter are refused."""
         refusal(data)
 
@@ -151,7 +151,7 @@ class TestRefusing:
         assert (message.kind in EXACT) == (message.number > 0)
 
     @pytest.mark.parametrize("size", [LARGEST + 1, 1 << 30])
-    def test_a_bomb(self, size):
+    def test_a_frame_above_16_mib_is_not_unpacked(self, size):
         """A frame that would unpack to more than 16 MiB is not unpacked."""
         bomb = b"".join((b"\xc6", size.to_bytes(4, "big"), bytes(size))) if size < 1 << 25 else None
         frame = zstandard.ZstdCompressor().compress(bomb) if bomb else _claims(size)

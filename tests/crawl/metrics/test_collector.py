@@ -16,7 +16,7 @@ class TestText:
         assert len(samples) > 60
         assert all(sample.labels["jobdir"] == LABELS["jobdir"] for sample in samples)
 
-    def test_names(self, tmp_path):
+    def test_names_of_families_are_ours_and_differ(self, tmp_path):
         """All names begin with webcrawl_, counters end in _total, and no two families have the same name."""
         families = list(text_string_to_metric_families(collector(tmp_path, **DRONE).text().decode()))
         names = [family.name for family in families]
@@ -73,7 +73,7 @@ class TestText:
 
         assert len([key for key in found if key[0] == "webcrawl_answers_total"]) < 80
 
-    def test_hosts(self, tmp_path):
+    def test_hosts_are_counted_by_what_they_do(self, tmp_path):
         """Hosts are counted by what they do."""
         found = read(collector(tmp_path).text())
 

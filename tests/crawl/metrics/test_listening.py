@@ -37,7 +37,7 @@ class Place:
     async def ask(self, request):
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(request)
-        answer = await asyncio.wait_for(reader.read(), 20)
+        answer = await asyncio.wait_for(reader.read(), 120)
         writer.close()
         return answer
 
@@ -203,7 +203,7 @@ class TestHostile:
                 await happened(lambda: not place.listener.open)
                 reader.close()
 
-        asyncio.run(asyncio.wait_for(run(), 20))
+        asyncio.run(asyncio.wait_for(run(), 120))
 
 
 class TestBinding:

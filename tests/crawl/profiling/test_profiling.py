@@ -104,7 +104,7 @@ class TestSampler:
 
     def test_finalizers(self):
         """Garbage collected during a sample, with a slow finalizer, does not block it."""
-        done = subprocess.run([sys.executable, "-c", COLLECTING], timeout=60, check=True, stdout=subprocess.PIPE)
+        done = subprocess.run([sys.executable, "-c", COLLECTING], timeout=120, check=True, stdout=subprocess.PIPE)
 
         assert int(done.stdout) >= ENOUGH
 

@@ -151,7 +151,7 @@ class TestTable:
             assert compare(Listed(db), [(1, 2)])[1] == [1]
 
     @pytest.mark.parametrize("change", ["count = 7", "read = 'x'", "keys = x'00'", "dates = ''", "crc = 1"])
-    def test_damage(self, db, listed, change):
+    def test_damage_is_found_when_the_listing_is_read(self, db, listed, change):
         """It is found when the row is read."""
         compare(listed, [(1, 1)])
         db.execute(f"UPDATE listed SET {change}")

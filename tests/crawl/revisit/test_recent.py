@@ -16,7 +16,7 @@ def test_a_page_is_known_for_its_rest():
     assert recent.of("http://h/100") == recent.of("http://h/never") == 0.0
 
 
-def test_it_is_bounded(monkeypatch):
+def test_many_pages_fill_no_memory(monkeypatch):
     """However many pages are fetched."""
     monkeypatch.setattr(module, "MOST", 100)
     recent = Recent(60.0)

@@ -441,7 +441,7 @@ class TestAnnouncers:
         assert table.get("x.test") is None
 
     @pytest.mark.parametrize("change", ["data = x''", "crc = 5"])
-    def test_damage(self, db, change):
+    def test_damage_is_found_when_the_signal_is_read(self, db, change):
         """It is found when the row is read."""
         table = Announcers(db)
         table.change("a.test")

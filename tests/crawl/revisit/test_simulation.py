@@ -1,4 +1,4 @@
-"""Policies on a web whose pages change by known processes, in simulated time: benchmarks/revisits.py in small."""
+"""Policies on a web whose pages change by known processes, in simulated time."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ from webcrawl.frontier.seen.layout import CACHE_ENTRY, Layout, layout, shares
 def _decided(job, keys, told):
     job.store.submit(keys, [b""] * len(keys))
     job.store.merge()
-    assert told.wait(30)
+    assert told.wait(120)
 
 
 def _rows(job):
@@ -42,7 +42,7 @@ class TestMerging:
         assert not told.is_set()
         fs.open.set()
 
-        assert told.wait(30)
+        assert told.wait(120)
         assert len(job.store.take(99)) == 4
         job.close()
 
@@ -66,7 +66,7 @@ class TestMerging:
         job.submit(*range(before, before + count))
         job.store.merge()
 
-        assert told.wait(30)
+        assert told.wait(120)
         assert len(job.store.take(99)) == count
         job.close()
 

@@ -99,7 +99,7 @@ class TestAnswers:
         assert (status, headers["Retry-After"]) == (429, "2")
         assert logged(server)[0].retry_after == 2
 
-    def test_a_bomb(self, simweb):
+    def test_a_bomb_is_small_on_the_wire(self, simweb):
         """A bomb is small on the wire."""
         server = simweb(1, 10)
 

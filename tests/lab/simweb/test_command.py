@@ -79,7 +79,7 @@ def test_it_ends_with_its_input_if_asked_to():
         assert get(line) == 200
         process.stdin.close()
 
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
         assert not seeds.exists()
 
 
@@ -102,7 +102,7 @@ def test_otherwise_its_input_means_nothing():
         assert get(line) == 200
         process.terminate()
 
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
 
 
 def test_seeds_that_nobody_asked_for_go_away():
@@ -111,7 +111,7 @@ def test_seeds_that_nobody_asked_for_go_away():
         seeds = Path(re.search(r"seeds=(\S+)", line)[1])
         assert len(seeds.read_text().splitlines()) == 2
         process.terminate()
-        process.wait(20)
+        process.wait(120)
 
     assert not seeds.exists()
 
@@ -135,7 +135,7 @@ def test_seeds_that_nobody_asked_for_go_away():
     ],
 )
 @pytest.mark.parametrize("words", [["webcrawl.lab.simweb"], ["scrapy", "simweb"]])
-def test_what_cannot_be_is_one_line(words, options):
+def test_an_impossible_option_is_one_line_and_status_1(words, options):
     """An impossible option is one line on standard error and exit status 1."""
     done = command(*words, *PORTS, *options, environment=SETTINGS)
 

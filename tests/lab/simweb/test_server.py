@@ -98,7 +98,7 @@ class TestConnections:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         port = server.world.tls_port
-        with closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=context)) as client:
+        with closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=context)) as client:
             client.request("GET", "/", headers={"Host": f"site0.test:{port}"})
             assert client.getresponse().status == 200
 
@@ -179,7 +179,7 @@ class TestTime:
         def stands_still(world, ask):
             if ask.host == 1:
                 standing.set()
-                left.wait(10)
+                left.wait(120)
                 time.sleep(0.2)
             return answer(world, ask)
 
@@ -191,13 +191,13 @@ class TestTime:
                 time.sleep(0.002)
             time.sleep(0.1)
             other.sendall(request(server, "/", host=1))
-            standing.wait(10)
+            standing.wait(120)
             client.close()
             closed = time.monotonic()
             left.set()
             hit = next(hit for hit in logged(server) if hit.outcome == "left")
 
-        assert hit.started < hit.ended <= closed
+        assert hit.started <= hit.ended <= closed
 
     def test_what_is_under_way_at_the_end_is_logged(self):
         """A request in progress when the server stops is logged as stopped."""

@@ -53,7 +53,7 @@ def _edges(tmp_path):
     return path
 
 
-def test_json(edges):
+def test_json_has_a_row_for_each_policy_and_size(edges):
     """One object: a row for each policy and size, those of the trace, and what follows from them."""
     status, said, error = run("caches", edges, "--sizes", "64,16", "--json")
     assert (status, error) == (0, "")
@@ -90,7 +90,7 @@ def test_table_and_plot(edges, tmp_path):
         (["{edges}", "--plot", "/no/such/folder/plot.svg"], 1, "/no/such/folder"),
     ],
 )
-def test_refused(edges, words, status, line):
+def test_a_wrong_command_line_or_trace_is_one_line(edges, words, status, line):
     """What cannot be done is said in a line; 2 for a wrong command line, 1 for a trace."""
     found, said, error = run("caches", *(word.format(edges=edges) for word in words))
     assert (found, said) == (status, "")

@@ -51,7 +51,7 @@ class TestReading:
         (tmp_path / "logs/links.log").write_text("http://a/\t/b\thttp://a/b\tL\tx\nhttp://a/\t:\t\tL\tx\n")
         assert read_graph([tmp_path]).pages == 2
 
-    def test_seeds(self, tmp_path):
+    def test_a_crawl_may_begin_at_several_pages(self, tmp_path):
         """A crawl may begin elsewhere, and at several pages."""
         (tmp_path / "edges").write_text("a b\nc a\nd b\n")
         assert read_graph([tmp_path / "edges"]).unreached == 2
@@ -68,7 +68,7 @@ class TestReading:
             read_graph([tmp_path / "file"])
 
 
-def test_json(edges):
+def test_json_has_the_graph_and_a_curve_for_each_order(edges):
     """One object: the graph, and a row for each order with its curve."""
     status, said, error = run("orderings", edges, "--orders", "opic,best", "--hosts", "3", "--json")
     assert (status, error) == (0, "")
@@ -106,7 +106,7 @@ def test_table_and_plot(edges, tmp_path):
         (["{edges}", "--plot", "/no/such/folder/plot.svg"], 1, "/no/such/folder"),
     ],
 )
-def test_refused(edges, words, status, line):
+def test_a_wrong_command_line_or_graph_is_one_line(edges, words, status, line):
     """What cannot be done is said in a line; 2 for a wrong command line, 1 for a graph."""
     found, said, error = run("orderings", *(word.format(edges=edges) for word in words))
     assert (found, said) == (status, "")

@@ -73,7 +73,7 @@ class TestKeys:
         assert found(*[one] * 101) == ["101 keys: only the first 100 were checked"]
 
     @given(st.binary(max_size=60))
-    def test_any_bytes(self, content):
+    def test_any_bytes_are_read_or_refused(self, content):
         """No bytes do anything but be read or be refused."""
         try:
             list(keys_of(content))

@@ -44,7 +44,7 @@ def test_what_is_no_dictionary(text):
 
 
 @given(st.text(alphabet='abA=(),;:"\\?- 019\té', max_size=40))
-def test_any_text(text):
+def test_any_text_is_read_or_refused(text):
     """No text does anything but be read or be refused with a ValueError."""
     try:
         dictionary(text)

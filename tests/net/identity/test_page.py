@@ -125,7 +125,7 @@ class TestAddresses:
             ({"192.0.2.1": ("a.test",)}, {"a.test": None}, ["192.0.2.1 is called a.test, which has other addresses"]),
         ],
     )
-    def test_names(self, names, addresses, said):
+    def test_an_address_fits_if_one_of_its_names_has_it(self, names, addresses, said):
         """An address fits if one of its names has it."""
         assert asyncio.run(misfits([ip_network("192.0.2.1/32")], Zone(names, addresses))) == said
 

@@ -134,7 +134,7 @@ class TestTime:
 
 
 class TestMemory:
-    def test_it_is_bounded(self, wall):
+    def test_at_most_twice_so_many_authorities_are_remembered(self, wall):
         """Twice `most` authorities are remembered, however many are asked for."""
         signing = RequestSigning(KEY, AGENT, now=wall, most=10)
         for number in range(100):

@@ -211,7 +211,7 @@ def test_one_who_never_ends(monkeypatch):
 
 
 @given(st.lists(st.binary(max_size=200), max_size=5))
-def test_any_bytes(pieces):
+def test_any_other_bytes_are_no_push(pieces):
     """What is no push is none."""
     _, pushes = asked([*pieces, b"\r\n\r\n\r\n\x00"])
     assert pushes == [] or b"POST" in b"".join(pieces)

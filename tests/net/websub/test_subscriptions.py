@@ -306,7 +306,7 @@ class TestTable:
         "change",
         ["topic = 'x'", "hub = ''", "page = x''", "state = 0", "due = 1", "until = 'x'", "tries = 9", "crc = 1"],
     )
-    def test_damage(self, db, subscriptions, change):
+    def test_damage_is_found_when_the_subscription_is_read(self, db, subscriptions, change):
         """It is found when the row is read."""
         token, _ = active(subscriptions)
         db.execute(f"UPDATE subscription SET {change}")

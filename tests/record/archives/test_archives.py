@@ -2,6 +2,7 @@
 
 import gzip
 import logging
+import zipfile
 
 import brotli
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.support.archive_files import gzipped, one_gzip, record, response
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.model import Link
-from webcrawl.record.archives.archives import Archives
+from webcrawl.record.archives.archives import Archives, NoArchive, archive_files
 from webcrawl.record.archives.originals import Originals
 from webcrawl.store.errors import StoreError
 
@@ -268,6 +269,82 @@ class TestOthers:
         assert reading.lost == ["others", "others"]
 
 
+class TestOddHeads:
+    """The record's own length is what counts: a head that a browser would bear is borne, with a flaw."""
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\nContent-Type: text/html",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\nContent-Type: text/html",
+            b"HTTP/1.1 200 OK\r\nContent-Length: some\r\nContent-Type: text/html",
+            b"HTTP 200 OK\r\nContent-Type: text/html",
+            b"http/1.1 200 OK\r\nContent-Type: text/html",
+            b"ICY 200 OK\r\nContent-Type: text/html",
+            b"HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Type: text/html",
+            b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 300 + b"Content-Type: text/html",
+        ],
+    )
+    def test_it_is_borne(self, reading, head):
+        """Its page has status, type and body, and the flaw `head`."""
+        block = head + b"\r\n\r\n<p>body"
+        exchange = reading.one(record("response", URL, block, Content_Type="application/http; msgtype=response"))
+
+        assert (exchange.status, exchange.content_type, exchange.body) == (200, "text/html", b"<p>body")
+        assert exchange.head == head + b"\r\n\r\n"
+        assert exchange.flaws == ("head",)
+        assert reading.lost == []
+
+    def test_no_status_is_no_head(self, reading):
+        """Without a status there is no answer."""
+        block = b"HTTP/1.1 OK\r\n\r\n<p>"
+        path = reading.write("x.warc.gz", [record("response", URL, block, Content_Type="application/http")])
+
+        assert reading.answers(path) == []
+        assert reading.lost == ["lost/unusable"]
+
+
+class TestPackages:
+    """WACZ packages: archives in a ZIP file."""
+
+    def package(self, reading, **how):
+        records = [response(URL, b"one", WARC_Record_ID="<urn:x>", WARC_Date="2024-01-01T00:00:00Z")]
+        again = record("revisit", URL + "2", b"HTTP/1.1 200 OK\r\n\r\n", WARC_Refers_To="<urn:x>")
+        path = reading.folder / "crawl.wacz"
+        with zipfile.ZipFile(path, "w", **how) as file:
+            file.writestr("pages/pages.jsonl", "{}")
+            file.writestr("archive/b.warc.gz", gzipped([again, response(URL + "3")]))
+            file.writestr("archive/a.warc.gz", gzipped(records))
+        return path
+
+    def test_the_archives_inside_are_read(self, reading):
+        """In the order of their names, revisits with their originals, and from any answer on."""
+        files, _ = archive_files([str(self.package(reading))])
+        found = reading.answers(*files)
+
+        assert [(link.url, exchange.body) for link, exchange in found] == [
+            (URL, b"one"),
+            (URL + "2", b"one"),
+            (URL + "3", b"<p>hello"),
+        ]
+        assert [exchange.archived.file for _, exchange in found] == ["a.warc.gz", "b.warc.gz", "b.warc.gz"]
+        assert reading.answers(*files) == []
+        assert reading.lost == []
+
+    def test_what_cannot_be_read_in_place_is_refused(self, reading):
+        """A package whose archives are compressed, one without any, and a file that is none: one clear line."""
+        package = self.package(reading, compression=zipfile.ZIP_DEFLATED)
+        with pytest.raises(NoArchive, match="compressed"):
+            archive_files([str(package)])
+        package.write_bytes(b"text")
+        with pytest.raises(NoArchive, match="not a WACZ package"):
+            archive_files([str(package)])
+        with zipfile.ZipFile(package, "w") as file:
+            file.writestr("datapackage.json", "{}")
+        with pytest.raises(NoArchive, match="no WARC files"):
+            archive_files([str(package)])
+
+
 class TestLosses:
     """What cannot be read is counted and said, and the rest is read."""
 
@@ -297,7 +374,15 @@ class TestLosses:
         reading.answers(reading.write("x.warc.gz", [*bad, response(URL)]))
 
         assert len(reading.lost) == 1000
-        assert len(caplog.messages) == 10
+        assert len(caplog.messages) == 11
+
+    def test_each_archive_says_how_much_is_lost(self, reading, caplog):
+        """A line per file that has something unreadable, with the numbers; none for one that has not."""
+        bad = [response(URL, Content_Length="1"), record("response", URL, b"\x00", Content_Type="application/http")]
+        torn = reading.write("x.warc.gz", [*bad, bad[0], response(URL)])
+        reading.answers(torn, reading.write("y.warc.gz", [response(URL)]))
+
+        assert caplog.messages[-1] == f"{torn}: 3 places that cannot be read: damaged 2, unusable 1"
 
     def test_a_file_that_is_none(self, reading):
         """A file without a record is lost as a whole, once, and the others are read."""

@@ -16,7 +16,7 @@ def _hive(tmp_path):
     return tmp_path
 
 
-def test_a_hive(hive):
+def test_the_files_of_a_hive_are_those_of_its_drones(hive):
     """Of a hive's folder the files of all drones, drone by drone; one that has none, or is not here, adds none."""
     found, again = archive_files([str(hive), str(hive / "drone-10")])
 

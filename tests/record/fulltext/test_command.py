@@ -51,7 +51,7 @@ def test_ten_unless_told_otherwise(job):
     assert search(job, "hello").stdout.endswith("10 of 13 pages\n")
 
 
-def test_json(job):
+def test_json_is_one_object_a_page(job):
     """One object per page and line."""
     done = search(job, "--json", "-n", "3", "hello")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -116,12 +116,13 @@ def test_what_is_wrong_is_said_in_a_line(job, words, status, said):
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_folder_without_an_index(tmp_path, there):
-    """One line, and exit status 1."""
+    """One line, which says how to get one, and exit status 1."""
     folder = tmp_path if there else tmp_path / "nowhere"
     done = search(folder, "hello")
+    made = f"scrapy process {folder} -s OUTPUTS=index -s JOBDIR={folder}-read makes one, to be searched there"
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"{folder}/index: no index: a crawl makes one if OUTPUTS names it\n"
+    assert done.stderr == (f"{folder}/index: no index: {made}\n" if there else f"{folder}: no such folder\n")
 
 
 def test_without_tantivy(job, tmp_path):

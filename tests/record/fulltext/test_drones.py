@@ -53,7 +53,7 @@ def test_the_best_of_all(hive):
     assert {url.split("/")[2] for url in (answer.url for answer in alone)} == {"d0.test", "d1.test", "d2.test"}
 
 
-def test_the_command(hive):
+def test_the_command_takes_a_hives_folder(hive):
     """The hive's folder takes the place of a crawl's."""
     done = search(hive, "lamp", "-n", 4)
     assert (done.returncode, done.stderr) == (0, "")
@@ -72,7 +72,8 @@ def test_an_index_that_cannot_be_read(copy):
     assert done.returncode == 1
     assert done.stdout.endswith("10 pages\n")
     assert done.stderr == (
-        f"{copy}/drone-1/index: no index: a crawl makes one if OUTPUTS names it; its pages are not among these\n"
+        f"{copy}/drone-1/index: no index: scrapy process {copy}/drone-1 -s OUTPUTS=index "
+        f"-s JOBDIR={copy}/drone-1-read makes one, to be searched there; its pages are not among these\n"
     )
 
 

@@ -167,7 +167,7 @@ def test_no_index(tmp_path, name):
     """A folder without one is named, and how to get one."""
     (tmp_path / name).mkdir(exist_ok=True)
 
-    with pytest.raises(StoreError, match="no index: a crawl makes one if OUTPUTS names it"):
+    with pytest.raises(StoreError, match="no index: scrapy process"):
         Search(tmp_path)
 
 

@@ -42,7 +42,7 @@ def test_a_large_file(tmp_path):
     assert sum(map(len, found)) <= TAIL
 
 
-def test_none(tmp_path):
+def test_without_a_file_there_are_no_errors(tmp_path):
     """Without a file there are none, and bytes that are no text do no harm."""
     assert last_errors(tmp_path, 5) == []
     write(tmp_path, b"\xff\xfe\x00 broken" * 100)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from webcrawl.base.model import Link
 from webcrawl.store.jobdir import request_line, skip_line, store_line
-from webcrawl.tools.verify.outputs import SHAPES
+from webcrawl.tools.verify.check_outputs import SHAPES
 
 AT = 1308849128.802
 NASTY = "http://u:secret@a.test/ \t\n\x1f\x85\u2028\ud800é"

@@ -51,7 +51,7 @@ class TestAddresses:
         assert "from the environment" in str(raised.value)
 
     @pytest.mark.parametrize("text", [None, "", "none", " None "])
-    def test_none(self, text):
+    def test_without_an_address_nothing_is_stored(self, text):
         """Without an address nothing is stored."""
         assert read("OUTPUT_STORE", text) is None
 

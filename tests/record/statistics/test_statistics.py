@@ -58,7 +58,7 @@ class TestWhatCounts:
         assert statistics.robots == {200: 1}
         assert statistics.outcomes == {200: 5, 404: 1, 503: 1, -4: 1, -7: 1, -9998: 1}
 
-    def test_hosts(self):
+    def test_a_host_has_documents_bytes_and_failures(self):
         """A host has its documents and their bytes, and the URLs that failed: 5xx, no answer, no connection."""
         rows = {row.name: row[1:4] for row in heard(*ENDS).hosts}
 

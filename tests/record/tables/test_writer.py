@@ -21,7 +21,7 @@ from webcrawl.record.tables.table_files import Tables
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 URL = "http://a.test/{}"
 

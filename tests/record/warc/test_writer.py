@@ -15,7 +15,7 @@ from tests.support.warc_reader import digest, members, read
 from webcrawl.base.digest import label, labels, sha1
 from webcrawl.base.model import Link, Referred
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.verify.archive import check_archive
+from webcrawl.tools.verify.check_archive import check_archive
 
 PAGE = b"<p>hello world, " * 20
 

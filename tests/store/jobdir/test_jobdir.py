@@ -14,7 +14,7 @@ def begun(folder):
 
 
 @pytest.mark.parametrize("ask", [JobDir.open, JobDir.all])
-def test_no_crawl(tmp_path, ask):
+def test_a_missing_folder_and_one_without_a_state_are_told_apart(tmp_path, ask):
     """A missing folder and one without a state are told apart."""
     with pytest.raises(NoCrawl, match=r"gone: no such folder$"):
         ask(tmp_path / "gone")
@@ -31,7 +31,7 @@ def test_a_crawl(tmp_path):
     assert (job.is_running, job.drone, job.stats(), JobDir.all(tmp_path)) == (False, None, {}, [job])
 
 
-def test_a_hive(tmp_path):
+def test_drones_are_those_whose_crawls_have_begun(tmp_path):
     """Its drones are those whose crawls have begun; without any there is no crawl."""
     (tmp_path / "hive.json").write_text('{"version": 1, "name": "web", "drones": [0, 1]}')
     with pytest.raises(NoCrawl, match="none of its drones has begun a crawl"):

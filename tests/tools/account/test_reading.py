@@ -11,7 +11,8 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.request_line import last_sent, line
 from webcrawl.store.requests_log import KEY
-from webcrawl.tools.account.account import (
+from webcrawl.tools.account.account_page import kept, page, sheet
+from webcrawl.tools.account.site_account import (
     Account,
     Asked,
     Gap,
@@ -24,7 +25,6 @@ from webcrawl.tools.account.account import (
     site_of,
     unknown,
 )
-from webcrawl.tools.account.page import kept, page, sheet
 
 AT = 1_795_312_744.514
 

@@ -31,9 +31,10 @@ OF_A_CRAWL = {  # before and after its folder
     "account": (["account"], ["site.test", "-o", "-"]),
     "upgrade": (["upgrade"], []),
 }
+OTHERS = ["walks", "orderings", *(name for name in OF_A_CRAWL if name != "verify")]
 
 
-@pytest.fixture(name="words", params=["walks", "orderings", *OF_A_CRAWL])
+@pytest.fixture(name="words", params=["verify", *(pytest.param(name, marks=pytest.mark.campaign) for name in OTHERS)])
 def _words(request, tmp_path):
     if request.param in OF_A_CRAWL:
         before, after = OF_A_CRAWL[request.param]

@@ -38,7 +38,7 @@ def _started(tmp_path):
         (["--host", "192.0.2.1"], "192.0.2.1:8700: Cannot assign requested address"),
     ],
 )
-def test_what_cannot_be_is_one_line(tmp_path, words, line):
+def test_a_wrong_port_folder_or_address_is_one_line(tmp_path, words, line):
     """A wrong port, a folder without a crawl and an address that is none end in one line and exit status 1."""
     done = command("webcrawl", "dashboard", *words, cwd=tmp_path)
 
@@ -80,7 +80,7 @@ def test_from_its_start_to_ctrl_c(started, number):
     with asked(port, f"{base}/events", cookie) as events:
         assert events.readline().startswith(b'data: {"crawls":')
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
 
     assert process.stderr.read() == ""
 
@@ -100,7 +100,7 @@ def test_more_connections_than_descriptors(started):
     with asked(port, f"{base}/", "") as answer:
         assert answer.status == 403
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
     assert line == "no connection can be taken until others are closed: Too many open files\n"
     assert (process.stdout.read(), process.stderr.read()) == ("", "")
 

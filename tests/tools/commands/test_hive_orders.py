@@ -23,8 +23,8 @@ from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.tools.supervisor.hive_watch import Watching
 from webcrawl.tools.supervisor.servers import URL, at
-from webcrawl.tools.supervisor.watching import Watching
 
 
 @pytest.fixture(name="server", scope="module")
@@ -238,7 +238,7 @@ class TestCommands:
         assert line.startswith(f"{folder.path}: the hive is not running")
         assert members.commands == []
 
-    def test_nobody_there(self, url):
+    def test_a_command_that_no_drone_would_hear_is_refused(self, url):
         """A command that no drone would hear is refused."""
         assert refused("pause", url) == "no drone of this hive is there"
 
@@ -318,7 +318,7 @@ class TestResize:
             process.stdout.readline()
             ends(folder)
             end()
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=120)
 
         assert process.returncode == 1
         change = "and the change to 1 drone has not ended: start it again, and it goes on with that"
@@ -335,7 +335,7 @@ class TestResize:
         assert line == f"{folder.path}: the hive is not running: start it first"
         assert (members.commands, folder.known().wanted) == ([], ())
 
-    def test_nobody_there(self, url):
+    def test_a_change_that_no_drone_would_hear_of_is_refused(self, url):
         """A change that no drone would hear of is refused."""
         with Members(url, 2):
             pass
@@ -398,7 +398,7 @@ class TestAdopt:
             ),
         ],
     )
-    def test_refused(self, url, words, line):
+    def test_an_order_that_makes_no_sense_changes_nothing(self, url, words, line):
         """What makes no sense changes nothing."""
         with Members(url, 2) as members:
             assert refused("adopt", url, *words).startswith(line)

@@ -33,7 +33,7 @@ def leaving(*words, cwd, **more):
         (["web", "--port", "0", "-s", "BOT_FROM=nobody"], "BOT_FROM = 'nobody': must be an e-mail address, or none"),
     ],
 )
-def test_what_cannot_be_is_one_line(tmp_path, words, line):
+def test_a_wrong_folder_address_or_setting_is_one_line(tmp_path, words, line):
     """A folder without a crawl, an address that is none and a wrong setting end in one line and exit status 1."""
     made(tmp_path / "web")
     done = leaving(*words, cwd=tmp_path)
@@ -92,7 +92,7 @@ def test_from_its_start_to_ctrl_c(tmp_path, number):
                 assert b"leave your site alone" in page.read()
             with socket.create_connection(("127.0.0.1", int(address.split(":")[2][:-1]))):
                 process.send_signal(number)
-                said = process.communicate(timeout=60)
+                said = process.communicate(timeout=120)
         finally:
             process.kill()
 

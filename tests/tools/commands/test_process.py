@@ -214,7 +214,7 @@ class TestArguments:
             ),
         ],
     )
-    def test_what_cannot_be_is_one_line(self, pages, job, words, line):
+    def test_a_wrong_argument_is_one_line_before_a_file_is_touched(self, pages, job, words, line):
         """A wrong argument is one line with exit status 1, before a file is touched."""
         (job.folder.parent / "empty").mkdir()
         assert scrapy(["process", *words], job.folder.parent, job.said) == 1

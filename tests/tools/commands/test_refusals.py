@@ -331,7 +331,7 @@ class TestJobdir:
         assert line == f"{missing}: restore it, or use another JOBDIR"
         assert log.read_text() == "a line\n"
 
-    def test_another_version(self, tmp_path, seeds):
+    def test_a_crawl_of_another_version_is_refused(self, tmp_path, seeds):
         """A crawl of another version of this program is refused."""
         crawl = Crawl(tmp_path / "job", {"seeds": seeds})
         refused(crawl, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl
@@ -373,7 +373,7 @@ def test_a_log_file_has_the_line_too(tmp_path):
 def test_standard_output_stays_empty(tmp_path):
     """The line goes to standard error; standard output stays empty."""
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between\n"

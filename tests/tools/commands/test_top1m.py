@@ -120,7 +120,7 @@ class TestBad:
 
         assert files(path) == []
 
-    def test_a_bomb(self, path, monkeypatch):
+    def test_a_list_that_unpacks_to_too_much_is_left(self, path, monkeypatch):
         """A file that unpacks to more than any list has is not unpacked to its end."""
         monkeypatch.setattr("webcrawl.urls.seeds.top1m.MOST", 1 << 20)
         with served(zipped(bytes(50 << 20))) as url, pytest.raises(CannotProvide, match="is larger than 1048576 bytes"):

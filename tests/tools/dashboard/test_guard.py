@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.dashboards import FIGURES, Crawls, dashboard, made
-from webcrawl.tools.dashboard.guard import COOKIE, HEADERS, Guard
+from webcrawl.tools.dashboard.access_guard import COOKIE, HEADERS, Guard
 
 
 @pytest.fixture(name="visitor", scope="module")
@@ -197,7 +197,7 @@ class TestAnswers:
 
     def test_few_pages_stay_open(self, visitor, monkeypatch):
         """Beyond so many open pages, another is told to come later."""
-        monkeypatch.setattr("webcrawl.tools.dashboard.server.MOST", 0)
+        monkeypatch.setattr("webcrawl.tools.dashboard.dashboard_server.MOST", 0)
 
         assert visitor.ask(f"{visitor.base}/events").status == 503
 

@@ -12,8 +12,8 @@ import pytest
 from tests.support.dashboards import FIGURES, Crawls, made
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
-from webcrawl.tools.dashboard.looking import Finder, look
-from webcrawl.tools.dashboard.past import LIVE, ROOM, Past, of_hive
+from webcrawl.tools.dashboard.crawl_past import LIVE, ROOM, Past, of_hive
+from webcrawl.tools.dashboard.crawl_states import Finder, look
 from webcrawl.tools.dashboard.signs import rate_of, signs, waits_for
 
 NOW = 1_700_000_000.0
@@ -141,7 +141,7 @@ class TestLooking:
         assert [sample.number(name) for name in ("pages", "queued", "hosts", "nothing")] == [0, 0, 0, 0]
         assert waits_for(sample, [])
 
-    def test_a_hive(self, tmp_path):
+    def test_a_hive_has_the_sums_of_all_drones_and_the_state_of_those_that_run(self, tmp_path):
         """The sums of its drones, those that do not answer included, and the state of those that run."""
         hive = {"version": 1, "name": "web", "drones": [0, 1]}
         made(tmp_path / "hive/drone-0")
@@ -186,7 +186,7 @@ class TestPast:
 
     def test_memory_is_bounded(self, tmp_path, monkeypatch):
         """Of too many moments every other older one is left out, and the latest are all there."""
-        monkeypatch.setattr("webcrawl.tools.dashboard.past.ROOM", 100)
+        monkeypatch.setattr("webcrawl.tools.dashboard.crawl_past.ROOM", 100)
         past = Past(made(tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(1000)]))
         past.read()
         for at in range(2 * LIVE):
@@ -196,7 +196,7 @@ class TestPast:
         assert len(file) <= 100 < ROOM
         assert [one.pages for one in file[-20:]] == [*range(980, 1000)]
 
-    def test_a_hive(self, tmp_path):
+    def test_sums_of_a_hive_have_no_steps(self, tmp_path):
         """The sums of the drones, each evenly between its moments, so that their different times are no steps."""
         pasts = [
             Past(

@@ -137,12 +137,12 @@ class TestFigures:
                 pages += tree_of(visitor).xpath("//dl[@class='tiles']/div[1]/dd[1]/text()")
         assert pages == ["120", "7"]
 
-    def test_no_crawl(self, tmp_path):
+    def test_without_a_crawl_the_page_says_where_it_looks(self, tmp_path):
         """Where there is none, the page says where it looks."""
         with dashboard(tmp_path / "crawls") as visitor:
             assert f"{tmp_path}/crawls" in visitor.page()
 
-    def test_a_hive(self, tmp_path):
+    def test_a_hive_is_a_page_with_a_row_for_each_drone(self, tmp_path):
         """A hive is a page with the sums and a row for each drone, which has pages of its own."""
         for number in (0, 1):
             made(tmp_path / f"hive/drone-{number}", history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)])
@@ -225,7 +225,7 @@ class TestTabs:
         """Counters are in words."""
         assert "the host's name has no address" in tree_of(visitor, "/errors").text_content()
 
-    def test_seeds(self, visitor):
+    def test_each_seed_has_what_came_of_it(self, visitor):
         """Each seed has what came of it; a log that grows is read on."""
         assert tree_of(visitor, "/seeds").xpath("//tbody/tr/td/a/text()") == ["http://a.example/"]
 
@@ -278,7 +278,7 @@ class TestSeeds:
         assert "not now" in said_of(visitor, answer)
         assert [*visitor.jobdir.glob("seeds/*")] == []
 
-    def test_a_hive(self, tmp_path):
+    def test_a_hive_itself_gets_what_is_written(self, tmp_path):
         """A hive gets what is written itself: it knows where its drones are."""
         for number in (0, 1):
             made(tmp_path / f"hive/drone-{number}")

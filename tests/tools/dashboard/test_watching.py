@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.dashboards import FIGURES, Crawls, made
-from webcrawl.tools.dashboard import watching
-from webcrawl.tools.dashboard.looking import Finder
-from webcrawl.tools.dashboard.watching import Watch
+from webcrawl.tools.dashboard import crawl_watch as watching
+from webcrawl.tools.dashboard.crawl_states import Finder
+from webcrawl.tools.dashboard.crawl_watch import Watch
 
 
 @pytest.fixture(name="watched")
@@ -31,7 +31,7 @@ def _watched(tmp_path, monkeypatch):
             with ThreadPoolExecutor(4) as executor:
                 watch = Watch(known, ask, executor)
                 try:
-                    await asyncio.wait_for(script(watch, looks), 30)
+                    await asyncio.wait_for(script(watch, looks), 120)
                 finally:
                     await watch.close()
 
@@ -76,7 +76,7 @@ def test_a_question_is_asked_once(watched):
 
     def slow():
         asked.append(1)
-        gate.wait(20)
+        gate.wait(120)
         return "answer"
 
     def wrong():
@@ -134,7 +134,7 @@ def test_a_look_that_an_order_overtakes(watched):
             state = "paused" if ("pause",) in looks else "running"
             if command == "status" and not begun.is_set():
                 begun.set()
-                gate.wait(20)
+                gate.wait(120)
             looks.append((command, *words))
             return {**FIGURES, "state": state}
 

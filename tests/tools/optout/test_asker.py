@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.tools.optout.asker import asker
+from webcrawl.tools.optout.serving import asker
 
 
 @pytest.mark.parametrize(

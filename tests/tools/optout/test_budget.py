@@ -1,6 +1,6 @@
 """How often strangers may have something done."""
 
-from webcrawl.tools.optout.budget import Budget, take
+from webcrawl.tools.optout.deciding import Budget, take
 
 
 def taken(budget, key, now):

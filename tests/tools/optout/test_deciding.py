@@ -8,7 +8,7 @@ import pytest
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import obey
 from webcrawl.tools.optout.deciding import AT_ONCE, CHECKS, ORDERS, Deciding, Outcome
-from webcrawl.tools.optout.looking import Found
+from webcrawl.tools.optout.proof_search import Found
 from webcrawl.tools.optout.subject import subject_of
 from webcrawl.tools.optout.token import LIFE, Tokens, Wish
 from webcrawl.urls.exclusion_rules import rules_of

@@ -13,8 +13,8 @@ from webcrawl.net.errors import DnsFailed, NoSocket
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
-from webcrawl.tools.optout import looking as module
-from webcrawl.tools.optout.looking import LARGEST, Looking
+from webcrawl.tools.optout import proof_search as module
+from webcrawl.tools.optout.proof_search import LARGEST, Looking
 from webcrawl.tools.optout.subject import LABEL, PATH, subject_of
 from webcrawl.urls.host_names import RegisteredDomains
 
@@ -154,7 +154,7 @@ class TestFiles:
         assert found.trouble == "is at an address or port that this crawl does not ask"
         assert heads == []
 
-    def test_nobody_there(self):
+    def test_how_a_connection_fails_is_not_said(self):
         """How a connection fails is not said: nobody scans ports through us."""
 
         async def reset(writer):
@@ -166,7 +166,7 @@ class TestFiles:
         assert found.trouble == closed.trouble == "no answer"
 
     @pytest.mark.parametrize("body", [b"\xff\xfe\x00" * 100, b"\xef\xbb\xbfwebcrawl-leave-1-x", b"", b"\n" * 4000])
-    def test_any_bytes(self, body):
+    def test_a_file_of_any_bytes_is_read_as_few_lines(self, body):
         """Whatever a file has in it, it is read as lines, few of them, a byte order mark aside."""
         (found,), _ = looked(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from tests.support.reports import Report, truth
 from webcrawl.lab.simweb import World, running
-from webcrawl.tools.report.page import report
+from webcrawl.tools.report.report_page import report
 
 KINDS = ("duplicate", "redirect_301", "status_404", "status_500", "closed", "png", "pdf", "text", "type_upper", "empty")
 MIX = dict.fromkeys(KINDS, 0.05) | {"robots_disallow": 0.3, "https": 0.2}

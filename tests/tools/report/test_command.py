@@ -15,7 +15,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateVersion, StoreError
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.outputs import Outputs
-from webcrawl.tools.report.page import report
+from webcrawl.tools.report.report_page import report
 
 
 @pytest.fixture(name="job", scope="module")
@@ -178,7 +178,7 @@ class TestNoCrawls:
         with pytest.raises(NoCrawl, match=r"not a crawl: state/crawl\.db is missing"):
             report(tmp_path, {}, 0.0)
 
-    def test_another_version(self, copy):
+    def test_a_state_of_another_version_is_not_misread(self, copy):
         """A crawl of another version of the state is not misread."""
         tampered(copy / "state/crawl.db", "PRAGMA user_version = 4")
 

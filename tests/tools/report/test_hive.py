@@ -12,7 +12,7 @@ from tests.support.reports import Report, number, truth
 from tests.support.tampering import tampered
 from webcrawl.lab.simweb import World, running
 from webcrawl.store.jobdir.job_dir import NoCrawl
-from webcrawl.tools.report.page import report
+from webcrawl.tools.report.report_page import report
 
 pytestmark = pytest.mark.xdist_group("report hive")
 MIX = dict.fromkeys(("duplicate", "redirect_301", "status_404", "status_500", "closed", "png", "pdf"), 0.05)
@@ -56,7 +56,7 @@ class TestNumbers:
         assert {row[0]: row[1] for row in job.page.numbers("depth-table")} == job.truth.depths
         assert f"{job.truth.duplicates}" in job.page.section("copies")
 
-    def test_seeds(self, job):
+    def test_the_seeds_of_a_hive_are_one_table(self, job):
         """One table of all seeds that have a line in a log."""
         rows = {row[0]: [number(cell) for cell in row[2:5]] for row in job.page.rows("seed-table")}
 
@@ -122,7 +122,7 @@ class TestFolders:
         with pytest.raises(NoCrawl, match="none of its drones has begun a crawl"):
             report(tmp_path, {}, 0.0)
 
-    def test_damage(self, copy):
+    def test_what_cannot_be_read_is_named_with_its_drone(self, copy):
         """What cannot be read is named with its drone."""
         tampered(copy / "drone-1/state/crawl.db", "UPDATE meta SET value = x'c1' WHERE name = 'tallies'")
 
@@ -132,7 +132,7 @@ class TestFolders:
         """Of drones some of which have not ended the page says so."""
         assert "the last checkpoint of each drone" in made(copy).text
 
-    def test_the_command(self, copy, tmp_path):
+    def test_the_page_lies_in_the_hives_folder(self, copy, tmp_path):
         """The page lies in the hive's folder; the graph is of all links."""
         done = command("scrapy", "report", copy)
         assert (done.returncode, done.stdout) == (0, f"{copy}/report.html\n")

@@ -9,10 +9,10 @@ import pytest
 
 from tests.support.reports import Report
 from webcrawl.record.statistics.statistics import Statistics
-from webcrawl.tools.report.log import Log
+from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.markup import Html, join, tag, text
-from webcrawl.tools.report.page import page
-from webcrawl.tools.report.source import Source, State, Waiting
+from webcrawl.tools.report.report_page import page
+from webcrawl.tools.report.report_source import Source, State, Waiting
 
 EVIL = (
     "</title></style></script><script>alert(1)</script><img src=x onerror=alert(1)>"

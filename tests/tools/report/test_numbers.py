@@ -62,7 +62,7 @@ def test_types_sizes_and_depths(crawled):
         assert mean == shown(truth.type_bytes[kind] / truth.types[kind])
 
 
-def test_hosts(crawled):
+def test_each_host_has_documents_failures_and_duration(crawled):
     """Documents, bytes, failures and mean duration of each host."""
     page, truth = crawled.page, crawled.truth
     rows = page.numbers("host-table")
@@ -91,7 +91,7 @@ def test_duplicates(crawled):
     assert (f"{many:,} of" if many else "No body") in crawled.page.section("copies")
 
 
-def test_seeds(crawled):
+def test_each_seed_has_what_was_found_from_it_on(crawled):
     """What was found, fetched and failed from each seed on, its bytes, and how it ended itself."""
     page, truth = crawled.page, crawled.truth
     rows = page.numbers("seed-table")
@@ -105,7 +105,7 @@ def test_seeds(crawled):
     assert [row[0] for row in rows[: len(failed)]] == failed
 
 
-def test_after_a_kill(crawled):
+def test_the_report_of_a_killed_crawl_is_of_its_last_checkpoint(crawled):
     """The report of the killed crawl is of its last checkpoint: no number is above those of the end."""
     then = {row[0]: row[2] for row in crawled.killed.numbers("outcome-table")}
 

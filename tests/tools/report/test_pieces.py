@@ -7,8 +7,10 @@ import pytest
 from tests.support.reports import Report
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.series import Series
-from webcrawl.tools.report import charts, numbers, words
-from webcrawl.tools.report.log import SeedTable, read_log
+from webcrawl.tools import charts
+from webcrawl.tools.report import counter_words as words
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.log_summary import SeedTable, read_log
 from webcrawl.tools.report.markup import Column, table
 from webcrawl.tools.report.sections.overview import rate
 

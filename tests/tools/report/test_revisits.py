@@ -13,9 +13,9 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures
 from webcrawl.store.outputs import Outputs
-from webcrawl.tools.report.page import report
-from webcrawl.tools.report.revisits import GAP, Moment, read_revisits, slots
-from webcrawl.tools.report.sections.revisits import signals
+from webcrawl.tools.report.report_page import report
+from webcrawl.tools.report.revisit_source import GAP, Moment, read_revisits, slots
+from webcrawl.tools.report.sections.revisit_section import signals
 
 
 @pytest.fixture(name="jobdir", scope="module")

@@ -189,7 +189,7 @@ def test_archives_that_were_taken_away(tmp_path, caplog):
     assert "x-00000.warc.gz: taken away before all of it was read" in caplog.text
 
 
-def test_no_crawl(tmp_path):
+def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
     """One line that names the folder."""
     with pytest.raises(NoCrawl, match="no such folder"):
         left_by(tmp_path / "none")

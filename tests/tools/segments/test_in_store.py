@@ -10,7 +10,7 @@ from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments.left import left_by
-from webcrawl.tools.segments.reading import PLACE
+from webcrawl.tools.segments.left_links import PLACE
 
 NAME = "warc/a.warc.gz"
 

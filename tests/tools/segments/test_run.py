@@ -8,7 +8,7 @@ from tests.tools.segments.crawls import crawled, urls_of, values
 from webcrawl.base.model import Link
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.stats_file import NAME as STATS
-from webcrawl.tools.segments.run import Run
+from webcrawl.tools.segments.segment_run import Run
 
 A, B, C = (f"http://{name}.test/" for name in "abc")
 

@@ -71,7 +71,7 @@ class TestLinks:
         assert (found.chain, found.request) == ("", "5.request")
 
     @pytest.mark.parametrize("record", [b"", b"a.test"])
-    def test_what_is_none(self, record):
+    def test_the_name_of_a_host_and_the_mark_of_a_variant_stay(self, record):
         """The name of a host and the mark of a variant stay."""
         assert from_4.link(record) == record
 

@@ -17,7 +17,7 @@ from tests.tools.upgrade import site
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StateLocked, StateVersion, StoreError
 from webcrawl.store.schema import VERSION
-from webcrawl.tools.upgrade.upgrade import NoUpgrade, upgrade
+from webcrawl.tools.upgrade.upgrading import NoUpgrade, upgrade
 
 HERE = Path(__file__).parent
 COMMAND = "webcrawl"
@@ -26,7 +26,7 @@ ROBOTS = {url for url in site.urls() if url.endswith("/robots.txt")}
 MIDDLE = """
 import sys, time
 from pathlib import Path
-from webcrawl.tools.upgrade.upgrade import upgrade
+from webcrawl.tools.upgrade.upgrading import upgrade
 
 def step(db):
     db.execute("DELETE FROM host")
@@ -150,7 +150,7 @@ class TestVersions:
     def test_every_version_from_the_oldest_has_its_step(self):
         """From each version that is not refused a way leads to this one."""
         from webcrawl.store.schema import OLDEST
-        from webcrawl.tools.upgrade.upgrade import STEPS
+        from webcrawl.tools.upgrade.upgrading import STEPS
 
         assert sorted(STEPS) == [*range(OLDEST, VERSION)]
 
@@ -256,7 +256,7 @@ class TestKilled:
 
     def test_right_after_it(self, old):
         """A `kill -9` before the log is copied back leaves a header of version 4; the same command ends the work."""
-        code = "import os, sys; from pathlib import Path; from webcrawl.tools.upgrade.upgrade import upgrade\n"
+        code = "import os, sys; from pathlib import Path; from webcrawl.tools.upgrade.upgrading import upgrade\n"
         code += "for _ in upgrade(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
         killed = subprocess.run([sys.executable, "-c", code, str(old)], check=False, cwd=HERE.parents[2])
         assert killed.returncode == -9
@@ -267,7 +267,7 @@ class TestKilled:
         assert command(COMMAND, "verify", str(old)).returncode == 0
 
 
-def test_a_hive(old, tmp_path):
+def test_each_drone_of_a_hive_is_upgraded(old, tmp_path):
     """Of a hive each drone's folder is upgraded."""
     for number in (0, 1):
         shutil.copytree(old, tmp_path / f"hive/drone-{number}")

@@ -9,8 +9,8 @@ import pytest
 
 from webcrawl.record.objectstore.stored import IN_STORE
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.outputs import ABSENT
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.check_outputs import ABSENT
+from webcrawl.tools.verify.verify_crawl import verify
 
 # A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that it is sent.
 CRAWL = """

@@ -13,7 +13,7 @@ from tests.support.jobs import killed, stopped
 from tests.support.seens import STORES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.schema import LAYOUT
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 FLIPS, CUTS = 20, 6
 

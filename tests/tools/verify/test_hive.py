@@ -11,11 +11,11 @@ from tests.support.hive_jobs import hive, named
 from tests.support.jobs import Job, stopped, tree
 from tests.support.tampering import tampered
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify import hive as module
 from webcrawl.tools.verify import holdings as claims
-from webcrawl.tools.verify.hive import verify_hive
+from webcrawl.tools.verify import verify_hive as module
 from webcrawl.tools.verify.holdings import pages, shared
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify.verify_hive import verify_hive
 
 pytestmark = pytest.mark.xdist_group("verify hive")  # one hive for all tests
 
@@ -61,7 +61,7 @@ class TestSound:
         assert found["drones"] == 2
         assert found["pages"] == found["archived"] == sum(map(ended, (sound / "drone-0", sound / "drone-1")))
 
-    def test_the_command(self, sound):
+    def test_the_summary_has_a_line_on_the_hive(self, sound):
         """The summary has a line on the hive."""
         done = command("scrapy", "verify", sound)
 

@@ -11,7 +11,7 @@ from webcrawl.crawl.hive.inbox import Inbox
 from webcrawl.crawl.hive.message import Kind, Message, pack
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 HIVE = b"sixteen bytes 16"
 LINK = b"http://a.test/ L   0   "
@@ -82,7 +82,7 @@ def test_a_sound_drone(drone):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_damage(drone, name, value, why):
+def test_a_row_that_no_outbox_or_inbox_wrote_is_named_once(drone, name, value, why):
     """A row that no outbox or inbox wrote is named, once, and so is one that is missing."""
     (said,) = told(drone, {name: value})
 

@@ -9,9 +9,9 @@ from tests.support.outputs import Crawl
 from webcrawl.adapter.pipelines.tags import TagsPipeline
 from webcrawl.base.names import former, path_of
 from webcrawl.content.html.tag_counts import TagCounts
-from webcrawl.tools.verify.beside import POSITION
-from webcrawl.tools.verify.outputs import SHAPES
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.check_outputs import SHAPES
+from webcrawl.tools.verify.check_small_files import POSITION
+from webcrawl.tools.verify.verify_crawl import verify
 
 LINES = {
     "logs/images.log": (b"http://a.test/i\tgif\t1\t2\t1\t30\n", b"http://a.test/j\t-\t\t\t\t0\n"),

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tests.support.crawling import Crawl
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 
 def test_a_crawl_that_gave_a_host_up_is_sound(tmp_path, simweb):

@@ -13,7 +13,7 @@ from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.net.websub.subscriptions import Subscriptions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.revisits import check_signals
+from webcrawl.tools.verify.check_revisits import check_signals
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 NOW = 1_800_000_000.0

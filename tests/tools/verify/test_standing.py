@@ -19,7 +19,7 @@ from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.crawl.hive.slot_map import SLOTS, SlotMap
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify.hive import check_post, standing_of, verify_hive
+from webcrawl.tools.verify.verify_hive import check_post, standing_of, verify_hive
 from webcrawl.urls.host_names import RegisteredDomains
 
 pytestmark = pytest.mark.xdist_group("verify standing")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.tampering import tampered
 from webcrawl.record.statistics.statistics import Statistics
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 
 def told(root, value):

@@ -16,8 +16,8 @@ from webcrawl.record.fulltext.text_index import Index
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify import texts as checked
-from webcrawl.tools.verify.outputs import check_outputs
+from webcrawl.tools.verify import check_texts as checked
+from webcrawl.tools.verify.check_outputs import check_outputs
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
 
@@ -189,7 +189,7 @@ class TestTheIndex:
             "page 3, http://a.test/3: the index has http://a.test/3 http://a.test/3" in one for one in told(mine)[0]
         )
 
-    def test_damage(self, mine):
+    def test_an_index_that_cannot_be_opened_is_one_damaged_place(self, mine):
         """An index that cannot be opened is one damaged place."""
         (mine / "index/meta.json").write_text("{")
         damages, _ = told(mine)

@@ -21,7 +21,7 @@ from webcrawl.store.jobdir import snapshot
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 from webcrawl.store.outputs import Outputs
-from webcrawl.tools.verify.whole import verify
+from webcrawl.tools.verify.verify_crawl import verify
 
 pytestmark = pytest.mark.xdist_group("verify verify")  # one stopped crawl for all tests
 
@@ -197,12 +197,12 @@ class TestNothingToVerify:
         with pytest.raises(NoCrawl, match="no such folder"):
             list(verify(tmp_path / "none", Counter()))
 
-    def test_no_crawl(self, tmp_path):
+    def test_a_folder_without_a_crawl_is_an_error(self, tmp_path):
         """A folder without a crawl is an error."""
         with pytest.raises(NoCrawl, match=r"not a crawl: state/crawl\.db is missing"):
             told(tmp_path)
 
-    def test_another_version(self, copy):
+    def test_a_crawl_of_another_version_is_not_misread(self, copy):
         """A crawl of another version of this program is not misread."""
         tampered(copy / "state/crawl.db", "PRAGMA user_version = 99")
 
@@ -407,7 +407,7 @@ class TestCommand:
         assert all(line.isprintable() for line in lines)
         assert all(line.startswith(str(copy)) for line in lines)
 
-    def test_no_crawl(self, tmp_path):
+    def test_a_missing_crawl_is_one_line_and_status_1(self, tmp_path):
         """A missing crawl is one line on standard error, and exit status 1."""
         done = command("scrapy", "verify", tmp_path / "none")
 

@@ -13,8 +13,8 @@ from tests.support.hive_jobs import named
 from tests.support.warc_crawl import NOW, Archive, exchange, files
 from webcrawl.base.model import Link
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.wacz.archives import CannotPack
 from webcrawl.tools.wacz.pack import pack
+from webcrawl.tools.wacz.packable_archives import CannotPack
 
 
 @pytest.fixture(name="hive")
@@ -57,7 +57,7 @@ def test_the_archives_of_all_drones(hive):
     assert json.loads(wacz.read("datapackage.json"))["title"] == "hive"
 
 
-def test_the_command(hive):
+def test_the_file_lies_in_the_hives_folder(hive):
     """The file lies in the hive's folder and has its name."""
     done = command("scrapy", "wacz", hive)
 

@@ -14,10 +14,10 @@ from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, exchange, files, indexes
 from webcrawl.base.model import Link, Referred
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.wacz import index
 from webcrawl.tools.wacz import pack as package
-from webcrawl.tools.wacz.archives import CannotPack
+from webcrawl.tools.wacz import packable_archives as index
 from webcrawl.tools.wacz.pack import pack
+from webcrawl.tools.wacz.packable_archives import CannotPack
 
 SEED = "http://a.test/"
 

@@ -81,7 +81,7 @@ class TestOutput:
         assert done.returncode == 0
         assert "logs/crawl.log: No such file or directory: what it would say is missing here" in done.stdout
 
-    def test_json(self, job):
+    def test_json_has_every_key(self, job):
         """One object with every key; the command in it prints the record."""
         url = fetched(job)[3]
         done = run(job, url, "--json")
@@ -160,7 +160,7 @@ class TestHostile:
     )
     def test_any_url(self, job, url):
         """Whatever is asked for has one of the states, and a text that is harmless to a terminal."""
-        from webcrawl.tools.why.text import line_of, text_of
+        from webcrawl.tools.why.why_text import line_of, text_of
 
         answer = why(job, url)
 
@@ -263,7 +263,7 @@ class TestCrawls:
 
         assert why(root, url).state == "fetched"
 
-    def test_a_hive(self, tmp_path):
+    def test_of_a_hive_the_drone_answers_that_knows_the_url(self, tmp_path):
         """Of a hive, the drone answers that knows the URL."""
         root = hive(tmp_path / "hive")
         urls = [fetched(root / f"drone-{drone}")[0] for drone in range(2)]

@@ -8,7 +8,7 @@ from webcrawl import settings as defaults
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.terms import terms_of
 from webcrawl.tools.why.filtering import Filters, first_refusal
-from webcrawl.tools.why.settings import SavedSheets, values_of
+from webcrawl.tools.why.saved_settings import SavedSheets, values_of
 from webcrawl.urls.build_pipeline import build_filters
 from webcrawl.urls.filters.filter_protocol import Origin
 from webcrawl.urls.host_names import RegisteredDomains

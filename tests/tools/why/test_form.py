@@ -65,7 +65,7 @@ def test_foldings():
 
 
 @given(st.text() | st.text("htp:/a.tes#?%@[]\\ \n0", max_size=30))
-def test_any_text(text):
+def test_any_text_has_the_crawls_form(text):
     """Nothing that somebody asks for raises; the form is that of the crawl."""
     form = form_of(text, 2000, [])
 

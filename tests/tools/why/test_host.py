@@ -2,8 +2,8 @@
 
 import pytest
 
-from webcrawl.tools.why.host import booking_of, delay_of, new_host
-from webcrawl.tools.why.settings import SavedSheets, values_of
+from webcrawl.tools.why.host_facts import booking_of, delay_of, new_host
+from webcrawl.tools.why.saved_settings import SavedSheets, values_of
 
 
 @pytest.fixture(name="values")

@@ -11,10 +11,10 @@ from webcrawl.base.dates import iso
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.why import again as module
-from webcrawl.tools.why.again import among_records
+from webcrawl.tools.why import later as module
 from webcrawl.tools.why.answer import Answer
-from webcrawl.tools.why.text import text_of
+from webcrawl.tools.why.later import among_records
+from webcrawl.tools.why.why_text import text_of
 
 PAGES = 3000
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.net.robots import parse
-from webcrawl.tools.why.robots import line_of
+from webcrawl.tools.why.robots_verdict import line_of
 
 LINES = st.sampled_from(
     [
@@ -61,6 +61,6 @@ def test_a_rule_that_is_not_there():
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes(body):
+def test_a_robots_txt_of_any_bytes_is_read(body):
     """A robots.txt of anything is read."""
     line_of(body, "webcrawl", "/a", allows=False)

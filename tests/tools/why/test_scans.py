@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from webcrawl.base.model import Link, Outcome
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.crawl_line import read as log_line
-from webcrawl.tools.why import index as index_module
-from webcrawl.tools.why import log as log_module
-from webcrawl.tools.why.index import Indexes, lines_of
-from webcrawl.tools.why.log import LogFile, pieces_from_end
+from webcrawl.tools.why import log_search as log_module
+from webcrawl.tools.why import record_search as index_module
+from webcrawl.tools.why.log_search import LogFile, pieces_from_end
+from webcrawl.tools.why.record_search import Indexes, lines_of
 
 KEYS = st.text("abz)/,", min_size=1, max_size=30)
 
@@ -66,7 +66,7 @@ class TestSorted:
         }
 
     @given(data=st.binary(max_size=300), sought=KEYS)
-    def test_any_bytes(self, tmp_path_factory, data, sought):
+    def test_a_file_of_any_bytes_ends_the_search(self, tmp_path_factory, data, sought):
         """A file of anything ends the search."""
         path = written(tmp_path_factory.mktemp("index"), data)
         descriptor = os.open(path, os.O_RDONLY)

@@ -5,7 +5,7 @@ import pytest
 from webcrawl import settings as defaults
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.terms import terms_of
-from webcrawl.tools.why.settings import NAMES, values_of
+from webcrawl.tools.why.saved_settings import NAMES, values_of
 from webcrawl.urls.foldings import no_index
 
 FILTER = "tests.tools.why.test_settings.Mine"

@@ -11,7 +11,9 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
 from webcrawl.adapter.extensions.progress import Lines, Progress
 from webcrawl.adapter.extensions.summary import Summary
+from webcrawl.adapter.next_commands import search_command
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
 from webcrawl.base.quantities import count, short
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.record.archives.archives import Archives
@@ -56,6 +58,9 @@ class RereadingSummary(Summary):
     def beginning(self) -> str:
         resumed = f": resumed with {count(self._before, 'page')}" if self._before else ""
         return f"{resumed}, {count(len(archives_of(self._crawler)), 'file')} of archives"
+
+    def afterwards(self) -> list[str]:
+        return search_command(self._folder, values_of(self._crawler)["OUTPUTS"])
 
     def end(self, seconds: float) -> list[str]:
         lines = summary(self._folder, self._crawl.stats(), seconds, self._before)

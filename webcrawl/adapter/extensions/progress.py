@@ -14,6 +14,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.base.quantities import count, short
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
@@ -53,7 +54,7 @@ class Progress:
 
     def lines(self) -> Lines:
         """The text of a progress line."""
-        return Lines(self._crawl)
+        return Lines(self._crawl, scheduler_of(self._crawler).fates)
 
     def closed(self) -> None:
         for loop in self._loops:
@@ -85,8 +86,8 @@ class Progress:
 class Lines:
     """Progress in one line; its rate is that of the last 10 seconds."""
 
-    def __init__(self, crawl: Crawl) -> None:
-        self._crawl = crawl
+    def __init__(self, crawl: Crawl, fates: SeedFates | None = None) -> None:
+        self._crawl, self._fates = crawl, fates
         self._since = deque([_now(crawl)])
 
     def log(self) -> None:
@@ -95,7 +96,7 @@ class Lines:
     def line(self) -> str:
         """The line of a log, with exact numbers."""
         pages, rate, asked, ready, waiting = self._look()
-        begin = f"{trouble}, " if (trouble := self._crawl.trouble) else ""
+        begin = f"{trouble}, " if (trouble := self._trouble()) else ""
         figures = self._figures
         return (
             f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
@@ -111,10 +112,13 @@ class Lines:
         begin, known = f"{short(pages)} pages {short(rate)}/s", f"  seen {seen}"
         if (revisits := figures_of(self._figures)) is not None:
             known = f"  fresh {fresh(revisits)}"
-        if trouble := self._crawl.trouble:  # it goes before other figures: there is no room for all
+        if trouble := self._trouble():  # it goes before other figures: there is no room for all
             begin, known = f"{trouble}  {short(pages)} pages", ""
         size = short(self._figures["bytes"])
         return f"{begin}  queue {queued}  hosts {asked}{known}  failed {failed}  {size}B"
+
+    def _trouble(self) -> str:
+        return self._crawl.trouble or (self._fates.progress() if self._fates is not None else "")
 
     def _look(self) -> tuple[int, float, int, int, int]:
         """Pages, their rate, and hosts by what they do."""

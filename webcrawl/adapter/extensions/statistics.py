@@ -11,6 +11,7 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.adapter.crawl_end import FINISHED
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
@@ -73,8 +74,16 @@ class Statistics:
             "seconds": round(time.monotonic() - self._begun, 1),
             **self._crawl.stats(),
             "bound": self._crawl.bound(),
+            **self._unreached(reason),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
         }
+
+    def _unreached(self, reason: str | None) -> dict[str, list[str]]:
+        """Why the seeds gave nothing, of a crawl that ended with nothing."""
+        fates = scheduler_of(self._crawler).fates
+        if fates is None or reason != FINISHED or not fates.hopeless:
+            return {}
+        return {stats_file.UNREACHED: fates.lines()}
 
 
 def _text(figures: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.adapter.next_commands import next_commands
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Status
@@ -50,16 +51,31 @@ class Summary:
         queued = int(self._crawl.stats()["queued"])
         if self._before or queued:
             return f": resumed with {count(self._before, 'page')} and {_queued(queued)}"
-        return ": a new crawl"
+        return f": a new crawl{self._far()}"
+
+    def _far(self) -> str:
+        """A warning for whoever gives the address of one site, and may expect only that."""
+        lists = str(getattr(self._crawler.spider, "seed_lists", ""))
+        if "://" not in lists or values_of(self._crawler)["URL_SCOPE"] != "any":
+            return ""
+        return " of all that the links lead to (scope any); -a scope=host stays on the seeds' hosts"
 
     def closed(self) -> None:
         lines = self.end(time.monotonic() - self._begun)
+        fates = scheduler_of(self._crawler).fates
+        lines += [f"nothing was fetched: {line}" for line in fates.lines()] if fates is not None else []
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
             lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
+        elif self._crawl.parts.counters["pages"] and not values_of(self._crawler)["HIVE_DRONES"]:
+            lines += self.afterwards()
         for line in lines:
             logger.info("%s", line)
         if self._aloud:
             sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+    def afterwards(self) -> list[str]:
+        """The commands for what is there."""
+        return next_commands(self._folder, values_of(self._crawler)["OUTPUTS"])
 
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""

@@ -52,9 +52,6 @@ class WebSub:
         self._loop = Loop(self._look)
         self._starting: asyncio.Task[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"<WebSub asking={len(self._asking)} pushes={len(self._pushes)}>"
-
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)

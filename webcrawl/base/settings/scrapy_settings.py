@@ -68,6 +68,27 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.adapter.pipelines.requests.RequestsPipeline": 216,
 }
 
+FEED_EXPORTERS_BASE = {
+    "json": "webcrawl.adapter.feeds.Json",
+    "jsonlines": "webcrawl.adapter.feeds.JsonLines",
+    "jsonl": "webcrawl.adapter.feeds.JsonLines",
+    "jl": "webcrawl.adapter.feeds.JsonLines",
+    "csv": "webcrawl.adapter.feeds.Csv",
+    "xml": "webcrawl.adapter.feeds.Xml",
+    "marshal": "scrapy.exporters.MarshalItemExporter",
+    "pickle": "scrapy.exporters.PickleItemExporter",
+}
+
+FEED_STORAGES_BASE = {
+    "": "webcrawl.adapter.feeds.FeedFile",
+    "file": "webcrawl.adapter.feeds.FeedFile",
+    "ftp": "scrapy.extensions.feedexport.FTPFeedStorage",
+    "ftps": "scrapy.extensions.feedexport.FTPFeedStorage",
+    "gs": "scrapy.extensions.feedexport.GCSFeedStorage",
+    "s3": "scrapy.extensions.feedexport.S3FeedStorage",
+    "stdout": "scrapy.extensions.feedexport.StdoutFeedStorage",
+}
+
 SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "Scrapy's own, set for this crawl": (
         Setting("SCHEDULER", "webcrawl.adapter.scheduler.FrontierScheduler", "component").means(
@@ -111,6 +132,12 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("ITEM_PIPELINES", {}, "components").means(
             "Your processing modules, in ascending order from 201: any Scrapy item pipeline."
+        ),
+        Setting("FEED_EXPORTERS_BASE", FEED_EXPORTERS_BASE).means(
+            "What writes feeds: as Scrapy's, but of a page what people read, without its body (docs/outputs.md)."
+        ),
+        Setting("FEED_STORAGES_BASE", FEED_STORAGES_BASE).means(
+            "Where feeds go: as Scrapy's, but a crawl that was complete overwrites no file."
         ),
         Setting("ITEM_PROCESSOR", "webcrawl.adapter.fastpath.items.ItemProcessor", "component").means(
             "Sends items through the pipelines without a coroutine for each."

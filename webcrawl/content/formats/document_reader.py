@@ -56,7 +56,14 @@ class DocumentReader:
         return found
 
     def add_headers(self, found: Found, headers: Iterable[tuple[bytes, bytes]], url: str) -> None:
-        """Adds the links of an answer's headers; `url` is the answer's."""
+        """Adds the links of an answer's headers; `url` is the answer's.
+
+        The addresses of a sitemap or a feed are relative to its Content-Location (RFC 2616 14.14), a page's are not.
+        """
+        if found.entries:
+            for name, value in headers:
+                if name.lower() == b"content-location":
+                    found.base = _resolved(value.decode("utf-8", "replace"), url) or found.base
         links = link_header.links(headers) if self._of_headers else ()
         for kind, address, text, rel in links:
             target = _resolved(address, url)

@@ -37,7 +37,7 @@ def _salvaged(body: bytes) -> bytes:
 
 
 HTML = ("text/html", "application/xhtml+xml")
-FEEDS = ("application/rss+xml", "application/atom+xml", "application/rdf+xml")
+FEEDS = ("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/x-cdf")
 JSON = ("application/feed+json", "application/json")
 ANYTHING = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "unknown/unknown", "*/*")
 PACKED = ("application/gzip", "application/x-gzip", "application/x-gunzip", *ANYTHING)
@@ -45,7 +45,7 @@ PACKED = ("application/gzip", "application/x-gzip", "application/x-gunzip", *ANY
 _AS_HTML = (b"<?xml", b"<rss", b"<feed", b"<urlset", b"<sitemapindex", b"<rdf:RDF", b"\xef\xbb\xbf<?xml", b"%PDF-")
 _ROOTS = {
     **dict.fromkeys(("urlset", "sitemapindex"), "sitemap"),
-    **dict.fromkeys(("rss", "feed", "RDF"), "feed"),
+    **dict.fromkeys(("rss", "feed", "RDF", "channel", "Channel", "CHANNEL"), "feed"),
     "html": "html",
     "svg": "xlink",
 }
@@ -60,7 +60,7 @@ def form_of(content_type: str, body: bytes) -> str:
         return "pdf"
     if essence in JSON:
         return "json" if essence == JSON[0] or plain_listings.is_feed(body) else "html"
-    if essence in HTML or essence in PACKED or is_xml(essence):
+    if essence in HTML or essence in PACKED or essence in FEEDS or is_xml(essence):
         return _of_text(essence, body)
     return "html"
 
@@ -69,7 +69,7 @@ def _of_text(essence: str, body: bytes) -> str:
     found = _ROOTS.get(xml_stream.root_of(body), "")
     if found == "feed" and essence == "application/rdf+xml" and b"purl.org/rss" not in body[: xml_stream.HEAD]:
         return "xlink"  # RDF that is no RSS 1.0
-    if not found and is_xml(essence):
+    if not found and (essence in FEEDS or is_xml(essence)):
         return "feed" if essence in FEEDS else "xlink"
     if not found and essence not in HTML and plain_listings.is_list(body):
         return "text"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 from webcrawl.content.formats import xml_stream
 from webcrawl.content.formats.xml_stream import Bases
@@ -14,8 +15,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 INCLUDE = "{http://www.w3.org/2001/XInclude}include"
 OF_SVG = {"image": "img", "feImage": "img", "script": "script"}  # what HTML calls so too
 _HREF = re.compile(r"""(?:^|\s)href\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_SPELLED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
-_REFERENCE = re.compile("|".join(_SPELLED))
 
 
 def read(body: bytes, content_type: str, url: str) -> list[FoundLink]:
@@ -52,7 +51,7 @@ class _Target:
     def pi(self, target: str, text: str | None = None) -> None:
         if target == "xml-stylesheet" and (match := _HREF.search((text or "")[: xml_stream.PIECE])):
             address = match[1] if match[1] is not None else match[2]
-            self._add(_REFERENCE.sub(lambda found: _SPELLED[found[0]], address), "link")
+            self._add(unescape(address), "link")  # its references are sound
 
     def close(self) -> None: ...
 

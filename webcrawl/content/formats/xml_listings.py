@@ -1,4 +1,4 @@
-"""Sitemaps and feeds in XML: urlset, sitemapindex, RSS 0.9x, 1.0 and 2.0, Atom, whatever their namespaces."""
+"""Sitemaps and feeds in XML: urlset, sitemapindex, RSS 0.9x, 1.0 and 2.0, Atom, CDF, whatever their namespaces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 
 from webcrawl.content.formats import xml_stream
 from webcrawl.content.formats.listing_entry import Entry, Listing
-from webcrawl.content.formats.xml_stream import Bases
+from webcrawl.content.formats.xml_stream import XML_BASE, Bases
 
 LONGEST_DATE = 64  # characters
 _FRACTION = re.compile(r"(\d{4})(?:-(\d{1,2}))?$")  # a year, or a month of it
@@ -36,6 +36,8 @@ ENTRIES = 50_000  # sitemaps.org: no sitemap has more
 LINKS = 2 * ENTRIES  # with alternates, images and the like
 LONGEST = 1 << 16  # characters of one text
 TITLE = 500
+CDF = "channel"  # the root of the Channel Definition Format, whose names are written in either case
+CDF_KEYS = dict.fromkeys(("base", "Base", "BASE"), XML_BASE)
 FORMS = ("urlset", "sitemapindex", "rss", "feed", "RDF")
 HOLDERS = ("url", "sitemap", "item", "entry")  # what the entries are in
 DATES = ("lastmod", "updated", "pubDate", "published", "date", "modified", "issued")  # the first that is there counts
@@ -44,7 +46,7 @@ LOCATIONS = {  # the element that an address is the text of -> role, kind
     "thumbnail_loc": ("image", "img"),
     "player_loc": ("player", "object"),
 }
-TEXTS = frozenset(("loc", *LOCATIONS, "link", "title", *DATES, "changefreq", "priority"))
+TEXTS = frozenset(("loc", *LOCATIONS, "link", "guid", "id", "title", *DATES, "changefreq", "priority"))
 RELATIONS = {  # Atom's: role, kind
     **dict.fromkeys(("", "alternate"), ("item", "feed")),
     **dict.fromkeys(("next", "prev", "previous", "first", "last", "next-archive", "prev-archive"), ("page", "feed")),
@@ -83,34 +85,39 @@ class _Target:
         self._said: dict[str, str] = {}  # by the current holder
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = _local(tag)
+        name = tag.rpartition("}")[2].rpartition(":")[2]
         self.elements += 1
+        if not self._path and name.lower() == CDF:
+            self.listing.form = CDF
+        if self.listing.form == CDF:
+            name, attributes = name.lower(), {CDF_KEYS.get(key, key.lower()): attributes[key] for key in attributes}
         self._path.append(name)
         self._bases.start(attributes)
         if not self.listing.form and name in FORMS:
             self.listing.form = name
         if name in HOLDERS:
-            self._within += 1
-            self._first, self._said, self._text = len(self.listing.entries), {}, None
-            if name == "sitemap":  # real indexes have addresses without a <loc>
-                self._listen()
-        elif name == "link" and "href" in attributes:
-            self._related(attributes)
-        elif name in ATTRIBUTES:
+            self._hold(name)
+        if name in ATTRIBUTES:
             attribute, role, kind = ATTRIBUTES[name]
             self._add(attributes.get(attribute), role, kind)
-        elif name == "guid":
-            if attributes.get("isPermaLink", "true").strip().lower() != "false":
-                self._listen()
-        elif name in TEXTS:
+        elif "href" in attributes:
+            self._related(name, attributes)
+        elif name in TEXTS and (name != "guid" or attributes.get("isPermaLink", "").strip().lower() != "false"):
+            self._listen()
+        if self.listing.form == CDF and "lastmod" in attributes:
+            self._said["modified"] = attributes["lastmod"]
+
+    def _hold(self, name: str) -> None:
+        self._within += 1
+        self._first, self._said, self._text = len(self.listing.entries), {}, None
+        if name == "sitemap":  # real indexes have addresses without a <loc>
             self._listen()
 
     def end(self, tag: str) -> None:
-        name = _local(tag)
+        del tag
+        name = self._path.pop() if self._path else ""
         text = "".join(self._text).strip() if self._text is not None else ""
         self._text = None
-        if self._path:
-            self._path.pop()
         parent = self._path[-1] if self._path else ""
         if name in HOLDERS:
             self._within -= 1
@@ -144,15 +151,19 @@ class _Target:
         elif name == "link":
             self._add(text, "item" if parent in HOLDERS else "home", "feed")
         elif name == "guid":
-            if text.startswith(("http:", "https:")):
+            if _is_address(text) and text[0] != "/":
                 self._add(text, "guid", "feed")
         elif name == "title" and parent in ("channel", "feed"):
             self.listing.title = self.listing.title or " ".join(text[: 2 * TITLE].split())[:TITLE]
         elif parent in HOLDERS:
             self._said.setdefault(name, text)
 
-    def _related(self, attributes: dict[str, str]) -> None:
-        """A link as Atom writes it, in a feed or of a page's other languages in a sitemap."""
+    def _related(self, name: str, attributes: dict[str, str]) -> None:
+        """A link as Atom writes it, in a feed or of a page's other languages in a sitemap; or of CDF."""
+        if self.listing.form == CDF and name in (CDF, "item"):
+            self._add(attributes["href"], "home" if name == CDF else "item", "feed")
+        if name != "link":
+            return
         if self.listing.form == "urlset":
             self._add(attributes["href"], "alternate", "sitemap")
             return
@@ -168,20 +179,22 @@ class _Target:
 
     def _finish(self) -> None:
         """Gives the entries of a holder what it says of them."""
-        said = self._said
+        said, entries = self._said, self.listing.entries
+        if _is_address(said.get("id", "")) and "item" not in {entry.role for entry in entries[self._first :]}:
+            self._add(said["id"], "item", "feed")  # as other readers of Atom have it
         modified = next((moment for name in DATES if (moment := read_date(said.get(name, ""))) is not None), None)
         title = " ".join(said.get("title", "")[: 2 * TITLE].split())[:TITLE]
-        for entry in self.listing.entries[self._first :]:
+        for entry in entries[self._first :]:
             if entry.role in ("item", "sitemap", "guid"):
                 entry.modified, entry.title = modified, title
                 entry.changefreq, entry.priority = said.get("changefreq", "").lower()[:10], _share(said.get("priority"))
-        self._first, self._said = len(self.listing.entries), {}
+        self._first, self._said = len(entries), {}
         self._count += 1
         self.full = self.full or self._count >= ENTRIES
 
 
-def _local(tag: str) -> str:
-    return tag.rpartition("}")[2].rpartition(":")[2]
+def _is_address(identifier: str) -> bool:
+    return identifier.lower().startswith(("http:", "https:", "/"))
 
 
 def _share(written: str | None) -> float | None:

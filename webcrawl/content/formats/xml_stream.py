@@ -1,4 +1,4 @@
-"""XML as a stream of elements: no tree, no entities, no document type, nothing loaded, whatever the document says."""
+"""XML as a stream of elements: no tree, nothing loaded, and each value with its references resolved once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
 
 from webcrawl.content.html import encodings, mimetype
 from webcrawl.content.html.elements import defused
-from webcrawl.content.html.encoding_sniffing import encoding_of, is_xml
+from webcrawl.content.html.encoding_sniffing import encoding_of, is_xml, wide
+from webcrawl.content.html.trees import with_sound_references
 
 PIECE = 1 << 16  # bytes between two looks whether the target has enough
 ELEMENTS = 1_000_000  # a full sitemap has half as many; those of a bomb cost a microsecond each
@@ -40,8 +41,9 @@ class Target(Protocol):
 def root_of(body: bytes) -> str:
     """The local name of the root element; empty if no XML begins here."""
     head = body[:HEAD]
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        head = head.decode("utf-16", "replace").encode("utf-8", "replace")
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else wide(head)
+    if encoding:
+        head = head.decode(encoding, "replace").encode("utf-8", "replace")
     match = _ROOT.match(head)
     return match[1].decode("ascii", "replace") if match else ""
 
@@ -50,11 +52,11 @@ def read(body: bytes, content_type: str, target: Target) -> None:
     """Sends a document's elements to `target`, well-formed or not, until it has enough, or has seen very many."""
     encoding = _encoding(body, content_type)
     text = defused(body if encoding == encodings.UTF_8 else encodings.decode(body, encoding).encode("utf-8", "replace"))
-    parser = etree.XMLParser(
-        target=target, encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False
+    parser = etree.XMLParser(  # where entities are not resolved, `&amp;` arrives as `&#38;` in attributes
+        target=target, encoding="utf-8", recover=True, resolve_entities="internal", no_network=True, load_dtd=False
     )
     try:
-        for piece in _pieces(text):
+        for piece in _pieces(with_sound_references(text)):
             parser.feed(piece)
             if target.full or target.elements >= ELEMENTS:
                 return

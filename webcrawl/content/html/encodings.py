@@ -22,10 +22,35 @@ def lookup(label: str) -> str | None:
     return webencodings.LABELS.get(label.strip(SPACE).lower()) if label.isascii() else None
 
 
+# A detector names variants of these, and Mac OS's as Python does
+_BY_PYTHON = {
+    **dict.fromkeys(("cp932", "shift-jis-2004", "shift-jisx0213"), "shift_jis"),
+    **dict.fromkeys(("euc-jis-2004", "euc-jisx0213"), "euc-jp"),
+    **dict.fromkeys(("cp949", "uhc"), "euc-kr"),
+    "big5hkscs": "big5",
+    "mac-cyrillic": "x-mac-cyrillic",
+    "mac-roman": "macintosh",
+    "utf-16-le": "utf-16le",
+    "utf-16-be": "utf-16be",
+}
+
+
+def by_python(codec_name: str) -> str:
+    """The name of an encoding that Python knows by this one: the standard's, or Python's where it has none."""
+    label = codec_name.lower().replace("_", "-").replace("iso8859", "iso-8859")
+    found = lookup(_BY_PYTHON.get(label, label))
+    return found if found not in (None, REPLACEMENT) else codec_name
+
+
 def codec(encoding: str) -> str:
-    """Python's codec name for an encoding that `lookup` returned."""
+    """Python's codec name for an encoding that `lookup` or `by_python` returned."""
     known = webencodings.lookup(encoding)
-    return _CODECS.get(encoding) or (known.codec_info.name if known else UTF_8)
+    if known is not None:
+        return _CODECS.get(encoding) or str(known.codec_info.name)
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError:  # one of the standard's that is none
+        return UTF_8
 
 
 def decode(body: bytes, encoding: str) -> str:
@@ -36,7 +61,7 @@ def decode(body: bytes, encoding: str) -> str:
         return "\ufffd" if body else ""
     if encoding == USER_DEFINED:
         return body.decode("latin-1").translate(_USER_DEFINED)
-    if encoding.startswith(("windows-", "iso-8859-")):
+    if encoding.startswith(("windows-", "iso-8859-", "cp", "mac")):
         return codecs.charmap_decode(body, "strict", _table(encoding))[0]
     return body.decode(codec(encoding), "replace").removeprefix("\ufeff")
 

@@ -15,7 +15,7 @@ from webcrawl.content.html.found_links import Found
 
 _SPECIAL = re.compile(r"[\0- ]*+(?:(?:https?|ftp|file|wss?):|(?![a-z][a-z0-9+.-]*:))", re.IGNORECASE)
 # Encoding Standard 4.3, "get an output encoding": for these it is UTF-8.
-_NEVER_WRITTEN = (encodings.UTF_8, *encodings.UTF_16, encodings.REPLACEMENT)
+_NEVER_WRITTEN = (encodings.UTF_8, *encodings.UTF_16, "utf-32-le", "utf-32-be", encodings.REPLACEMENT)
 _SPELLED = [f"%{byte:02X}" if byte > 0x7E or byte in b"\x1b&#;" else chr(byte) for byte in range(256)]
 _RUNS = re.compile(r"[^\x00-\x7f]+")
 

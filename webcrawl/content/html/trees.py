@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from html.entities import html5
 from itertools import islice
 from typing import Protocol
 
@@ -112,7 +114,46 @@ def xml_root(xml: bytes) -> etree._Element | None:
         encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False,
         remove_comments=True, remove_pis=True,
     )  # fmt: skip
-    return _parse(xml, parser)
+    return _parse(with_sound_references(xml), parser)
+
+
+_UNSOUND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)")
+_REFERENCE = re.compile(
+    rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
+    rb"|&(?:#0*([0-9]{1,7});|#[xX]0*([0-9A-Fa-f]{1,6});|([A-Za-z_][\w.-]*+);)?",
+    re.DOTALL,
+)
+_DECLARED = re.compile(rb"<!ENTITY\s+([^\s%]+)")
+_PREDEFINED = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
+
+
+def with_sound_references(xml: bytes) -> bytes:
+    """An XML document, in an encoding based on ASCII, in which each `&` begins a reference that libxml2 resolves.
+
+    Of any other it drops the name that follows as well: `?c=1&d=2` became `?c=1=2`. HTML's entities become characters.
+    """
+    if _UNSOUND.search(xml) is None:
+        return xml
+    declared = _PREDEFINED.union(_DECLARED.findall(xml)) if b"<!ENTITY" in xml else _PREDEFINED
+
+    def sound(found: re.Match[bytes]) -> bytes:
+        decimal, hexadecimal, name = found.groups()
+        if name in declared or not found[0].startswith(b"&"):
+            return found[0]
+        if name is not None:
+            text = html5.get(name.decode("latin-1") + ";")
+            return b"".join(b"&#%d;" % ord(char) for char in text) if text else b"&amp;" + found[0][1:]
+        if decimal or hexadecimal:
+            number = int(decimal) if decimal else int(hexadecimal, 16)
+            return b"&#%d;" % (number if _is_character(number) else 0xFFFD)
+        return b"&amp;"
+
+    return _REFERENCE.sub(sound, xml)
+
+
+def _is_character(number: int) -> bool:
+    """As XML 1.0 has it (2.2)."""
+    return number in (9, 10, 13) or 0x20 <= number < 0xD800 or 0xE000 <= number < 0xFFFE or 0xFFFF < number < 0x110000
 
 
 def _parse(text: bytes, parser: etree._FeedParser) -> etree._Element | None:

@@ -15,7 +15,7 @@ from datetime import datetime
 from webcrawl.base.model import Archived, Exchange, Link, Timings
 from webcrawl.net.errors import BadAnswer, BadHead
 from webcrawl.net.ftp_listing import LISTING
-from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, read_head
+from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, head_fields, read_head
 from webcrawl.net.http_message import Message
 from webcrawl.record.warc.reader import Record, Records
 from webcrawl.record.warc.unpacking import Place
@@ -107,6 +107,8 @@ INTERIM = 10  # heads of status 1xx before the real one
 NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
 NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))  # of another record
 _VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")  # what some programs write of newer protocols
+_STATUS = re.compile(rb"(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)  # as browsers read it
+ODD_HEAD = "head"
 _CHUNK = re.compile(rb"[0-9A-Fa-f]+[ \t]*(?:;[^\n]*)?\r?\n")
 _NO_HOP = re.compile(r"[^A-Za-z]+")
 _BREAKING = re.compile(r"[\s\x00-\x1f\x7f]+")
@@ -163,12 +165,12 @@ class Answers:
         return Link(url, _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS], via, seed), exchange
 
     def _http(self, first: Record, url: str, started: float, original: Exchange | None) -> Exchange:
-        head, body = _heads(first.block)
+        head, body, odd = _heads(first.block)
         if first.kind == "revisit":
             body = original.payload if original is not None else b""
         message = self._message(head, body, chunked=first.kind != "revisit" and _CHUNK.match(body) is not None)
         wire, payload, decoded = message.forms()
-        flaws, truncated = tuple(message.flaws), message.truncated
+        flaws, truncated = (*odd, *message.flaws), message.truncated
         exchange = _exchange(url, started, head.status, head.raw, head.headers, wire, payload, decoded)
         exchange.flaws, exchange.truncated = flaws, "length" if _is_cut(first) else truncated
         if original is not None and original.rendered:
@@ -243,8 +245,8 @@ def _is_cut(first: Record) -> bool:
     return first.size > len(first.block)
 
 
-def _heads(block: bytes) -> tuple[Head, bytes]:
-    """The head of the answer, after those of interim ones, and what follows it."""
+def _heads(block: bytes) -> tuple[Head, bytes, tuple[str, ...]]:
+    """The head of the answer, after those of interim ones, what follows it, and what is wrong with the head."""
     for _ in range(INTERIM):
         block = block.lstrip(b"\r\n")
         end = END_OF_HEAD.search(block, 0, MAX_HEAD)
@@ -252,20 +254,27 @@ def _heads(block: bytes) -> tuple[Head, bytes]:
         if end is None and (len(raw) > MAX_HEAD or not raw):
             raise Unusable("no HTTP head")
         try:
-            head = _head(raw if end is not None else raw.rstrip(b"\r\n") + b"\r\n\r\n")
+            head, odd = _head(raw if end is not None else raw.rstrip(b"\r\n") + b"\r\n\r\n")
         except BadAnswer as error:
             raise Unusable("an HTTP head that cannot be read") from error
         block = block[len(raw) :]
         if head.status >= 200:
             head.raw = raw
-            return head, block
+            return head, block, odd
     raise Unusable("only interim answers")
 
 
-def _head(raw: bytes) -> Head:
-    if not raw.startswith(b"HTTP/"):
-        raise BadHead("not HTTP")
-    return read_head(_VERSION.sub(b"HTTP/1.1", raw))
+def _head(raw: bytes) -> tuple[Head, tuple[str, ...]]:
+    """The head, and a flaw if the crawl's own client would have refused it: the record tells where its body ends."""
+    try:
+        if not raw.startswith(b"HTTP/"):
+            raise BadHead("not HTTP")
+        return read_head(_VERSION.sub(b"HTTP/1.1", raw)), ()
+    except BadAnswer:
+        status = _STATUS.match(raw)
+        if status is None:
+            raise
+        return Head(raw, int(status[1]), head_fields(raw), "1.0"), (ODD_HEAD,)
 
 
 def _notes(capture: Capture) -> dict[str, str]:

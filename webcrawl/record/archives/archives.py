@@ -1,6 +1,6 @@
 """Reads many archive files one after the other, from wherever a former run had come to, as answers.
 
-`archive_files` finds those that the arguments of a command name: files, folders, patterns.
+`archive_files` finds those that the arguments of a command name: files, packages, folders, patterns.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from webcrawl.base.model import Exchange, Link
+from webcrawl.base.quantities import count
 from webcrawl.record.archives.archived_answers import (
     Answers,
     Capture,
@@ -27,6 +28,7 @@ from webcrawl.record.archives.archived_answers import (
     unmodified,
 )
 from webcrawl.record.archives.originals import Originals
+from webcrawl.record.warc.packed_files import WACZ, packed, size_of
 from webcrawl.record.warc.reader import OPEN, Lost, NotWarc, Record, Records
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.errors import StoreError
@@ -58,7 +60,7 @@ class Archives:
         self._answers, self._most = Answers(truncate), most(truncate)
         self._told: Counter[str] = Counter()
         self._lost: list[str] = []
-        self._sizes = [path.stat().st_size for path in files]
+        self._sizes = [size_of(path) for path in files]
         self.size = sum(self._sizes)
         self.done = 0  # bytes of all files
         self.number = 0  # of the file that is being read
@@ -78,10 +80,13 @@ class Archives:
                     yield answer
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror or error}") from error
+            if self._told:
+                kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))
+                logger.warning("%s: %s that cannot be read: %s", path, count(self._told.total(), "place"), kinds)
         self.done = self.size
 
     def _file(self, path: Path) -> Iterator[Answer]:
-        name, size = name_of(path), path.stat().st_size
+        name, size = name_of(path), size_of(path)
         place = self._place_of(name)
         if place is not None and place.offset > size:
             raise StoreError(f"{path}: shorter than it was when {place.offset} bytes of it were processed")
@@ -199,12 +204,12 @@ def _named(argument: str) -> Iterator[Path]:
             raise NoArchive(f"{path}: no WARC files in this folder")
         yield from files
     elif path.exists():
-        yield _readable(path)
+        yield from _files_of(path)
     elif has_magic(argument):
         matches = [Path(name) for name in sorted(glob(argument, recursive=True))]  # noqa: PTH207 - it may be absolute
         if not matches:
             raise NoArchive(f"{argument}: no such file")
-        yield from map(_readable, matches)
+        yield from chain.from_iterable(map(_files_of, matches))
     else:
         raise NoArchive(f"{argument}: no such file")
 
@@ -223,6 +228,20 @@ def _of_drones(jobdir: Path) -> list[Path]:
     except StoreError as error:
         raise NoArchive(str(error)) from error
     return list(chain.from_iterable(_inside(crawl / "warc") for crawl in crawls))
+
+
+def _files_of(path: Path) -> list[Path]:
+    """The file itself, or those in a package."""
+    _readable(path)
+    if path.suffix != WACZ:
+        return [path]
+    try:
+        files = packed(path, ENDINGS)
+    except OSError as error:
+        raise NoArchive(f"{path}: {error}") from error
+    if not files:
+        raise NoArchive(f"{path}: no WARC files in this package")
+    return files
 
 
 def _readable(path: Path) -> Path:

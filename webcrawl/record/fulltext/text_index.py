@@ -52,7 +52,9 @@ def opened(folder: Path) -> tantivy.Index:
     """An index that is there, as of its last commit."""
     with told(folder):
         if not (folder / "meta.json").exists():
-            raise BrokenIndex(f"{folder}: no index: a crawl makes one if OUTPUTS names it")
+            jobdir = folder.parent
+            how = f"scrapy process {jobdir} -s OUTPUTS=index -s JOBDIR={jobdir}-read makes one, to be searched there"
+            raise BrokenIndex(f"{folder}: no index: {how}" if jobdir.is_dir() else f"{jobdir}: no such folder")
         _refuse_pipes(folder)
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))

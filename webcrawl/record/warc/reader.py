@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from webcrawl.record.warc.packed_files import opened
 from webcrawl.record.warc.unpacking import PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
-from webcrawl.store.regular import regular
 
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
 START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
@@ -71,7 +71,7 @@ class Records:
         self._most, self._on_lost = most, on_lost
         self.ended = False
         self.is_open = path.name.endswith(OPEN)
-        self._file = regular(path)
+        self._file = opened(path)
         try:
             self.size = self._file.seek(0, 2)
             form = _form(self._file, path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from webcrawl.base.model import FAILURES
 from webcrawl.store.jobdir.revisit_figures import figures_of
@@ -117,6 +117,36 @@ def read(data: bytes) -> Moment | None:
         return moment_of(json.loads(data))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+class Timed(Protocol):
+    """A state at a time."""
+
+    @property
+    def at(self) -> float: ...
+
+
+T = TypeVar("T", bound=Timed)
+
+
+def at_times(
+    moments: Sequence[T], times: Iterable[float], between: Callable[[T, T, float], T], broken: Callable[[T, T], bool]
+) -> Iterator[T | None]:
+    """The state at each of these times: nothing before the first moment, and after a broken one that of the last.
+
+    `between` gives it at a part of the way from one moment to the next, unless these two are `broken`.
+    """
+    place = 0
+    for at in times:
+        while place + 1 < len(moments) and moments[place + 1].at <= at:
+            place += 1
+        before, after = moments[place], moments[min(place + 1, len(moments) - 1)]
+        if before.at > at:
+            yield None
+        elif after is before or broken(before, after):
+            yield before
+        else:
+            yield between(before, after, (at - before.at) / (after.at - before.at))
 
 
 def _revisited(row: Mapping[str, Any]) -> Revisited | None:

@@ -11,6 +11,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.regular import regular
 
 NAME = "stats.json"
+UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
 LARGEST = 1 << 24  # bytes that are read
 
 

@@ -54,8 +54,8 @@ class Command(ToolCommand):
 
     def _give(self, jobdir: Path, name: str, output: str | None) -> None:
         # Scrapy imports every command for any
-        from webcrawl.tools.account.account import account_of, site_of  # noqa: PLC0415
-        from webcrawl.tools.account.page import page, sheet  # noqa: PLC0415
+        from webcrawl.tools.account.account_page import page, sheet  # noqa: PLC0415
+        from webcrawl.tools.account.site_account import account_of, site_of  # noqa: PLC0415
 
         site = site_of(name)
         target = Path(output if output is not None else f"account-{site.name.strip('[]')}.html")
@@ -73,7 +73,7 @@ class Command(ToolCommand):
 
     def _list(self, jobdir: Path, rule: str) -> None:
         """Exit status 1, with a line for each, if archives are left out."""
-        from webcrawl.tools.optout.records import Offsets  # noqa: PLC0415 - as above
+        from webcrawl.tools.optout.optout_records import Offsets  # noqa: PLC0415 - as above
 
         offsets = Offsets(jobdir, rule)
         for one in offsets:

@@ -40,16 +40,32 @@ ARGUMENTS = (
 class Command(CrawlCommand):
     """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
 
-    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
-        """The spider that the command line names."""
+    def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
+        """The spider that the command line names; URLs in its place are seeds of the spider `web`."""
         from webcrawl.adapter.preflight import spider_named  # noqa: PLC0415 - 0.4 s, here and below
 
+        if args and all("://" in arg for arg in args):
+            if "seeds" in opts.spargs:
+                raise CannotStart(f"{args[0]} and -a seeds={opts.spargs['seeds']}: give the seeds in one place")
+            opts.spargs["seeds"] = ",".join(arg.replace(",", "%2C") for arg in args)
+            return spider_named(settings, "web")
+        if unknown := next((arg for arg in args if arg.startswith("-")), ""):
+            raise UsageError(f"unknown option {unknown}", print_help=False)
         if len(args) != 1:
-            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
+            raise UsageError("URLs are needed, or exactly one spider is needed: scrapy crawl NAME", print_help=False)
         return spider_named(settings, args[0])
+
+    def syntax(self) -> str:
+        return "[options] SPIDER | URL ..."
+
+    def short_desc(self) -> str:
+        return "Run a spider, or crawl from these URLs"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        parser.add_argument(
+            "--again", action="store_true", help="begin anew; what JOBDIR has is kept in JOBDIR.1, or 2 …"
+        )
         parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -58,9 +74,14 @@ class Command(CrawlCommand):
         if self.settings is None:
             return
         demote_details()
+        from webcrawl.adapter.finished_crawl import NothingLeft  # noqa: PLC0415 - 0.4 s, here and below
+
         try:
-            self._spider = self.spider(args, self.settings)
+            self._spider = self.spider(args, opts, self.settings)
             self.check(self.settings, opts)
+        except NothingLeft as told:
+            _tell(str(told), self.settings["LOG_FILE"])
+            sys.exit(0)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
@@ -78,7 +99,7 @@ class Command(CrawlCommand):
 
         if JOB in opts.spargs and settings["JOBDIR"] == defaults.JOBDIR:
             settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
-        preflight(settings, self._spider, opts.spargs)
+        preflight(settings, self._spider, opts.spargs, again=opts.again)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del args

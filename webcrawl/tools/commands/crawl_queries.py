@@ -1,10 +1,10 @@
-"""Asks a crawl or a hive that runs, for commands that stay while crawls come and go."""
+"""Asks a crawl or a hive that runs, for commands."""
 
 from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from scrapy.settings import BaseSettings
 
@@ -15,13 +15,18 @@ from webcrawl.store.jobdir.crawls import HIVE
 def ask(settings: BaseSettings, jobdir: Path, patience: float, command: str, *words: str, written: bytes = b"") -> Any:
     """The answer, as to scrapy ctl; `written` is what `-` stands for. CommandError or NotRunning."""
     from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - Scrapy imports every command for any
-    from webcrawl.crawl.control.command import CommandError  # noqa: PLC0415 - as above
 
-    if not (jobdir / HIVE).exists():
-        return Client(jobdir, patience).ask(command, *words)
+    if (jobdir / HIVE).exists():
+        return ask_hive(settings, str(jobdir), patience, BytesIO(written), command, *words)
+    return Client(jobdir, patience).ask(command, *words)
+
+
+def ask_hive(settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str) -> Any:
+    """The answer of the hive of a folder or a server. CommandError or NotRunning."""
+    from webcrawl.crawl.control.command import CommandError  # noqa: PLC0415 - as above
     from webcrawl.tools.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415 - as above
 
     try:
-        return AskedHive(settings, str(jobdir), patience, BytesIO(written)).ask(command, *words)
+        return AskedHive(settings, place, patience, stdin).ask(command, *words)
     except REFUSALS as error:
         raise CommandError(text_without_credentials(str(error))) from error

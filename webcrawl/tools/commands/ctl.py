@@ -12,12 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.readable import readable
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
 from webcrawl.tools.commands.console import say_all
+from webcrawl.tools.commands.crawl_queries import ask_hive
 from webcrawl.tools.tool_command import ToolCommand
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Command(ToolCommand):
 
     def _excluded(self, jobdir: str, words: list[str]) -> Any:
         """The sites that are left alone, also of a crawl that does not run: as of its last checkpoint."""
-        from webcrawl.tools.optout.records import Saved  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.tools.optout.optout_records import Saved  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
             return self._asked_crawl(jobdir, "excluded", words)
@@ -104,21 +104,13 @@ class Command(ToolCommand):
         from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - as above
 
         if "://" in jobdir or (Path(jobdir) / HIVE).exists():
-            return self._asked_hive(jobdir, command, words)
+            if self.settings is None:
+                raise RuntimeError("Scrapy sets them before it asks for anything")
+            return ask_hive(self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
         client = Client(Path(jobdir), PATIENCE)
         if command == "seeds":
             return _seeds(client, Path(jobdir), words)
         return client.ask(command, *words)
-
-    def _asked_hive(self, place: str, command: str, words: list[str]) -> Any:
-        from webcrawl.tools.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
-
-        if self.settings is None:
-            raise RuntimeError("Scrapy sets them before it asks for anything")
-        try:
-            return AskedHive(self.settings, place, PATIENCE, sys.stdin.buffer).ask(command, *words)
-        except REFUSALS as error:
-            raise CommandError(text_without_credentials(str(error))) from error
 
 
 def _why(jobdir: Path, words: Sequence[str]) -> Answer:
@@ -169,7 +161,7 @@ def _text(command: str, answer: Any, *, as_json: bool) -> str:
     from webcrawl.crawl.control.answer_text import shown, status  # noqa: PLC0415
 
     if command == "why":
-        from webcrawl.tools.why.text import text_of  # noqa: PLC0415
+        from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
         return f"{json.dumps(answer.to_json())}\n" if as_json else text_of(answer)
     if as_json:

@@ -67,13 +67,13 @@ def _port(text: str) -> int:
 
 
 def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> None:
-    from webcrawl.tools.dashboard.looking import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
+    from webcrawl.tools.dashboard.crawl_states import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
     for jobdir in jobdirs:
         if not is_jobdir(jobdir):
             raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
     try:
-        from webcrawl.tools.dashboard.running import NotListening, run  # noqa: PLC0415
+        from webcrawl.tools.dashboard.listening import NotListening, run  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "aiohttp":
             raise

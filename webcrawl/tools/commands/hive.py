@@ -73,7 +73,7 @@ class Command(BaseRunSpiderCommand):
             raise UsageError("Invalid -a value, use -a NAME=VALUE", print_help=False) from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from webcrawl.tools.supervisor.orders import EXCLUDE, is_order  # noqa: PLC0415 - as above, here and below
+        from webcrawl.tools.supervisor.hive_orders import EXCLUDE, is_order  # noqa: PLC0415 - as above, here and below
 
         unknown = next((word for word in args if word.startswith("-")), "")
         if not args or (unknown and args[0] != EXCLUDE):  # which checks its own
@@ -108,8 +108,8 @@ class Command(BaseRunSpiderCommand):
 
 
 def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
+    from webcrawl.tools.supervisor.hive_run import HiveRun  # noqa: PLC0415
     from webcrawl.tools.supervisor.plan import Plan  # noqa: PLC0415
-    from webcrawl.tools.supervisor.run import HiveRun  # noqa: PLC0415
 
     if opts.pin and not hasattr(os, "sched_setaffinity"):
         raise CannotStart("--pin: this system keeps no process on a core")
@@ -119,8 +119,8 @@ def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
 
 def _give(settings: Settings, name: str, rest: Sequence[str]) -> int:
     from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415
-    from webcrawl.tools.supervisor.orders import give  # noqa: PLC0415
-    from webcrawl.tools.supervisor.target import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.hive_orders import give  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if len(rest) <= COMMANDS[name].least:
         raise UsageError(f"scrapy hive {COMMANDS[name].usage} JOBDIR|URL", print_help=False)
@@ -128,8 +128,8 @@ def _give(settings: Settings, name: str, rest: Sequence[str]) -> int:
 
 
 def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.status import rows, table  # noqa: PLC0415
-    from webcrawl.tools.supervisor.target import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.hive_status import rows, table  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     found, common = rows(Target(settings, hive), settings.getfloat("HIVE_LEASE", defaults.HIVE_LEASE))
     if not found:
@@ -142,8 +142,8 @@ def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 
 def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.orders import resize  # noqa: PLC0415
-    from webcrawl.tools.supervisor.target import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.hive_orders import resize  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drones is None:
         raise CannotStart("how many drones? scrapy hive resize JOBDIR|URL -n N")
@@ -152,8 +152,8 @@ def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.adopt import adopt, adopt_lost, drone_command  # noqa: PLC0415
-    from webcrawl.tools.supervisor.orders import give_up  # noqa: PLC0415
-    from webcrawl.tools.supervisor.target import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.hive_orders import give_up  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drone is None:
         raise CannotStart("which drone? scrapy hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost")

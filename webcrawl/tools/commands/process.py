@@ -19,6 +19,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from scrapy.utils.misc import load_object
 
 from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
 
 if TYPE_CHECKING:
@@ -39,13 +40,13 @@ class Command(CrawlCommand):
         return "[options] WARC ..."
 
     def short_desc(self) -> str:
-        return "Run modules over WARC files without crawling"
+        return "Run modules over WARC files and WACZ packages without crawling"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         BaseRunSpiderCommand.add_options(self, parser)
 
-    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
-        del settings
+    def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
+        del opts, settings
         if not args:
             raise UsageError("which archives? scrapy process FILE ..., or a folder of WARC files", print_help=False)
         from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below  # noqa: PLC0415 - 0.4 s, here and below
@@ -63,7 +64,6 @@ class Command(CrawlCommand):
         return RereadingSpider
 
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
-        from webcrawl.adapter.archive_reading import ONLY_FETCHED  # noqa: PLC0415
         from webcrawl.adapter.preflight import preflight_rereading  # noqa: PLC0415
         from webcrawl.adapter.scheduler import FrontierScheduler  # noqa: PLC0415
 
@@ -83,7 +83,7 @@ class Command(CrawlCommand):
     def _forgotten(self) -> Forgotten:
         """By the states of the crawls in whose folders the archives lie. CannotStart if one cannot be read."""
         from webcrawl.store.errors import StoreError  # noqa: PLC0415
-        from webcrawl.tools.optout.records import crawls_with, records_of  # noqa: PLC0415
+        from webcrawl.tools.optout.optout_records import crawls_with, records_of  # noqa: PLC0415
         from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415
 
         try:

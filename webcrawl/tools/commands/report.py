@@ -77,7 +77,7 @@ class Command(ToolCommand):
         say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
     def _page(self, jobdir: Path, output: str | None) -> None:
-        from webcrawl.tools.report.page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
+        from webcrawl.tools.report.report_page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 
         target = None if output == "-" else _target(jobdir, output)
         text = report(jobdir, _defaults(), time.time())

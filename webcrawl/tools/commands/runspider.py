@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -28,8 +29,8 @@ class Command(CrawlCommand):
     def short_desc(self) -> str:
         return "Run a spider from a Python file"
 
-    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
-        del settings
+    def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
+        del opts, settings
         if len(args) != 1:
             raise UsageError("exactly one file is needed: scrapy runspider FILE", print_help=False)
         spiders = list(iter_spider_classes(_module(Path(args[0]))))

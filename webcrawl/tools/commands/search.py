@@ -54,7 +54,7 @@ class Command(ToolCommand):
         most = whole("-n", opts.most, 1, MOST)
         try:
             from webcrawl.record.fulltext.text_search import BadQuery, SearchAll  # noqa: PLC0415 - tantivy is optional
-            from webcrawl.tools.optout.records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
+            from webcrawl.tools.optout.optout_records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
             from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
         except ImportError:
             self._fail(1, missing("tantivy"))

@@ -138,8 +138,8 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
 
 def _run(settings: Settings, folder: Path, opts: argparse.Namespace) -> int:
     from webcrawl.crawl.segments import FOLDER  # noqa: PLC0415 - as above
-    from webcrawl.tools.segments.run import Run  # noqa: PLC0415 - 0.4 s, here and below
-    from webcrawl.tools.supervisor.segments import SegmentCrawls, check_run  # noqa: PLC0415
+    from webcrawl.tools.segments.segment_run import Run  # noqa: PLC0415
+    from webcrawl.tools.supervisor.segment_crawls import SegmentCrawls, check_run  # noqa: PLC0415
 
     check_run(settings, folder, opts.spargs)
     values = _values(settings, {})

@@ -33,7 +33,7 @@ class Command(ToolCommand):
 
 def upgraded(jobdir: Path) -> int:
     """Prints what is done; returns the exit status."""
-    from webcrawl.tools.upgrade.upgrade import upgrade  # noqa: PLC0415 - Scrapy imports every command for any
+    from webcrawl.tools.upgrade.upgrading import upgrade  # noqa: PLC0415 - Scrapy imports every command for any
 
     try:
         for folder in crawls_of(jobdir):

@@ -42,8 +42,8 @@ class Command(ToolCommand):
 
 def verified(jobdir: str) -> int:
     """Prints what is found in a crawl or a hive; returns the exit status."""
-    from webcrawl.tools.verify.hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
-    from webcrawl.tools.verify.whole import verify  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.verify_crawl import verify  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.verify_hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 
     found: Counter[str] = Counter()
     damages = 0
@@ -64,8 +64,8 @@ def verified(jobdir: str) -> int:
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.record.objectstore.stored import IN_STORE  # noqa: PLC0415 - as above
-    from webcrawl.tools.verify.outputs import ABSENT  # noqa: PLC0415 - as above
-    from webcrawl.tools.verify.tables import UNREAD  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.check_outputs import ABSENT  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.check_tables import UNREAD  # noqa: PLC0415 - as above
 
     over = f" ({found['over budget']} over their domains' budgets)" if found["over budget"] else ""
     outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
@@ -100,7 +100,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
 
 
 def _queued(found: Counter[str]) -> str:
-    from webcrawl.tools.verify.frontier import OTHER  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.check_frontier import OTHER  # noqa: PLC0415 - as above
 
     others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
     return f"the URLs of {others[0]} are not looked at" if others else f"{found['queued']} URLs queued"
@@ -115,7 +115,7 @@ def _of_hive(found: Counter[str]) -> list[str]:
 
 
 def _of_index(found: Counter[str]) -> str:
-    from webcrawl.tools.verify.texts import UNREAD  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.check_texts import UNREAD  # noqa: PLC0415 - as above
 
     if found[UNREAD]:
         return f"; the index was not checked: {install('tantivy')}"

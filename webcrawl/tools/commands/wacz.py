@@ -30,9 +30,9 @@ class Command(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
             raise UsageError("one folder: scrapy wacz JOBDIR")
-        from webcrawl.tools.optout.records import records_in  # noqa: PLC0415 - as below
-        from webcrawl.tools.wacz.archives import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.tools.optout.optout_records import records_in  # noqa: PLC0415 - as below
         from webcrawl.tools.wacz.pack import pack  # noqa: PLC0415 - as above
+        from webcrawl.tools.wacz.packable_archives import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as below
 
         jobdir, found = Path(args[0]), Counter[str]()

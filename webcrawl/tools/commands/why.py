@@ -66,7 +66,7 @@ class Command(ToolCommand):
     def _answer(self, jobdir: Path, urls: list[str], opts: argparse.Namespace) -> None:
         from webcrawl.tools.why.answer import Crawls  # noqa: PLC0415 - as above, and what follows
         from webcrawl.tools.why.sample import sample  # noqa: PLC0415
-        from webcrawl.tools.why.text import text_of  # noqa: PLC0415
+        from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
         with Crawls(jobdir, deep=opts.deep, trusted=self._trusted()) as crawls:
             if opts.sample is not None:
@@ -89,7 +89,7 @@ def _is_number(text: str) -> bool:
 
 def _print_many(answers: Iterator[Answer], *, as_json: bool) -> None:
     """An answer a line, and how many have which reason."""
-    from webcrawl.tools.why.text import line_of  # noqa: PLC0415 - as above
+    from webcrawl.tools.why.why_text import line_of  # noqa: PLC0415 - as above
 
     kinds: Counter[tuple[str, str]] = Counter()
     for answer in answers:

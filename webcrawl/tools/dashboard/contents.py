@@ -1,21 +1,27 @@
-"""What each page of a crawl shows: asked of the crawl, or read from what it left."""
+"""Fills the pages of a crawl, with what it answers or has left, and carries out what their forms say."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
+from webcrawl.crawl.control.seed_sources import forget, spooled
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.dashboard.logs import LOGS, SeedProgress, tail
-from webcrawl.tools.dashboard.looking import Ask
-from webcrawl.tools.dashboard.pages import crawl as overview
-from webcrawl.tools.dashboard.pages import orders, tabs
-from webcrawl.tools.dashboard.pages.crawl import Shown
+from webcrawl.tools.dashboard.command_forms import Order, check, read
+from webcrawl.tools.dashboard.crawl_states import Ask
+from webcrawl.tools.dashboard.crawl_watch import Watch
+from webcrawl.tools.dashboard.log_tails import LOGS, SeedProgress, tail
+from webcrawl.tools.dashboard.pages import command_pages as orders
+from webcrawl.tools.dashboard.pages import crawl_page as overview
+from webcrawl.tools.dashboard.pages import tabs
+from webcrawl.tools.dashboard.pages.command_pages import answer_content
+from webcrawl.tools.dashboard.pages.crawl_page import Shown
 from webcrawl.tools.dashboard.pages.frame import Parts
-from webcrawl.tools.dashboard.watching import Watch
-from webcrawl.tools.report.markup import Html
+from webcrawl.tools.report.markup import Html, tag
 
 LIVE = ("overview", "hosts", "errors", "seeds", "fetchers", "log")  # pages that change while they are open
 TRACEBACKS = "errors.log"
@@ -54,7 +60,7 @@ class Contents:
         return await self._host_page(watch, shown, host) if host and tab == "hosts" else None
 
     async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
-        """What changes of a page that stays open."""
+        """The parts that change of a page that stays open."""
         if tab == "hosts":
             by = _of(query.get("by"), tabs.HOSTS_BY)
             found = tabs.hosts_part(shown, by, *await self._asked(watch, shown, "hosts", "--by", by))
@@ -72,7 +78,7 @@ class Contents:
         return overview.figures(shown, overview.span_of(query.get("span", ""), shown))
 
     async def _asked(self, watch: Watch, shown: Shown, name: str, *words: str) -> tuple[Any, str]:
-        """What a crawl answers to a command that only asks, or why there is no answer."""
+        """The answer of a crawl to a command that only asks, or why there is none."""
         if not shown.sample.answers:
             return None, "The crawl does not run, or does not answer."
         try:
@@ -109,7 +115,7 @@ class Contents:
 
 
 def _by_drone(found: Any) -> Any:
-    """What a hive answers, if each drone has said something: by its name."""
+    """The answer of a hive, if each drone has said something: by its name."""
     rows = found.get("drones") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "answer" in row for row in rows):
         return found
@@ -130,6 +136,62 @@ async def _lines(watch: Watch, name: str, find: str) -> list[str]:
 
 
 def _of(given: str | None, allowed: Iterable[str]) -> str:
-    """What was asked for, if it is one of these; else the first."""
+    """The word that was asked for, if it is one of these; else the first."""
     first, *others = allowed
     return given if given is not None and given in others else first
+
+
+MOST = 100  # answers kept
+WRITTEN = Order("seeds", ("add", "what was written"))
+
+
+class Ordering:
+    """Loading the page of an answer again commands nothing anew."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Order, Any, bool]] = {}
+
+    async def give(self, watch: Watch, form: Mapping[str, str]) -> str | Order:
+        """Gives a command; returns the name of its answer, or the order if somebody must say first that it is meant."""
+        order = Order(form.get("command", ""), ())
+        try:
+            order = read(form)
+            if order.destroys and form.get("sure") != "yes":
+                check(order)
+                return order
+            return self._keep(order, await watch.order(order.name, *order.words))
+        except (CommandError, NotRunning) as error:
+            return self._keep(order, str(error), refused=True)
+
+    async def paste(self, watch: Watch, text: str) -> str:
+        """Gives a crawl seeds, in a file of its own; returns the name of its answer."""
+        jobdir, data = watch.known.jobdir, text.strip().encode("utf-8", "replace")
+        try:
+            if watch.known.drones:
+                return self._keep(WRITTEN, await watch.order("seeds", "add", "-", written=data))
+            await watch.order("status")  # nothing is written for a crawl that does not listen
+            name = await watch.run(lambda: spooled(jobdir, BytesIO(data)))
+            try:
+                return self._keep(WRITTEN, await watch.order("seeds", "add", name))
+            except NoAnswer:  # it may have them all the same
+                raise
+            except (CommandError, NotRunning):
+                await watch.run(lambda: forget(jobdir, name))
+                raise
+        except (CommandError, NotRunning) as error:
+            return self._keep(WRITTEN, str(error), refused=True)
+
+    def _keep(self, order: Order, answer: Any, *, refused: bool = False) -> str:
+        while len(self._kept) >= MOST:
+            del self._kept[next(iter(self._kept))]
+        name = secrets.token_urlsafe(6)
+        self._kept[name] = order, answer, refused
+        return name
+
+    def said(self, shown: Shown, name: str) -> Html | None:
+        """The answer of this name."""
+        kept = self._kept.get(name)
+        if kept is None:
+            return None
+        order, answer, refused = kept
+        return tag("div", answer_content(shown, order, answer, refused=refused), class_="answered")

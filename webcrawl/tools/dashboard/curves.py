@@ -48,12 +48,12 @@ def _at(moment: Moment) -> float:
 
 
 def values(parts: Sequence[Sequence[Moment]], value: Callable[[Moment], float]) -> Curve:
-    """What is true at each moment."""
+    """A curve of what is true at each moment."""
     return [[(one.at, value(one)) for one in part] for part in parts]
 
 
 def between(parts: Sequence[Sequence[Moment]], value: Callable[[Moment, Moment], float | None]) -> Curve:
-    """What is true between two moments, at the later one; None makes a gap."""
+    """A curve of what is true between two moments, at the later one; None makes a gap."""
     found: Curve = []
     for part in parts:
         found.append([])
@@ -66,7 +66,7 @@ def between(parts: Sequence[Sequence[Moment]], value: Callable[[Moment, Moment],
 
 
 def rate(name: str) -> Callable[[Moment, Moment], float | None]:
-    """How much a counter grows in a second."""
+    """The growth of a counter per second."""
 
     def value(before: Moment, after: Moment) -> float | None:
         seconds = after.at - before.at
@@ -76,7 +76,7 @@ def rate(name: str) -> Callable[[Moment, Moment], float | None]:
 
 
 def revisited(name: str) -> Callable[[Moment, Moment], float | None]:
-    """How much a counter of revisits grows in a second; nothing where there are none."""
+    """The growth of a counter of revisits per second; nothing where there are none."""
 
     def value(before: Moment, after: Moment) -> float | None:
         if before.revisits is None or after.revisits is None or after.at <= before.at:

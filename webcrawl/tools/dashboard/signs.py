@@ -1,4 +1,4 @@
-"""What an operator wants to know first, in words: what a crawl is waiting for, and what is wrong."""
+"""Words for what an operator wants to know first: what a crawl is waiting for, and what is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard.looking import Sample
+from webcrawl.tools.dashboard.crawl_states import Sample
 from webcrawl.tools.report import numbers
 
 RECENT = 30.0  # seconds of which the present rate is
@@ -38,7 +38,7 @@ def rate_of(moments: Sequence[Moment]) -> float:
 
 
 def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
-    """What it does, in a sentence."""
+    """A sentence on what it does."""
     if sample.state in ("silent", "new", "killed", "gone"):
         return _sentence(sample.note)
     if sample.state == "stopped":
@@ -52,7 +52,7 @@ def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
 
 
 def _end(reason: str) -> str:
-    """Why the last run ended."""
+    """The reason why the last run ended."""
     if reason.startswith("closespider_"):
         return f"Ended by {reason.upper()}; run the same command to resume."
     return BEGINS.get(reason, f"Ended: {reason}.")
@@ -75,7 +75,7 @@ def _turns(sample: Sample, rate: float) -> str:
 
 
 def signs(sample: Sample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:
-    """What is wrong, or may be."""
+    """Sentences on what is wrong, or may be."""
     if sample.note and sample.runs and sample.state != "silent":
         yield _sentence(sample.note)
     if errors := int(sample.number("errors")):

@@ -1,9 +1,13 @@
-"""What comes of a check: the proof that was found becomes an order to the crawl, or words on why not."""
+"""Decides what comes of a check: the proof that was found becomes an order to the crawl, or words on why not.
+
+Nobody uses up what others have: each asker, and each site, may have so many checks and orders in a time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -12,8 +16,7 @@ from typing import Any, Protocol
 
 from webcrawl.base.quantities import count
 from webcrawl.crawl.control.command import CommandError, NotRunning
-from webcrawl.tools.optout.budget import Budget, take
-from webcrawl.tools.optout.looking import Found
+from webcrawl.tools.optout.proof_search import Found
 from webcrawl.tools.optout.subject import Subject
 from webcrawl.tools.optout.token import Proof, Tokens, Wish, counts
 from webcrawl.urls.optout import COMMAND, PROOF, read_date, said
@@ -31,13 +34,13 @@ Ask = Callable[..., Any]
 
 
 class Looks(Protocol):
-    """Where tokens are looked for."""
+    """A look for tokens, wherever they may be."""
 
     async def look(self, subject: Subject) -> list[Found]: ...
 
 
 class Outcome(Enum):
-    """How a check ended, with the status of the answer."""
+    """The end of a check, with the status of the answer."""
 
     DONE = "200 OK"
     NOT_PROVEN = "403 Forbidden"
@@ -48,7 +51,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the page says of it. `wait`: seconds until it is worth asking again."""
+    """The result of a check, as the page says it. `wait`: seconds until it is worth asking again."""
 
     outcome: Outcome
     text: str
@@ -75,9 +78,6 @@ class Deciding:
         of_site, of_asker, seconds = ORDERS
         self._ordered_of, self._ordered_by = Budget(of_site, seconds), Budget(of_asker, seconds)
         self._under_way: dict[str, str] = {}  # rules, and who asked
-
-    def __repr__(self) -> str:
-        return f"<Deciding under_way={len(self._under_way)}>"
 
     async def check(self, subject: Subject, asker: str = "") -> Result:
         """Looks for a proof, and does what it asks for. Each `asker` has bounds of its own."""
@@ -168,7 +168,7 @@ class Deciding:
 
 
 def is_proven(record: Any) -> bool:
-    """Whether a record, as a crawl tells it, was made by a proof."""
+    """True if a record, as a crawl tells it, was made by a proof."""
     return record["source"] == COMMAND and str(record["by"]).startswith(PROOF)
 
 
@@ -186,3 +186,49 @@ def _unproven(found: Sequence[Found], proofs: Sequence[Proof]) -> Result:
         last = max(proofs, key=lambda one: one.issued)
         return Result(Outcome.NOT_PROVEN, f"The token that was found is over since {said(last.ends)}: get a new one.")
     return Result(Outcome.NOT_PROVEN, "No proof was found.", details)
+
+
+KEPT = 10_000  # keys remembered
+
+
+class Budget:
+    """At most `most` in `seconds` for each key. Of more than `kept` keys, who took nothing for longest is forgotten."""
+
+    def __init__(self, most: int, seconds: float, kept: int = KEPT) -> None:
+        self._most, self._seconds, self._kept = most, seconds, kept
+        self._taken: dict[str, deque[float]] = {}  # when each took; who took last is last
+
+    def __repr__(self) -> str:
+        return f"<Budget of {len(self._taken)}>"
+
+    def wait(self, key: str, now: float) -> float:
+        """Seconds until this key has one left; 0: it has."""
+        times = self._taken.get(key)
+        if times is None:
+            return 0.0
+        while times and times[0] <= now - self._seconds:
+            times.popleft()
+        return 0.0 if len(times) < self._most else times[0] + self._seconds - now
+
+    def take(self, key: str, now: float) -> None:
+        """Takes one, whether it has one left or not."""
+        times = self._taken.pop(key, None) or deque(maxlen=self._most)
+        self._forget(now)
+        times.append(now)
+        self._taken[key] = times
+
+    def _forget(self, now: float) -> None:
+        while self._taken:
+            key, times = next(iter(self._taken.items()))
+            if len(self._taken) < self._kept and times and times[-1] > now - self._seconds:
+                return
+            del self._taken[key]
+
+
+def take(now: float, *asked: tuple[Budget, str]) -> float:
+    """Takes one of each budget for its key; none, and the seconds to wait, if one of them has none left."""
+    wait = max(budget.wait(key, now) for budget, key in asked)
+    if not wait:
+        for budget, key in asked:
+            budget.take(key, now)
+    return wait

@@ -1,4 +1,4 @@
-"""The form over HTTP, made to stand behind a web server."""
+"""The form over HTTP, made to stand behind a web server; strangers are told apart by their addresses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,10 +15,9 @@ from webcrawl.net.dns_records import TextRecords
 from webcrawl.net.http_answerer import TOO_LARGE, Connection, Limits, Listener
 from webcrawl.net.network import Network
 from webcrawl.net.robots import agent_of
-from webcrawl.tools.optout.asker import asker
 from webcrawl.tools.optout.deciding import Ask, Deciding, Outcome, Result
-from webcrawl.tools.optout.looking import Looking
-from webcrawl.tools.optout.page import POLICY, Pages, Token
+from webcrawl.tools.optout.form_page import POLICY, Pages, Token
+from webcrawl.tools.optout.proof_search import Looking
 from webcrawl.tools.optout.subject import CannotName, Subject, subject_of
 from webcrawl.tools.optout.token import LIFE, Tokens, Wish
 from webcrawl.urls.host_names import RegisteredDomains
@@ -176,3 +176,24 @@ async def _serve(
             form.close()
     finally:
         await network.close()
+
+
+OWN_BITS = 64  # of an IPv6 address: whoever has one has all that share these
+
+
+def asker(peer: str, forwarded: str = "") -> str:
+    """The address of a connection, or the one that a web server on this machine says it speaks for.
+
+    `forwarded`: X-Forwarded-For. Its last part is that server's word, what stands before it is the stranger's. From any
+    other machine none of it counts.
+    """
+    address = ip_address(peer.partition("%")[0])
+    if address.is_loopback:
+        try:
+            address = ip_address(forwarded.rpartition(",")[2].strip())
+        except ValueError:
+            return str(address)
+    if isinstance(address, IPv6Address):
+        mapped = address.ipv4_mapped
+        return str(mapped) if mapped is not None else str(IPv6Network((int(address), OWN_BITS), strict=False))
+    return str(address)

@@ -1,4 +1,4 @@
-"""What a stranger's wish is about: a domain or URL prefix, and where control of it is proven."""
+"""The subject of a stranger's wish: a domain or URL prefix, and the places where control of it is proven."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Subject:
 
 
 def subject_of(text: str, domains: RegisteredDomains) -> Subject:
-    """What these words name. Raises CannotName."""
+    """The subject that these words name. Raises CannotName."""
     text = text.strip()
     if not text or len(text) > LONGEST or not text.isprintable():
         raise CannotName("name a domain, such as example.org, or a prefix, such as example.org/private/")

@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"webcrawl-(leave|forget|return)-(\d{1,12})-([0-9a-f]{32})",
 
 
 class Wish(StrEnum):
-    """What a token asks for. One that asks to leave does not bring back."""
+    """The wish that a token stands for. One that asks to leave does not bring back."""
 
     LEAVE = "leave"
     FORGET = "forget"  # leave, and what is stored is not shown any more

@@ -17,7 +17,7 @@ from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.link_line import LOG, read
 from webcrawl.store.regular import regular
-from webcrawl.tools.report.source import read_source
+from webcrawl.tools.report.report_source import read_source
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
 TABLES = "links-*.parquet"

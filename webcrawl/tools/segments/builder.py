@@ -32,8 +32,8 @@ from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
 from webcrawl.tools.segments.building import Building
 from webcrawl.tools.segments.left import Left, crawled
+from webcrawl.tools.segments.left_links import ArchiveReader, TableReader
 from webcrawl.tools.segments.pool import Pool
-from webcrawl.tools.segments.reading import ArchiveReader, TableReader
 from webcrawl.tools.segments.segment import Cut, cut
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.seeds.seed_reader import Seeds
@@ -119,7 +119,7 @@ class Builder:
 
     @property
     def lost(self) -> int:
-        """What of the archives could not be read, over all builds."""
+        """Archives that could not be read, over all builds."""
         return self._archives.lost
 
     def read_seeds(self) -> None:
@@ -128,7 +128,7 @@ class Builder:
             self._step(500)
 
     def read(self, crawls: Sequence[Left], *, tables: bool = False) -> None:
-        """What these crawls have left since they were read last: all that they asked for, then all that they found.
+        """Reads what these crawls have left since the last time: all that they asked for, then all that they found.
 
         `tables`: of a crawl that has both, the links are taken from its tables, not from its archive.
         """

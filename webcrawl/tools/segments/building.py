@@ -42,7 +42,7 @@ class Building(Offline):
             pass
 
     def take_new(self, ready: Event) -> Iterator[list[Packed]]:
-        """What is known to be new, some at a time. `ready` is set by the seen store's `on_ready`."""
+        """Records known to be new, some at a time. `ready` is set by the seen store's `on_ready`."""
         while True:
             ready.clear()
             if records := self.parts.seen.take(AT_ONCE):

@@ -1,4 +1,4 @@
-"""What a crawl left, as of its last checkpoint, for a segment to be built of. Nothing of it is changed.
+"""Opens what a crawl left, as of its last checkpoint, for a segment to be built of. Nothing of it is changed.
 
 A crawl that runs, or was killed, may yet take back what no checkpoint has: that is left for the next time.
 """
@@ -24,7 +24,7 @@ from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.regular import regular
-from webcrawl.tools.why.settings import values_of
+from webcrawl.tools.why.saved_settings import values_of
 
 OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "PAGE_MAX_LINKS", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
 BATCH = 1 << 22  # bytes of a log that are read at once
@@ -43,12 +43,12 @@ class Left:
 
     @property
     def has_found_log(self) -> bool:
-        """Whether the crawl followed no links, and left them."""
+        """True if the crawl followed no links, and left them."""
         return FOUND in self.outputs
 
     @property
     def has_archives(self) -> bool:
-        """Whether the crawl has written any, be they here or not."""
+        """True if the crawl has written any, be they here or not."""
         return bool(any(self.archives()) or any(True for _ in self.gone("warc", *ENDINGS)))
 
     def archives(self) -> tuple[list[Path], int]:

@@ -70,7 +70,7 @@ class Pool:
             self.spill()
 
     def _site(self, host: bytes) -> bytes:
-        """How the lines of a host begin."""
+        """The beginning of the lines of a host."""
         if len(self._sites) > 100_000:
             self._sites.clear()
         name = host.rpartition(b"@")[2].decode()

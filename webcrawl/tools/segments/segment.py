@@ -26,7 +26,7 @@ AT_ONCE = 1 << 20  # bytes
 
 @dataclass
 class Cut:
-    """What a segment took from the pool."""
+    """Numbers of what a segment took from the pool."""
 
     urls: int = 0
     hosts: int = 0
@@ -107,7 +107,7 @@ def _divide(pool: Pool, rest: BlockWriter, out: SegmentWriter, found: Cut, most:
 
 
 def _site(line: Line) -> tuple[bytes, int]:
-    """How all lines of its host begin, and its number."""
+    """The beginning of all lines of its host, and its number."""
     domain, host, number, _ = line.split(b" ", 3)
     return b"%b %b " % (domain, host), int(number, 16)
 
@@ -202,7 +202,7 @@ def hosts_needed(slots: int, wait: Wait) -> int:
 
 
 def most_per_host(sizes: Mapping[int, int], most: int, needed: int) -> int:
-    """How many URLs of each host to take, so that no more than `most` are taken; 0: not even one of each.
+    """The number of URLs of each host to take, so that no more than `most` are taken; 0: not even one of each.
 
     `sizes`: how many hosts have so many URLs.
     """

@@ -17,9 +17,9 @@ from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.lock import is_held
-from webcrawl.tools.supervisor.orders import LOOKS, give_up, must_run, one_look, others
+from webcrawl.tools.supervisor.hive_orders import LOOKS, give_up, must_run, one_look, others
 from webcrawl.tools.supervisor.plan import command, given_by_command
-from webcrawl.tools.supervisor.target import DEFAULT, Target
+from webcrawl.tools.supervisor.servers import DEFAULT, Target
 
 ALIVE = "was alive within HIVE_LEASE seconds; without"
 
@@ -38,7 +38,7 @@ def adopt_lost(target: Target, drone: int, say: Callable[[str], Any], *, sure: b
 
 
 def _adopt_later(folder: HiveFolder, drone: int, say: Callable[[str], Any], *, sure: bool) -> int:
-    """The same for a hive that does not run: its drones hear of it when they are started."""
+    """Adopts what is lost of a hive that does not run: its drones hear of it when they are started."""
     lock = folder.lock()
     try:
         founding = folder.known()
@@ -70,7 +70,7 @@ def _say_what_follows(say: Callable[[str], Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What lies in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key of its hive."""
+    """The identity in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key of its hive."""
 
     jobdir: Path
     identity: Identity | None

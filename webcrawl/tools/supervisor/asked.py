@@ -26,8 +26,8 @@ from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.crawl.profiling.bound_words import PREFIX
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
 from webcrawl.store.jobdir.sums import merged
-from webcrawl.tools.supervisor.orders import given, is_order
-from webcrawl.tools.supervisor.target import Target
+from webcrawl.tools.supervisor.hive_orders import given, is_order
+from webcrawl.tools.supervisor.servers import Target
 from webcrawl.urls.host_names import RegisteredDomains
 
 OF_ONE_HOST = ("host", "queue", "robots", "about", "why")  # by name or URL, which one drone knows

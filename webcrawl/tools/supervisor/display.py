@@ -1,4 +1,4 @@
-"""How a hive shows its progress: a line in the log every 10 seconds, or a live line on a terminal."""
+"""The progress of a hive: a line in the log every 10 seconds, or a live line on a terminal."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _revisits(figures: Mapping[str, Any]) -> str:
 
 
 def short_line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int]) -> str:
-    """The same for a terminal of 80 columns."""
+    """The progress in a line for a terminal of 80 columns."""
     pages, queued, hosts, failed, size = (
         short(figures.get(name, 0)) for name in ("pages", "queued", "hosts", "failures", "bytes")
     )

@@ -1,4 +1,4 @@
-"""What a hive on this machine is to be, and how each of its drones is started."""
+"""The plan of a hive on this machine: what it is to be, and the command line of each of its drones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Plan:
         self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
 
     def founding(self, before: Founding | None) -> Founding:
-        """What this hive is; CannotStart if it is not what it was."""
+        """The founding of this hive; CannotStart if it is not what it was."""
         name = self._settings.get("HIVE_NAME") or self._arguments.get("name", self._spider.name)
         partition = str(self._settings.get("HIVE_PARTITION") or "domain")
         if before is None:
@@ -68,7 +68,7 @@ class Plan:
         return before
 
     def settings_of(self, founding: Founding, number: int, url: str | None) -> dict[str, str]:
-        """What `-s` says to one drone. `url`: of the server that this hive has of its own."""
+        """The settings that `-s` gives to one drone. `url`: of the server that this hive has of its own."""
         return {
             **self._given,
             "JOBDIR": str(self.folder.drone(number)),
@@ -100,7 +100,7 @@ class Plan:
 
 
 def given_by_command(settings: BaseSettings) -> dict[str, str]:
-    """What the command line says, as its `-s` options would."""
+    """The settings of the command line, as its `-s` options would say them."""
     names = [name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]]
     return {name: str(settings[name]) for name in names}
 
@@ -119,7 +119,7 @@ def usable_cores() -> list[int]:
 
 
 def _mebibytes(settings: Settings) -> int:
-    """What the server may hold of links on their way, in bytes."""
+    """Bytes of links on their way that the server may hold."""
     try:
         value = settings.getint("HIVE_STREAM_MEMORY") or defaults.HIVE_STREAM_MEMORY
     except ValueError:  # told by the checks

@@ -1,4 +1,4 @@
-"""The server of a hive: the one that the settings name, or one of the hive's own."""
+"""The hive that a command is for, and its server: the one that the settings name, or one of the hive's own."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.redis_client import client_maker
+from webcrawl.adapter.redis_client import client_maker, has_redis
+from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.credentials import url_without_credentials
 from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.errors import Away, HiveError, refused
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Operator
 
 URL = "url"  # the file that tells other commands on this machine where the server is
@@ -53,7 +55,7 @@ def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
 
 
 def url_of(folder: Path) -> str:
-    """Where the server of a hive's own is, by what lies in its folder; empty if there is none.
+    """The address of the server of a hive's own, by what lies in its folder; empty if there is none.
 
     The copy of a running hive has the file, too, which leads to the original: a command to one is not for the other.
     """
@@ -75,3 +77,45 @@ async def _reached(operator: Operator, settings: BaseSettings) -> None:
         raise HiveError(f"REDIS_URL = {where}: {error or f'no answer within {PATIENCE:g} s'}") from error
     finally:
         await operator.close()
+
+
+DEFAULT = "web"  # the name of a hive without HIVE_NAME is its spider's
+
+
+class Target:
+    """`folder` and `founding` are None for a hive that is known by its server only."""
+
+    def __init__(self, settings: BaseSettings, text: str) -> None:
+        self.text = text
+        self.folder: HiveFolder | None = None
+        self.founding: Founding | None = None
+        self._settings = settings.copy()
+        if "://" in text:
+            self.name = settings.get("HIVE_NAME") or DEFAULT
+            self._settings.set("REDIS_URL", text, "cmdline")
+        else:
+            self.folder = HiveFolder(Path(text))
+            self.founding = self.folder.known()
+            self.name = self.founding.name
+
+    @property
+    def has_own_server(self) -> bool:
+        """True if the folder's hive runs a server of its own, which keeps nothing if it is killed."""
+        return self.folder is not None and bool(url_of(self.folder.server))
+
+    def url(self) -> str:
+        """Of a server that is not in the settings of every command: that of the folder, or what the command named."""
+        return self.text if self.folder is None else url_of(self.folder.server)
+
+    def server(self) -> MakeOperator | None:
+        """None: the folder's hive has no server of its own now, nor do the settings name one."""
+        if self.folder is not None and (url := self.url()):
+            return at(url, self.name)
+        return named(self._settings, self.name) if has_redis(self._settings) else None
+
+    def running(self) -> MakeOperator:
+        """The server that runs; CannotStart if there is none to ask."""
+        found = self.server()
+        if found is None:
+            raise CannotStart(f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name")
+        return found

@@ -31,7 +31,7 @@ Named = Iterator[tuple[bytes, Path, int]]
 
 
 class Line(Enum):
-    """What a line of the log is about."""
+    """The subject of a line of the log."""
 
     PAGE = auto()
     PREREQUISITE = auto()  # robots.txt, which the former and the present owner of a host may ask for
@@ -77,7 +77,7 @@ def hosts(crawl: Path) -> Names:
 
 
 def archived(crawl: Path) -> Names:
-    """What the archive holds an answer of: by its index, or by its records where it has none."""
+    """The URLs of which the archive holds an answer: by its index, or by its records where it has none."""
 
     def names() -> Named:
         noted = _noted(crawl)
@@ -105,7 +105,7 @@ def _indexed(crawl: Path, name: str, length: int) -> Named:
 
 
 def tried_again(path: Path, at: int) -> bool:
-    """Whether this line of an index is of an answer after which another attempt was made, perhaps by another drone."""
+    """True if this line of an index is of an answer after which another attempt was made, perhaps by another drone."""
     if INDEX not in path.name:
         return False
     with regular(path) as file:
@@ -163,7 +163,7 @@ class Shared:
 
 
 def shared(drones: Mapping[int, Names]) -> tuple[int, list[Shared]]:
-    """How many names were read, each counted once per drone that has it; and those that several have, MOST at most.
+    """The number of names read, each counted once per drone that has it; and those that several have, MOST at most.
 
     Memory is that of 2 million hashes, and a 64th of all in temporary files, of 10 bytes per name. What hashes find is
     read once more: only names that are equal then count, so that what a running crawl moves meanwhile does not.
@@ -184,7 +184,7 @@ def shared(drones: Mapping[int, Names]) -> tuple[int, list[Shared]]:
 
 
 class Claims:
-    """Who has which hash: pairs in temporary files, one for each bucket."""
+    """Pairs of drone and hash in temporary files, one for each bucket."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -23,10 +23,18 @@ from webcrawl.base.quantities import count
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.store.regular import regular
-from webcrawl.tools.verify.members import Torn
-from webcrawl.tools.wacz.archives import CannotPack, Still, archives_of_all, index_path
-from webcrawl.tools.wacz.index import NAME, blocks, make_index, merged
-from webcrawl.tools.wacz.records import PageEntry, elsewhere, first_of, header, pages
+from webcrawl.tools.verify.gzip_members import Torn
+from webcrawl.tools.wacz.packable_archives import (
+    NAME,
+    CannotPack,
+    Still,
+    archives_of_all,
+    blocks,
+    index_path,
+    make_index,
+    merged,
+)
+from webcrawl.tools.wacz.warc_records import PageEntry, elsewhere, first_of, header, pages
 from webcrawl.urls.exclusion_rules import Forgotten
 
 PART = ".part"  # after the name: the folder in which the package is put together
@@ -89,7 +97,7 @@ def _index(archive: Path, folder: Path) -> Path:
 
 
 def _remembered(index: Path, folder: Path, forgotten: Forgotten, found: Counter[str]) -> Path:
-    """The same index, or one without what is to be forgotten."""
+    """The index of an archive, or one without what is to be forgotten."""
     if not forgotten:
         return index
     kept = folder / f"{index.name}.kept"

@@ -13,13 +13,13 @@ from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.crawls import number_of
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.why import host
+from webcrawl.tools.why import host_facts as host
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import first_refusal
 from webcrawl.tools.why.form import shown
 from webcrawl.tools.why.gather import Gathering
-from webcrawl.tools.why.index import archived
-from webcrawl.tools.why.source import Source
+from webcrawl.tools.why.opened_crawl import Source
+from webcrawl.tools.why.record_search import archived
 from webcrawl.tools.why.verdict import (
     DROPPED,
     FETCHED,
@@ -41,7 +41,7 @@ WEAK = (REFUSED, SEEN, UNKNOWN)  # what another drone of a hive may know better
 
 @dataclass(slots=True)
 class Answer:
-    """What became of one URL."""
+    """The answer to one question: what became of a URL, and why."""
 
     url: str  # as it was asked for
     state: str
@@ -105,7 +105,7 @@ class Crawls:
 
 
 def why(jobdir: Path, url: str, *, deep: bool = False, alive: bool = True, trusted: Collection[str] = ()) -> Answer:
-    """What is known of one URL. StoreError or OSError if the folder cannot be read as a crawl."""
+    """Asks about one URL. StoreError or OSError if the folder cannot be read as a crawl."""
     with Crawls(jobdir, deep=deep, alive=alive, trusted=trusted) as crawls:
         (answer,) = crawls.answers([url])
     return answer

@@ -10,14 +10,15 @@ from webcrawl.base.model import Link, unpack
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.host_row import HostRow
 from webcrawl.store.jobdir.index_line import IndexLine
-from webcrawl.tools.why.again import Again
 from webcrawl.tools.why.filtering import Verdict
 from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.host import Delay, DomainBudget
-from webcrawl.tools.why.later import Later
+from webcrawl.tools.why.host_facts import Delay, DomainBudget
+from webcrawl.tools.why.known_urls import Waiting
+from webcrawl.tools.why.later import Again, Later
+from webcrawl.tools.why.linking_pages import Linking
 from webcrawl.tools.why.queued import Awaited, Place
-from webcrawl.tools.why.robots import RobotsVerdict
-from webcrawl.tools.why.seen import Waiting
+from webcrawl.tools.why.robots_verdict import RobotsVerdict
+from webcrawl.tools.why.waits import Load
 
 
 @dataclass(slots=True)
@@ -35,12 +36,14 @@ class Facts:
     skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
     setting: str = ""  # that says what the filter leaves out which did so
     all_links: bool = False  # all links of all pages were looked at
-    linked: tuple[str, str] | None = None  # a page that links to it, and the kind of link
+    linked: Linking | None = None  # a page that links to it
     entries: list[IndexLine] = field(default_factory=list)
     robots: RobotsVerdict | None = None
     budget: DomainBudget | None = None
     host: HostRow | None = None
     delay: Delay | None = None
+    ended: int = 0  # URLs of its host since the checkpoint
+    load: Load | None = None  # of the crawl
     paused: bool = False  # its host, by command
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
@@ -72,12 +75,12 @@ class Facts:
 
     @property
     def in_flight(self) -> bool:
-        """Whether it is being fetched right now; only a running crawl knows."""
+        """True if it is being fetched right now; only a running crawl knows."""
         return self.live is not None and bool(self.live.get("in_flight"))
 
     @property
     def is_known(self) -> bool:
-        """Whether it would be new if it were found again."""
+        """True if it would be new if it were found again."""
         traces = self.known or self.waiting or self.place or self.lines
         return bool(traces or (self.live is not None and self.live.get("known")))
 
@@ -93,5 +96,5 @@ class Facts:
         if self.portion is not None:
             return {"via": self.portion.via}
         if self.linked is not None:
-            return {"via": self.linked[0], "kind": self.linked[1]}
+            return {"via": self.linked.page, "kind": self.linked.kind}
         return None

@@ -1,4 +1,4 @@
-"""What each URL filter of a crawl says of one URL, and by which rule, in words."""
+"""Asks each URL filter of a crawl about one URL, and says by which rule it decides, in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import re2
 from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
 from webcrawl.crawl.control.sheets import DEPTH, SCOPE
-from webcrawl.tools.why.settings import SavedSheets, may_load
+from webcrawl.tools.why.saved_settings import SavedSheets, may_load
 from webcrawl.urls.exclusion_rules import parse_exclusions
 from webcrawl.urls.filters.depth import DepthFilter
 from webcrawl.urls.filters.exclusion import CommandedFilter
@@ -28,7 +28,7 @@ PASSES, REFUSES, UNASKED = "passes", "refuses", "not asked"
 
 
 class Verdict(NamedTuple):
-    """What one filter says."""
+    """The verdict of one filter."""
 
     name: str
     verdict: str
@@ -97,7 +97,7 @@ class Filters:
         self._filters.append(None)
 
     def ask(self, url: str, origin: Origin, *, needed: bool = False) -> list[Verdict]:
-        """What each says of a link found there; those behind the first that refuses are asked too.
+        """The verdict of each on a link found there; those behind the first that refuses are asked too.
 
         `needed`: as what a page needs to be shown.
         """
@@ -112,7 +112,7 @@ class Filters:
         return said
 
     def in_scope(self, url: str) -> bool:
-        """Whether the seeds say that it is; they do so where requisites are fetched too."""
+        """True if the seeds say that it is; they do so where requisites are fetched too."""
         return all(one.within(url) for one in self._filters if isinstance(one, ScopeFilter))
 
     def _verdict(self, one: UrlFilter, url: str, origin: Origin) -> Verdict:
@@ -160,7 +160,7 @@ TRAPS = {
 
 
 def rule_of(one: UrlFilter, url: str, origin: Origin, values: Values, domains: RegisteredDomains) -> str:
-    """Which rule of this filter refuses the URL."""
+    """The rule of this filter that refuses the URL, in words."""
     rule = TEXTS.get(one.name)
     if rule is not None:
         return rule(url, origin, values, domains, one)

@@ -61,7 +61,7 @@ def form_of(asked: str, longest: int, foldings: Sequence[Folding]) -> Form:
 
 
 def _changes(asked: str, url: str) -> list[str]:
-    """What is different, part by part; a few words each."""
+    """The differences, part by part; a few words each."""
     if asked == url:
         return []
     stripped = asked.translate(BREAKS).strip(BLANKS)
@@ -104,6 +104,6 @@ def _port(port: int | None) -> str:
 
 
 def shown(asked: str) -> str:
-    """What was asked for, without credentials, and not for ever."""
+    """The text that was asked for, without credentials, and not for ever."""
     text = url_without_credentials(asked[: SHOWN + 1])
     return text if len(asked) <= SHOWN else f"{text[:SHOWN]}... ({len(asked)} characters)"

@@ -15,19 +15,19 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
-from webcrawl.tools.why.again import among_records
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import setting_of
-from webcrawl.tools.why.host import DomainBudget, booking_of, budget_of, delay_of
-from webcrawl.tools.why.index import exchange_of
-from webcrawl.tools.why.later import FOUND_LOG
-from webcrawl.tools.why.links import linking
-from webcrawl.tools.why.log import QUICK, Looked
-from webcrawl.tools.why.queued import Place, Search, Searched, among_portions
-from webcrawl.tools.why.robots import line_of, robots_verdict
-from webcrawl.tools.why.settings import NONE
-from webcrawl.tools.why.source import Source
-from webcrawl.tools.why.words import iso_of, size
+from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of
+from webcrawl.tools.why.later import FOUND_LOG, among_records
+from webcrawl.tools.why.linking_pages import linking
+from webcrawl.tools.why.log_search import QUICK, Looked
+from webcrawl.tools.why.opened_crawl import Source
+from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_portions
+from webcrawl.tools.why.record_search import exchange_of
+from webcrawl.tools.why.robots_verdict import line_of, robots_verdict
+from webcrawl.tools.why.saved_settings import NONE
+from webcrawl.tools.why.time_words import iso_of, size
+from webcrawl.tools.why.waits import ended, load_of
 from webcrawl.urls.filters.filter_protocol import Origin
 
 QUICK_SKIPPED = 64 << 20  # bytes of skipped.log
@@ -65,6 +65,7 @@ class Gathering:
         self._far(some, searched)
         self._again([facts for facts in some if facts.is_known and facts.place is None])
         self._ended_since(some)
+        self._turns([facts for facts in some if facts.place is not None and facts.place.where == HOST])
         self._log(some)
         self._skipped(some, urls)
         self._later([facts for facts in some if not (facts.is_known or facts.entries)])
@@ -133,6 +134,17 @@ class Gathering:
             if lines:
                 facts.lines, facts.place = lines, None
 
+    def _turns(self, some: Sequence[Facts]) -> None:
+        """Finds what says when the turns come of those in their hosts' queues."""
+        source = self._source
+        hosts = {host_of(facts.url) for facts in some}
+        if hosts:
+            since, rate = ended(source.log(CRAWL_LOG), hosts, source.at + source.ahead)
+            at, per_ip = source.at if source.alive else source.now(), source.values["POLITENESS_PER_IP"]
+            load = load_of(source.snapshot, self._book, rate, at, per_ip=per_ip)
+            for facts in some:
+                facts.ended, facts.load = since[host_of(facts.url)], load
+
     def _log(self, some: Sequence[Facts]) -> None:
         """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""
         log = self._source.log(CRAWL_LOG)
@@ -160,7 +172,7 @@ class Gathering:
                 facts.looked.append(f"{SKIPPED_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
 
     def _later(self, some: Sequence[Facts]) -> None:
-        """What is left for a later segment: the crawl itself does not know it."""
+        """Finds what is left for a later segment: the crawl itself does not know it."""
         if some:
             found, looked = self._source.left_for_later({facts.url for facts in some}, deep=self._deep)
             for facts in some:
@@ -189,7 +201,7 @@ class Gathering:
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
     def _origin(self, facts: Facts) -> Origin:
-        """Where the filters are told that it was found: what is not known is in favour of the URL, but for the scope.
+        """The origin that filters are told: what is not known is in favour of the URL, but for the scope.
 
         A scope of hosts or domains is that of the page; a host that the crawl has never heard of is outside.
         """
@@ -213,7 +225,7 @@ class Gathering:
         return facts.host is not None or (scope == "domain" and self._source.has_domain(facts.url))
 
     def _elsewhere(self, some: Sequence[Facts]) -> None:
-        """What waits in portions, and who links to it, of URLs of which nothing else is known."""
+        """Looks for what waits in portions, and for who links to it, of URLs of which nothing else is known."""
         if not some:
             return
         urls = {facts.url for facts in some}
@@ -223,6 +235,9 @@ class Gathering:
         all_links = not cut and (self._source.has(LINKS_LOG) or "tables" in self._source.written)
         for facts in some:
             facts.portion, facts.linked = portions.get(facts.url), links.get(facts.url)
+            origin = facts.linked.origin if facts.linked is not None else None
+            if origin is not None:  # now it is known how deep the link is
+                facts.filters = self._source.filters.ask(facts.url, origin)
             if facts.portion is None and looked < of:
                 facts.looked.append(f"links of large pages that wait: {looked:,} of {of:,} thousand")
             if facts.linked is None:
@@ -245,7 +260,7 @@ class Gathering:
             verdict.line, verdict.written = line_of(body, agent, verdict.pattern, allows=verdict.allows)
 
     def _follow(self, some: Sequence[Facts]) -> None:
-        """Where redirects lead, which only the archive says."""
+        """Finds where redirects lead, which only the archive says."""
         redirects = [facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS]
         for facts in redirects[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
@@ -253,7 +268,7 @@ class Gathering:
 
 
 def _is_unjudged(facts: Facts) -> bool:
-    """Whether it waits to be looked up: then it is in no queue."""
+    """True if it waits to be looked up: then it is in no queue."""
     return facts.waiting is not None and not facts.waiting.judged
 
 

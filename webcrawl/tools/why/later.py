@@ -1,23 +1,32 @@
-"""Links that were left for a later segment (docs/segments.md): in the crawl's log, the builder's pool, or a list."""
+"""Finds what comes later: links that were left for a segment (docs/segments.md), and pages that are fetched again.
+
+Links lie in the crawl's log, in the builder's pool, or in a list; the record of a page in one of the buckets.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from webcrawl.base.dates import iso
 from webcrawl.base.model import Packed, authority_of
+from webcrawl.crawl.revisit.buckets import seconds_of, stamped
+from webcrawl.crawl.revisit.queue_entry import ASK, mark_of, record_in
+from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.segments import FOLDER, FOUND, NAME, POOL
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl, number_of
+from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.line_blocks import BlockReader
 from webcrawl.store.regular import regular
-from webcrawl.tools.why.log import pieces_from_end
-from webcrawl.tools.why.words import size
+from webcrawl.tools.verify.check_revisits import number_of_records, places
+from webcrawl.tools.why.log_search import pieces_from_end
+from webcrawl.tools.why.time_words import size
 
 QUICK = 64 << 20  # bytes of the log, and of segments
 QUICK_LINES = 1 << 20  # of the pool
@@ -26,7 +35,7 @@ FOUND_LOG, IN_POOL, IN_SEGMENT = "log", "pool", "segment"
 
 @dataclass(slots=True)
 class Later:
-    """Where a link waits. `record` is the link, if that place has it."""
+    """The place of a link that waits. `record` is the link, if that place has it."""
 
     where: str
     file: str
@@ -131,3 +140,48 @@ def _pool(
 
 def _host(url: bytes) -> bytes:
     return authority_of(url).rpartition("@")[2].encode()
+
+
+OF_ALL = 64 << 20  # bytes of records looked at: half a million pages, half a second
+
+
+class Again(NamedTuple):
+    """A record that waits."""
+
+    record: PageRecord
+    at: float  # seconds since 1970
+    is_due: bool  # then; else the policy is asked then
+
+    def to_json(self, ahead: float) -> dict[str, Any]:
+        """`ahead`: what the machine's clock shows beyond the crawl's."""
+        record = self.record
+        return {
+            "due": iso(self.at + ahead) if self.is_due else None,
+            "fetched": iso(record.fetched + ahead),
+            "visits": record.visits,
+            "changes": record.changes,
+        }
+
+
+def among_records(
+    snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False
+) -> tuple[dict[str, Again], tuple[int, int]]:
+    """Those of these pages that wait to be fetched again; how many records were looked at, and how many there are."""
+    if not snapshot.has("revisit"):
+        return {}, (0, 0)
+    wanted, found = {url.encode() for url in urls}, dict[str, Again]()
+    looked = size = 0
+    for what, records in places(snapshot, SavedQueues(snapshot, "revisit")):
+        for entry in records:
+            if len(found) == len(wanted) or (size > OF_ALL and not deep):
+                return found, (looked, number_of_records(snapshot))
+            looked += 1
+            size += len(entry)
+            if entry[entry.rfind(b" ") + 1 :] in wanted:
+                try:
+                    record = record_in(entry)
+                except ValueError as error:
+                    raise snapshot.damaged(f"table meta, {what}: {error}") from error
+                is_due = mark_of(entry) != ASK
+                found[record.url] = Again(record, seconds_of(stamped(entry)), is_due)
+    return found, (looked, looked)

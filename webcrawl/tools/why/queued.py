@@ -1,4 +1,4 @@
-"""Where URLs wait: in queues of hosts, domains, lines and the front-end, or among the links of large pages."""
+"""Finds where URLs wait: in queues of hosts, domains, lines and the front-end, or among the links of large pages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Looked:
-    """What a look at one queue found: the first place of each URL, and how far it went."""
+    """Findings in one queue: the first place of each URL, and how far it went."""
 
     found: dict[str, tuple[int, Packed]] = field(default_factory=dict)
     records: int = 0
@@ -68,7 +68,7 @@ class Wanted:
         return self._few is None or any(url in data for url in self._few)
 
     def url_of(self, record: Packed) -> str | None:
-        """Which of them this link is."""
+        """The one of them that this link is; None if it is none."""
         url = self.urls.get(record[: record.find(b" ")])
         return url if url is not None and is_link(record) else None
 
@@ -92,7 +92,7 @@ def look(queues: SavedQueues, saved: bytes | None, wanted: Wanted, budget: Budge
 
 @dataclass(slots=True)
 class Place:
-    """Where a URL waits: `place` URLs go before it there, as far as anybody can say."""
+    """The place of a URL that waits: `place` URLs go before it there, as far as anybody can say."""
 
     where: str
     record: Packed
@@ -104,7 +104,7 @@ class Place:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it was tried, and is to be tried again."""
+        """True if it was tried, and is to be tried again."""
         link = unpack(self.record)
         return link.attempt + link.struck > 0
 
@@ -118,7 +118,7 @@ class Place:
 
 @dataclass(slots=True)
 class Searched:
-    """What a search in the queues found, and how far it went."""
+    """Findings in all queues, and how far the search went."""
 
     places: dict[str, Place] = field(default_factory=dict)
     hosts: dict[str, HostRow | None] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class Searched:
         self.cut[what] = before[0] + looked, before[1] + of
 
     def cut_for(self, host: str, domain: str) -> list[str]:
-        """What was not looked through, of the queues that may have a URL of this host."""
+        """Names of what was not looked through, of the queues that may have a URL of this host."""
         names = {
             f"{HOST} {host}": f"the queue of {host}",
             f"{BUDGET} {domain}": f"the URLs over the budget of {domain}",
@@ -262,7 +262,7 @@ def among_portions(
 
 
 def _end(url: str) -> str:
-    """What a link to this URL has in it, however it is written, if no escape is left out; empty for a start page."""
+    """A text in every link to this URL, however it is written, if no escape is left out; empty for a start page."""
     path = url.partition("?")[0].split("/", 3)[3]
     end = path.rpartition("/")[2]
     return end if end.isalnum() else ""

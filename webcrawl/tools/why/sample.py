@@ -16,8 +16,8 @@ from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.regular import regular
 from webcrawl.tools.why.answer import Answer, Crawls
+from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.queued import NO_FRONT, saved_front
-from webcrawl.tools.why.source import Source
 from webcrawl.tools.why.verdict import FETCHED, UNKNOWN
 
 BLOCKS = 64  # blocks of queues looked at, at random places: each has some hundred URLs

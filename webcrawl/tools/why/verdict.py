@@ -5,25 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Status
 from webcrawl.base.quantities import count
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.crawl.withholding import NOTE
+from webcrawl.net.dns_answer import known_without_asking
+from webcrawl.net.failure_words import refused_address
+from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir.crawl_line import GIVEN_UP, REVISIT, CrawlLine
-from webcrawl.tools.why import queued, robots
+from webcrawl.store.jobdir.crawl_line import GIVEN_UP, PROXY, REVISIT, TRUNCATED, CrawlLine
+from webcrawl.store.jobdir.host_row import State
+from webcrawl.tools.report.counter_words import CUTS
+from webcrawl.tools.why import queued
+from webcrawl.tools.why import robots_verdict as robots
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import first_refusal
 from webcrawl.tools.why.form import WHY
 from webcrawl.tools.why.later import IN_POOL, IN_SEGMENT, Later
 from webcrawl.tools.why.queued import Place
-from webcrawl.tools.why.words import after, moment, stamp
+from webcrawl.tools.why.time_words import after, moment, stamp
+from webcrawl.urls.filters.depth import DepthFilter
 
 FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", "refused", "dropped", "unknown"
 STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
 BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
 EXCLUDED = "it was excluded while it waited"
-FORBIDDEN = "its host's name leads to an address that is not allowed"
+FORBIDDEN = "its host's name leads to an address that PRIVATE_NETWORKS_ALLOWED does not allow"
 ENDS = {
     Status.DNS_FAILED: "its host's name has no address",
     Status.CONNECT_FAILED: "no connection to its host could be made",
@@ -41,6 +49,7 @@ ENDS = {
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
 }
 FOUND = {"changed": "it had changed", "unchanged": "it had not changed", "gone": "it was gone"}
+TOO_DEEP = "too deep"
 PUT_OFF = "until its host may be asked"
 QUEUES = {
     queued.RETRY: "to be tried again",
@@ -60,7 +69,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_on(facts: Facts) -> Verdict:
-    """What became of the URL."""
+    """Returns the state of the URL, and why."""
     answered = next((one for one in reversed(facts.lines) if one.status > 0), None)
     if answered is not None:
         return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
@@ -115,29 +124,36 @@ def _without_end(facts: Facts) -> Verdict:
         more = ", as far as was looked (below): --deep looks through all" if facts.looked else ""
         return Verdict(SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}")
     if facts.linked is not None:
-        return Verdict(UNKNOWN, "not followed", f"{_linked(*facts.linked)} was not followed")
+        return Verdict(UNKNOWN, "not followed", f"{_linked(facts.linked.page, facts.linked.kind)} was not followed")
     if facts.all_links:
         return Verdict(UNKNOWN, "not found", "it is no seed that was read, and no page that was fetched links to it")
     return Verdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
 
 
 def _refused(facts: Facts) -> Verdict | None:
-    """Which rule in force is against it, if one is; what passed the filters once is not refused by them now."""
+    """The rule in force that is against it, if one is; what passed the filters once is not refused by them now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return Verdict(REFUSED, f"no URL: {facts.form.invalid}", WHY.get(facts.form.invalid, facts.form.invalid))
     if refusal is not None and not facts.known:
-        why = f"the URL filter {refusal.name} leaves it out: {refusal.rule}"
-        return Verdict(REFUSED, f"filter {refusal.name}", why)
+        on = f", on {facts.linked.page}" if facts.linked is not None else ""
+        return _left_out(refusal.name, "leaves", f"{on}: {refusal.rule}")
     if facts.skipped:
         when, name, _ = facts.skipped[-1]
-        setting = f" ({facts.setting})" if facts.setting else ""
         if name not in {one.name for one in facts.filters}:
             return Verdict(DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}")
-        return Verdict(REFUSED, f"filter {name}", f"the URL filter {name} left it out at {moment(when)}{setting}")
+        return _left_out(name, "left", f" at {moment(when)}{f' ({facts.setting})' if facts.setting else ''}")
     if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
         return Verdict(REFUSED, "robots.txt", _forbidden(facts))
     return None
+
+
+def _left_out(name: str, leaves: str, more: str) -> Verdict:
+    """Of a link that this filter drops."""
+    what = f"the URL filter {name} {leaves} it out{more}"
+    if name == DepthFilter.name:
+        return Verdict(REFUSED, TOO_DEEP, f"it is {TOO_DEEP}: {what}")
+    return Verdict(REFUSED, f"filter {name}", what)
 
 
 def _linked(page: str, kind: str) -> str:
@@ -149,11 +165,11 @@ def _linked(page: str, kind: str) -> str:
 def _answered(facts: Facts, answered: CrawlLine) -> str:
     size = f", {count(answered.size, 'byte')}" if answered.size is not None else ""
     what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
-    return what + of_again(facts, answered) + _withheld(answered)
+    return what + of_again(facts, answered) + _cut(answered) + _withheld(answered)
 
 
 def of_again(facts: Facts, answered: CrawlLine) -> str:
-    """What follows the answer, if the page is fetched again or was; begins with a semicolon."""
+    """Words that follow the answer, if the page is fetched again or was; begins with a semicolon."""
     said = ""
     notes = answered.annotations
     if REVISIT in notes:
@@ -171,8 +187,14 @@ def of_again(facts: Facts, answered: CrawlLine) -> str:
     return f"{said}; it is fetched again when its turn comes" if facts.again else said
 
 
+def _cut(answered: CrawlLine) -> str:
+    """The reason why not all of its body was taken; begins with a semicolon."""
+    why = next((note for note in answered.annotations if note.startswith(TRUNCATED)), "")
+    return f"; its body was cut: {CUTS.get(why.replace(':', '/'), why)}" if why else ""
+
+
 def _withheld(answered: CrawlLine) -> str:
-    """Why there is nothing but the head of what was fetched."""
+    """The reason why there is nothing but the head of what was fetched."""
     notes = [note.partition(":")[2] for note in answered.annotations if note.startswith(f"{NOTE}:")]
     if not notes:
         return ""
@@ -203,11 +225,14 @@ def _queued(facts: Facts, place: Place) -> str:
         said = f"{said}; but its host is paused by command"
     if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
         return f"{said}, and will end when its turn comes: {_forbidden(facts)}"
+    if facts.robots is not None and facts.robots.verdict == robots.UNREACHABLE:
+        tries = f", tried {count(facts.robots.tries, 'time')}" if facts.robots.tries else ""
+        return f"{said}; {robots_url(facts.robots.origin)} could not be fetched{tries}: without it nothing may be"
     return said
 
 
 def _over_budget(facts: Facts) -> str:
-    """What of the rules in `frontier/budgets.py` holds its domain's URLs back."""
+    """The rule in `frontier/budgets.py` that holds its domain's URLs back."""
     budget = facts.budget
     if budget is not None and budget.most is not None and budget.pages < budget.most:
         if budget.debt >= budget.lead:
@@ -228,6 +253,8 @@ def _ended(facts: Facts, line: CrawlLine) -> Verdict:
     """Of a URL that the log has without an answer."""
     if line.status == Status.ROBOTS_FORBIDDEN:
         return Verdict(REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}")
+    if PROXY in line.annotations:
+        return Verdict(DROPPED, "its proxy", f"its proxy did not get through, at {moment(line.time)}")
     given_up = " (not asked for: its host was given up)" if GIVEN_UP in line.annotations else ""
     state = REFUSED if line.status in BY_RULE else DROPPED
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
@@ -239,6 +266,10 @@ def _excluded(facts: Facts) -> str:
     if first_refusal(facts.filters) is not None:
         return EXCLUDED
     failed = facts.host.failed if facts.host is not None else None
+    known = known_without_asking(host_of(facts.form.url))
+    for address in known.addresses if known is not None else ():
+        if reason := AddressGuard().reason(address):
+            return refused_address(address, reason, address)
     return FORBIDDEN if failed is not None and failed.status == Status.EXCLUDED else _end(Status.EXCLUDED)
 
 
@@ -250,7 +281,7 @@ def _end(status: int) -> str:
 
 
 def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
-    """What would happen if a page linked to it now."""
+    """Says what would happen if a page linked to it now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return "it would be left out: it is no URL for this crawl"
@@ -266,7 +297,7 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
 
 
 def _when_queued(facts: Facts) -> str:
-    """What would become of it as a new link."""
+    """Says what would become of it as a new link."""
     if not facts.follows:
         return "it would be left for a later segment (follow=0)"
     verdict = facts.robots.verdict if facts.robots is not None else robots.NONE
@@ -288,11 +319,15 @@ def due_in(facts: Facts, now: float) -> float | None:
     place, host, delay = facts.place, facts.host, facts.delay
     if place is None or host is None or delay is None or facts.paused or place.where not in (queued.RETRY, queued.HOST):
         return None
-    first = host.due - now
-    mean = sum(host.times) / len(host.times) if host.times else 0.0
+    first = max(host.due - now, 0.0)
     if place.where == queued.RETRY:
-        return max(first, place.at - now, 0.0)
-    return max(first, 0.0) + place.place * (delay.seconds + mean) / delay.connections
+        return max(first, place.at - now)
+    turns = place.place + sum(at <= now for at, _ in host.later)
+    load = facts.load
+    if load is None or host.failures:
+        return first + turns * delay.turn
+    mine = load.at_address(host, delay.turn, turns) - facts.ended * delay.turn
+    return max(first + max(mine, 0.0), load.seconds(turns) - (now - load.at))
 
 
 def told_due(facts: Facts, now: float) -> str:
@@ -300,6 +335,5 @@ def told_due(facts: Facts, now: float) -> str:
     seconds = due_in(facts, now)
     if seconds is None:
         return ""
-    host = facts.host
-    parked = host is not None and host.state.name == "PARKED"
+    parked = facts.host is not None and facts.host.state is State.PARKED
     return f"{after(seconds)}{' at the earliest: its host waits for a place among those in turn' if parked else ''}"

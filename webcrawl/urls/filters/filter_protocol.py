@@ -25,7 +25,11 @@ class Origin:
 
 
 class UrlFilter(Protocol):
-    """One rule about canonical URLs; `name` is the counter of the URLs that it drops."""
+    """One rule about canonical URLs; `name` is the counter of the URLs that it drops.
+
+    Its class may have a class method `from_setup(setup)`, which builds it, or returns None if the settings leave it
+    nothing to do.
+    """
 
     name: str
 
@@ -78,11 +82,3 @@ class Setup:
     clock: Clock
     key: bytes
     domains: RegisteredDomains
-
-
-class FromSetup(Protocol):
-    """A filter class that can be named in URL_FILTERS."""
-
-    @classmethod
-    def from_setup(cls, setup: Setup, /) -> UrlFilter | None:
-        """Builds the filter from the settings; returns None if they leave it nothing to do."""

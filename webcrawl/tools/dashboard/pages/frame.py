@@ -1,4 +1,4 @@
-"""What all pages have: head, header, ways to other pages, and the parts that change while they are open."""
+"""The parts that all pages have: head, header, ways to other pages, and what changes while they are open."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Parts = Mapping[str, Html]  # by the id of the element that each one fills
 
 @dataclass(frozen=True)
 class Site:
-    """Where pages lie, and the token of their forms."""
+    """The address of the pages, and the token of their forms."""
 
     base: str
     form_token: str

@@ -10,10 +10,11 @@ from typing import Any
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawl_line import FIELDS
 from webcrawl.tools.dashboard.answers import Link, answered, table
-from webcrawl.tools.dashboard.logs import LOGS, SeedProgress
-from webcrawl.tools.dashboard.pages.crawl import TABS, Shown
+from webcrawl.tools.dashboard.log_tails import LOGS, SeedProgress
+from webcrawl.tools.dashboard.pages.crawl_page import TABS, Shown
 from webcrawl.tools.dashboard.pages.frame import Parts, button, choice, field, note, part, section
-from webcrawl.tools.report import numbers, words
+from webcrawl.tools.report import counter_words as words
+from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Html, join, tag
 
 HOSTS_BY = {"queue": "by queue", "errors": "by errors", "bytes": "by bytes", "delay": "by delay"}
@@ -23,7 +24,7 @@ Found = Any  # what a crawl answered, or None if it knows no such command
 
 
 def linker(shown: Shown) -> Link:
-    """Where URLs and hosts of an answer lead: to what is known of them."""
+    """Links of URLs and hosts of an answer: to what is known of them."""
 
     def link(name: str, text: str) -> str | None:
         if "://" in text[:12]:
@@ -84,7 +85,7 @@ def host_content(shown: Shown, host: str, found: Found, why_not: str, queue: Fou
 
 
 def _saved_hosts(shown: Shown) -> Mapping[str, Any]:
-    """What the statistics of the last checkpoint say of hosts; of a hive, what each drone's do."""
+    """Hosts by the statistics of the last checkpoint; of a hive, what each drone's do."""
     found: dict[str, dict[str, Any]] = {}
     for crawl in shown.known.crawls:
         statistics = stats_file.read(crawl.jobdir).get("statistics")
@@ -96,7 +97,7 @@ def _saved_hosts(shown: Shown) -> Mapping[str, Any]:
 
 
 def levels_part(shown: Shown) -> Html:
-    """How many URLs wait in each of the frontier's levels."""
+    """The number of URLs in each of the frontier's levels."""
     levels = shown.sample.figures.get("levels")
     if not isinstance(levels, list) or not levels:
         return Html()
@@ -117,7 +118,7 @@ def levels_part(shown: Shown) -> Html:
 
 
 def errors_part(shown: Shown, found: Found, lines: Sequence[str]) -> Html:
-    """What the crawl counts, by whose doing it was, and the last tracebacks."""
+    """The crawl's counts, by whose doing it was, and the last tracebacks."""
     made = []
     for title, names in words.WRONG.items():
         rows = [
@@ -137,12 +138,12 @@ def errors_part(shown: Shown, found: Found, lines: Sequence[str]) -> Html:
 
 
 def fetchers_part(shown: Shown, found: Found, why_not: str) -> Html:
-    """What each download under way is doing."""
+    """Downloads under way, and what each is doing."""
     return answered(found, linker(shown)) if found is not None else note(why_not)
 
 
 def seeds_part(shown: Shown, progress: SeedProgress) -> Html:
-    """How far the lists are read, and what became of each seed."""
+    """Progress in the lists, and what became of each seed."""
     read, bad = int(shown.sample.number("seeds")), int(shown.sample.number("bad_seeds"))
     seeds = progress.table
     ended = len(seeds)

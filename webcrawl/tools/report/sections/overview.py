@@ -1,4 +1,4 @@
-"""How much, how fast, how URLs ended and what bounded it: figures 5 and 6 of the Mercator paper."""
+"""The report's first sections: how much, how fast, how URLs ended and what bounded it (Mercator's figures 5 and 6)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from webcrawl.base.model import FAILURES
 from webcrawl.crawl.profiling.bound_words import HELPS, WORDS, shares
+from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.series import Series
-from webcrawl.tools.report import charts, numbers, words
-from webcrawl.tools.report.log import Log
+from webcrawl.tools import charts
+from webcrawl.tools.report import counter_words as words
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
-from webcrawl.tools.report.source import Source
+from webcrawl.tools.report.report_source import Source
 
 MOST = 240  # points of a line: what a screen can show
 
@@ -105,7 +108,7 @@ def time_axis(lasted: float) -> charts.Axis:
 
 
 def outcomes(source: Source) -> Html:
-    """How URLs ended (figure 6)."""
+    """Outcomes of URLs (figure 6)."""
     statistics = source.statistics
     return section(
         "outcomes",
@@ -121,7 +124,7 @@ def outcomes(source: Source) -> Html:
 
 
 def _known(source: Source) -> Html | None:
-    """What an earlier crawl had already (docs/since.md): those that were unmodified are no documents here."""
+    """Pages that an earlier crawl had already (docs/since.md): those that were unmodified are no documents here."""
     same, again, size = (source.counters[f"since/{name}"] for name in ("unmodified", "identical", "bytes"))
     if not same and not again:
         return None
@@ -138,13 +141,13 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
 
 
 def wrong(source: Source) -> Html:
-    """What went wrong, by kind: once per attempt, so that what was tried again counts again."""
+    """Failures and flaws by kind: once per attempt, so that what was tried again counts again."""
     counted = {name: many for name, many in source.counters.items() if name.startswith(words.KINDS) and many}
     rows: list[list[Cell]] = []
     for group, names in words.WRONG.items():
         rows += [[group, meaning, counted.pop(name)] for name, meaning in names.items() if name in counted]
     rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
-    parts: list[Html] = []
+    parts = [note(f"Nothing was fetched: {line}.") for line in source.stats.get(stats_file.UNREACHED) or ()]
     if rows:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))

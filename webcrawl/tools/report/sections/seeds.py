@@ -1,14 +1,15 @@
-"""What became of each seed."""
+"""The report's section on seeds: how each of them ended."""
 
 from __future__ import annotations
 
 from itertools import islice
 
 from webcrawl.record.statistics.statistics import host_of
-from webcrawl.tools.report import numbers, words
-from webcrawl.tools.report.log import Log, SeedRow
+from webcrawl.tools.report import counter_words as words
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.log_summary import Log, SeedRow
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
-from webcrawl.tools.report.source import Source, State
+from webcrawl.tools.report.report_source import Source, State
 
 MOST = 2000  # rows of the table
 
@@ -20,7 +21,7 @@ HEAD = [
 
 
 def seeds(source: Source, log: Log) -> Html:
-    """How seeds ended, and a row for each: those that failed first."""
+    """Outcomes of seeds, and a row for each: those that failed first."""
     read, known = source.seeds_read, len(log.seeds)
     if not known and not read:
         return section("seeds", "Seeds", note("No seed was read from a list, and no URL in crawl.log has one."))

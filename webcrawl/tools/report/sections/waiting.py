@@ -1,4 +1,4 @@
-"""What was not crawled, or not yet, and why; what is on disk; with which settings."""
+"""The report's sections on what was not crawled, or not yet, and why; on the disk; and on the settings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from webcrawl.tools.report import numbers, words
-from webcrawl.tools.report.log import Extreme, Log
+from webcrawl.tools.report import counter_words as words
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.log_summary import Extreme, Log
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
-from webcrawl.tools.report.source import Source
+from webcrawl.tools.report.report_source import Source
 
 MIB = 1 << 20
 
@@ -96,7 +97,7 @@ def _queues(source: Source) -> Html:
 
 
 def disk(source: Source) -> Html:
-    """What was written, and whether the rest will fit."""
+    """Sizes of what was written, and whether the rest will fit."""
     sizes: Counter[str] = Counter()
     files: Counter[str] = Counter()
     for crawl in source.crawls:

@@ -1,0 +1,164 @@
+"""Values of XML, against two other parsers: their references are resolved once, wherever they stand."""
+
+import feedparser
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from webcrawl.content.formats import xlink, xml_listings
+from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.html.trees import with_sound_references
+
+SPELLINGS = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}
+NAMES = 'xmlns:l="http://www.w3.org/1999/xlink"'
+# Texts that look like references once they are resolved are the ones that a second resolving would spoil.
+PIECES = st.sampled_from(
+    ["&", "<", ">", '"', "'", "&amp;", "&lt;", "#38;", "amp;", "a", "=", "?", "#", "é", "\U0001f30d"]
+)
+VALUES = st.lists(PIECES | st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=12)
+
+
+def _spelled(piece):
+    """One way to write a text, in attributes and elsewhere."""
+    return st.tuples(*(
+        st.sampled_from([SPELLINGS.get(char, char), f"&#{ord(char)};", f"&#x{ord(char):X};", f"&#00{ord(char)};"])
+        for char in piece
+    )).map("".join)  # fmt: skip
+
+
+SECTIONS = VALUES.map("".join).map(lambda text: f"<![CDATA[{text.replace(']]>', '')}]]>")
+WRITTEN = VALUES.flatmap(lambda pieces: st.tuples(*map(_spelled, pieces))).map("".join)
+
+
+def in_atom(address, text="x"):
+    return (
+        f'<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><entry><title>{text}</title>'
+        f'<link href="{address}"/></entry></feed>'
+    ).encode()
+
+
+@given(written=WRITTEN)
+def test_attributes_as_a_tree_has_them(written):
+    """An attribute in a stream has the value that lxml's tree gives it, in feeds and in other XML."""
+    address = f"/{written}"
+    value = etree.fromstring(f'<a h="{address}"/>'.encode(), etree.XMLParser(recover=True)).get("h")
+
+    assert [one.url for one in xml_listings.read(in_atom(address)).entries] == [value.strip()]
+    assert [link[1] for link in xlink.read(f'<a {NAMES} l:href="{address}"/>'.encode(), "", "")] == [value.strip()]
+
+
+@given(
+    written=st.lists(
+        WRITTEN | VALUES.map("".join).map(lambda text: f"<![CDATA[{text.replace(']]>', '')}]]>"), max_size=4
+    )
+)
+def test_texts_as_a_tree_has_them(written):
+    """An element's text is what lxml's tree says, CDATA sections as they stand."""
+    body = f"<urlset><url><loc>/{''.join(written)}</loc></url><url>".encode()
+    value = etree.fromstring(body, etree.XMLParser(recover=True)).findtext(".//loc")
+
+    assert xml_listings.read(body).urls("item") == [value.strip()]
+
+
+@given(names=st.lists(st.sampled_from(["a", "b2", "id", "lt", "utm_source"]), min_size=1, max_size=5))
+def test_bare_ampersands_as_feedparser_reads_them(names):
+    """An address whose `&` are not escaped keeps its parameters' names, in attributes and in texts."""
+    address = "http://a.test/?" + "&".join(f"{name}=1" for name in names)
+    rss = f"<rss><channel><item><link>{address}</link></item></channel></rss>".encode()
+
+    for body in (in_atom(address), rss):
+        assert xml_listings.read(body).urls("item") == [feedparser.parse(body).entries[0].link] == [address]
+
+
+@pytest.mark.parametrize("name", ["eacute", "uuml", "copy", "Aring", "yen"])
+def test_names_of_html_as_feedparser_reads_them(name):
+    """HTML's names for characters are understood without a document type."""
+    body = f"<rss><channel><item><link>http://a.test/caf&{name};</link></item></channel></rss>".encode()
+
+    assert xml_listings.read(body).urls("item") == [feedparser.parse(body).entries[0].link]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("&#38;amp;", "&amp;"),
+        ("&amp;amp;", "&amp;"),
+        ("&nosuch;x", "&nosuch;x"),
+        ("&copy=1", "&copy=1"),
+        ("&#0;x", "\ufffdx"),
+        ("&#xD800;x", "\ufffdx"),
+        ("&#9999999999;", "&#9999999999;"),
+        ("&", "&"),
+        ("&AMP;", "&"),
+        ("&LT;b", "<b"),
+        ("&host;/p", "&host;/p"),
+    ],
+)
+def test_odd_references(written, read):
+    """What names nothing is text as it stands; a number that is no character is U+FFFD, as in HTML."""
+    assert xml_listings.read(in_atom(f"/{written}")).urls("item") == [f"/{read}"]
+
+
+def test_declared_entities():
+    """An address may be written with entities that the document declares itself, and so may a namespace."""
+    body = (
+        b'<!DOCTYPE svg [<!ENTITY host "http://a.test/?a&#38;amp;b"><!ENTITY ns "http://www.w3.org/1999/xlink">'
+        b'<!ENTITY file SYSTEM "file:///etc/passwd">]>'
+        b'<x xmlns:l="&ns;" l:href="&host;=1&c=2"><y l:href="/&file;1"/></x>'
+    )
+
+    assert [link[1] for link in xlink.read(body, "", "http://b.test/")] == ["http://a.test/?a&b=1&c=2", "/1"]
+
+
+def test_cdata_and_comments_stay():
+    """An ampersand that is none of the markup's is left alone."""
+    for text in (b"<a><![CDATA[&b=&amp;&#0;]]></a>", b"<!--&b=1-->", b"<a><![CDATA[&b", b"<!--&b"):
+        assert with_sound_references(text) == text
+
+
+class TestPlaces:
+    def urls(self, body, *headers):
+        reader = DocumentReader(["feed", "sitemap"])
+        found = reader.links(body, "application/xml", "http://a.test/d/x")
+        reader.add_headers(found, headers, "http://a.test/d/x")
+        return found.base, [link[1] for link in found.links]
+
+    def test_languages_of_a_page(self):
+        """A sitemap's alternates have their whole query."""
+        body = b'<urlset xmlns:x="x"><url><loc>/1?a&amp;b=2</loc><x:link rel="alternate" href="/de?a&amp;b=2"/></url>'
+
+        assert self.urls(body)[1] == ["/1?a&b=2", "/de?a&b=2"]
+
+    def test_an_identifier_is_a_link_if_there_is_no_other(self):
+        """Atom's id of an entry without a link, if it is an address; not beside one, and not a feed's."""
+        feed = b"<feed><id>http://a.test/feed</id><entry><id>%s</id>%s</entry></feed>"
+
+        assert self.urls(feed % (b"http://a.test/1", b""))[1] == ["http://a.test/1"]
+        assert self.urls(feed % (b"http://a.test/1", b"<link href='/2'/>"))[1] == ["/2"]
+        assert self.urls(feed % (b"urn:uuid:5", b"<link rel='edit' href='/2'/>"))[1] == []
+
+    @pytest.mark.parametrize("case", [str.upper, str.lower, str.title])
+    def test_channel_definitions(self, case):
+        """CDF has its addresses in HREF and its base in BASE, in any case; dates are in LASTMOD."""
+        channel, base, item, href, date = map(case, ("channel", "base", "item", "href", "lastmod"))
+        body = f'<{channel} {base}="/b/"><{item} {href}="1?a&amp;b" {date}="2004-04-06T23:05:43-05:00"></{item}>'
+        found = xml_listings.read(body.encode(), url="http://a.test/")
+
+        assert [(one.url, one.modified) for one in found.entries] == [("http://a.test/b/1?a&b", 1081310743.0)]
+
+    def test_content_location(self):
+        """A feed's relative addresses are relative to its Content-Location; a page's are not."""
+        feed = b"<rss><channel><item><link>1</link></item></channel></rss>"
+        header = (b"Content-Location", b"/other/feed")
+
+        assert self.urls(feed, header) == ("http://a.test/other/feed", ["1"])
+        assert self.urls(b"<p>", header)[0] == "http://a.test/d/x"
+
+
+def test_pages_served_as_xml():
+    """A bare ampersand in XHTML does not swallow the name that follows it."""
+    page = b'<html xmlns="http://www.w3.org/1999/xhtml"><body><a href="?a=1&b=2&copy;">x</a></body></html>'
+    found = DocumentReader(["a"]).links(page, "application/xhtml+xml", "http://a.test/")
+
+    assert [link[1] for link in found.links] == ["?a=1&b=2©"]

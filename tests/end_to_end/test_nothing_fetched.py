@@ -1,0 +1,186 @@
+"""A crawl that gets nothing says why in words, and ends where no waiting can mend it, with exit status 1."""
+
+import json
+import socket
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.crawling import SETTINGS, Crawl, wait_until
+from tests.support.plain_site import Site, serving
+
+OPEN = {"HOST_RETRY_WAIT": 60, "OUTAGE_END_WAIT": 900, "HOST_PATIENCE": 3600}  # nothing ends soon by itself
+
+
+class Forbidding(Site):
+    """robots.txt forbids all."""
+
+    def answer(self):
+        self.say(200, b"User-agent: *\nDisallow: /" if self.path == "/robots.txt" else b"secret")
+
+
+def crawl_of(tmp_path, *seeds, **settings):
+    return Crawl(tmp_path / "job", {"seeds": ",".join(seeds)}, {**OPEN, **settings})
+
+
+def why(tmp_path, url):
+    return command("webcrawl", "why", tmp_path / "job", url).stdout.splitlines()[0]
+
+
+def ended(crawl):
+    """The exit status, and the lines that say why there is nothing."""
+    status = crawl.run()  # whose settings would have it wait far beyond the patience of tests
+    said = crawl.output.read_text().splitlines()
+    return status, [line.partition("nothing was fetched: ")[2] for line in said if "nothing was fetched: " in line]
+
+
+def test_an_address_that_the_guard_refuses(tmp_path):
+    """The address and the setting are named, in the log, by `why` and in the report."""
+    line = "127.0.0.1 is loopback: -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8 lets the crawl in"
+    with serving() as site:
+        assert ended(crawl_of(tmp_path, f"{site}/", PRIVATE_NETWORKS_ALLOWED="")) == (1, [line])
+
+    assert why(tmp_path, f"{site}/").startswith(f"refused: {line}")
+    command("webcrawl", "report", tmp_path / "job")
+    assert line in (tmp_path / "job/report.html").read_text()
+
+
+def test_a_name_that_does_not_exist(tmp_path, simweb):
+    """It is asked for twice, and a name that is nearly the same is guessed from the other seeds."""
+    server = simweb(1, 2)
+    settings = {"DNS_NAMESERVERS": server.nameserver, **OPEN}
+    crawl = crawl_of(tmp_path, "http://site0.tset/", "http://nowhere.ogr/", **settings)
+
+    status, lines = ended(crawl)
+
+    assert status == 1
+    assert lines == ["site0.tset: no host of that name (1 more like it)"]
+    assert "nowhere.ogr: no host of that name; is nowhere.org meant?" in crawl.output.read_text()
+    assert "no address" in why(tmp_path, "http://nowhere.ogr/")
+
+
+def test_robots_txt_that_forbids_all(tmp_path):
+    """A seed that its robots.txt forbids is named, also by `why`."""
+    with serving(Forbidding) as site:
+        status, lines = ended(crawl_of(tmp_path, f"{site}/"))
+
+    assert (status, lines) == (1, [f"127.0.0.1: its robots.txt forbids {site}/"])
+    assert "robots.txt forbids it" in why(tmp_path, f"{site}/")
+
+
+def test_a_port_that_is_not_allowed(tmp_path):
+    """The filter that drops the seed is named, with the setting."""
+    status, lines = ended(crawl_of(tmp_path, "http://127.0.0.1:25/"))
+
+    assert (status, lines) == (1, ["1 URL left out by the filter port: PORTS_ALLOWED opens a port"])
+
+
+def test_one_line_per_kind(tmp_path):
+    """Seeds that give nothing for the same reason share a line."""
+    with serving(Forbidding) as site:
+        seeds = ["http://10.0.0.1/", "http://10.0.0.2/", "http://127.0.0.1:25/", f"{site}/"]
+        status, lines = ended(crawl_of(tmp_path, *seeds, PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8"))
+
+    assert status == 1
+    assert sorted(line.partition(" ")[2][:30] for line in lines) == sorted(
+        ["is private: -s PRIVATE_NETWORK", "its robots.txt forbids http://", "URL left out by the filter por"]
+    )
+    assert sum(line.endswith("(1 more like it)") for line in lines) == 1
+
+
+def test_a_connection_that_is_refused(tmp_path):
+    """It is told at once, and waited for: somebody may start the server."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    running = crawl_of(tmp_path, f"http://127.0.0.1:{port}/").start()
+
+    said = f"127.0.0.1:{port}: the connection is refused: nothing listens there"
+    wait_until(lambda: running.crawl.output.exists() and said in running.crawl.output.read_text())
+    wait_until(lambda: f"INFO: no seed has answered: {said}, 0 pages" in running.crawl.output.read_text())
+    running.interrupt()
+    assert running.wait() == 0
+
+
+def test_one_seed_that_answers(tmp_path):
+    """If any page comes, the others are told of in the log, and the crawl ends well."""
+    with serving() as site:
+        crawl = crawl_of(tmp_path, "http://10.0.0.1/", f"{site}/")
+        status, lines = ended(crawl)
+
+    assert (status, lines) == (0, [])
+    assert "10.0.0.1 is private: -s PRIVATE_NETWORKS_ALLOWED=10.0.0.0/8" in crawl.output.read_text()
+
+
+def test_the_next_run_begins_anew(tmp_path):
+    """Once the setting is made, the same command fetches what the first run could not."""
+    with serving() as site:
+        crawl = crawl_of(tmp_path, f"{site}/page")
+        assert crawl.run(PRIVATE_NETWORKS_ALLOWED="") == 1
+        assert crawl.run() == 0
+
+    assert json.loads((tmp_path / "job/stats.json").read_text())["status/200"] == 2
+    assert command("webcrawl", "verify", tmp_path / "job").returncode == 0
+
+
+class TestComplete:
+    def test_a_feed_stays_as_it_is(self, tmp_path):
+        """A crawl that is complete says so, exits 0, and overwrites nothing."""
+        with serving() as site:
+            words = ["crawl", f"{site}/page", "-O", "pages.jsonl"]
+            words += [word for name, value in SETTINGS.items() for word in ("-s", f"{name}={value}")]
+            first = command("webcrawl", *words, cwd=tmp_path)
+            feed = (tmp_path / "pages.jsonl").read_text()
+            second = command("webcrawl", *words, cwd=tmp_path)
+            again = command("webcrawl", *words, "--again", cwd=tmp_path)
+
+        assert (first.returncode, second.returncode, again.returncode) == (0, 0, 0)
+        assert second.stderr == (
+            "crawls/web: complete, with 2 pages: nothing left to do; take another JOBDIR, or --again to begin anew\n"
+        )
+        assert (tmp_path / "pages.jsonl").read_text().partition("fetched_at")[0] == feed.partition("fetched_at")[0]
+        assert sorted(path.name for path in (tmp_path / "crawls").iterdir()) == ["web", "web.1"]
+
+    def test_new_seeds_are_crawled(self, tmp_path):
+        """More lines in the list, or another list, are work to do."""
+        (tmp_path / "seeds.txt").write_text("")
+        with serving() as site:
+            crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, OPEN)
+            for name in ("one", "two"):
+                with (tmp_path / "seeds.txt").open("a") as file:
+                    file.write(f"{site}/{name}\n")
+                assert crawl.run() == 0
+
+        assert crawl.stats["pages"] == 3
+
+    @pytest.mark.parametrize("spider", ["shop", "own"])
+    def test_a_spider_of_a_project(self, tmp_path, spider):
+        """With the add-on, too: with start_urls nothing runs, and with a start of its own the file stays as it is."""
+        with serving() as site:
+            (tmp_path / "spiders.py").write_text(PROJECT.format(site))
+            (tmp_path / "settings.py").write_text(f"{SPIDERS}\nglobals().update({SETTINGS!r})\n")
+            (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+            for _ in range(2):
+                done = command("scrapy", "crawl", spider, "-O", "items.jsonl", cwd=tmp_path)
+                assert done.returncode == 0, done.stderr
+
+        assert (tmp_path / "items.jsonl").read_text() == f'{{"found": "{site}/page"}}\n'
+        assert ("complete, with 2 pages" in done.stderr) == (spider == "shop")
+
+
+SPIDERS = 'SPIDER_MODULES = ["spiders"]\nADDONS = {"webcrawl.WebcrawlAddon": 300}'
+PROJECT = """
+import scrapy
+
+class Shop(scrapy.Spider):
+    name = "shop"
+    start_urls = ["{}/page"]
+
+    def parse(self, response):
+        yield {{"found": response.url}}
+
+class Own(Shop):
+    name = "own"
+
+    async def start(self):
+        yield scrapy.Request(self.start_urls[0])
+"""

@@ -1,0 +1,73 @@
+"""What a stranger does wrong: each is answered in one clear line, and with an exit status that is not 0."""
+
+import pytest
+
+from tests.support.commands import command
+
+SITE = "http://a.test/"
+NO_FOLDER = "nowhere: no such folder"
+WRONG = {
+    "crawl": "error: URLs are needed, or exactly one spider is needed: scrapy crawl NAME",
+    "crawl nosuch": "'nosuch': no such spider; this project has walk, web",
+    "crawl example.org": "no such spider; this project has walk, web; for a site: crawl http://example.org/",
+    "crawl web": "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between",
+    "crawl web -a seeds=": "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between",
+    "crawl web -a seed=x": "-a seed=…: unknown argument; allowed are seeds, scope, limit, since, follow",
+    "crawl web -a seeds=missing.txt": "missing.txt: No such file or directory",
+    "crawl web -a seeds=empty.txt": "empty.txt: is empty",
+    "crawl web -a seeds=folder": "folder: is a directory",
+    "crawl ftps://a.test/": "ftps://a.test/: is not a URL that can be fetched (scheme)",
+    "crawl http://": "http://: is not a URL that can be fetched (syntax)",
+    f"crawl {SITE} web": "error: URLs are needed, or exactly one spider is needed: scrapy crawl NAME",
+    f"crawl {SITE} -a seeds=b.txt": f"{SITE} and -a seeds=b.txt: give the seeds in one place",
+    f"crawl {SITE} -a scope": "error: Invalid -a value, use -a NAME=VALUE",
+    f"crawl {SITE} -a scope=site": "-a scope=site: must be any, seeds, domain, host",
+    f"crawl {SITE} -a limit=0": "-a limit=0: must be a whole number from 1",
+    f"crawl {SITE} -a since=nowhere": "-a since=nowhere: no such file or folder",
+    f"crawl {SITE} --bogus": "error: unknown option --bogus",
+    f"crawl {SITE} -o pages.doc": "Unrecognized output format 'doc'. Set a supported one",
+    f"crawl {SITE} -o folder:jsonl": "FEEDS: folder: cannot be stored: it is a directory",
+    f"crawl {SITE} -s NAME": "error: Invalid -s value, use -s NAME=VALUE",
+    f"crawl {SITE} -s POLITENESS_FACTOR=fast": "POLITENESS_FACTOR = 'fast': must be a number from 0 to 100000",
+    f"crawl {SITE} -s OUTPUTS=pdf": "or none ('pdf' does not exist)",
+    f"crawl {SITE} -s JOBDIR=empty.txt": "(empty.txt is not a folder)",
+    f"crawl {SITE} -s PRIVATE_NETWORKS_ALLOWED=localhost": "must be comma-separated networks in CIDR form",
+    f"crawl {SITE} -s DNS_NAMESERVERS=nonsense:x": "DNS_NAMESERVERS = 'nonsense:x': must be comma-separated host:port",
+    f"crawl {SITE} -s METRICS_PORT=99999": "METRICS_PORT = '99999': must be a whole number from 1 to 65535, or none",
+    f"crawl {SITE} -s URL_FILTERS={{'no.Filter':1}}": "(no.Filter: No module named 'no')",
+    f"crawl {SITE} -s URL_FILTERS={{'mine.NoFilter':1}}": "URL_FILTERS: mine.NoFilter: a filter has a name and",
+    f"crawl {SITE} -s ITEM_PIPELINES={{'no.X':1}}": "(no.X: there is no such module)",
+    f"crawl {SITE} -s CONCURRENT_REQUESTS=0": "CONCURRENT_REQUESTS = 0",
+    f"crawl {SITE} -s URL_INCLUDE=[": "URL_INCLUDE = '[': must be an RE2 expression",
+    f"crawl {SITE} -s HOSTS_FILE=lost": "HOSTS_FILE = 'lost': ",
+    f"crawl {SITE} -s REVISIT_POLICY=always": "REVISIT_POLICY = 'always': must be one of none, fixed, ",
+    f"crawl {SITE} -s LINK_SOURCES=everything": "LINK_SOURCES = 'everything': must be one or more of a, ",
+    f"crawl {SITE} -s PURPOSE=fun": "PURPOSE = 'fun': must be some of archive, search, ",
+    f"crawl {SITE} -s BOT_KEY=nokey": "scrapy identity new makes one",
+    f"hive web -n x -a seeds={SITE}": "-n x: must be a whole number from 0 ",
+    SITE: f"{SITE}: a command comes first: webcrawl crawl {SITE}",
+    "report nowhere": NO_FOLDER,
+    "verify nowhere": NO_FOLDER,
+    "search nowhere words": NO_FOLDER,
+    f"why nowhere {SITE}": NO_FOLDER,
+    "why folder": "error: a folder and a URL: scrapy why JOBDIR URL, or --sample N, or --file URLS",
+    "ctl nowhere status": "nowhere: no crawl is running there, or none that listens",
+    "process nowhere": "nowhere: no such file",
+    "export wacz nowhere": NO_FOLDER,
+    "hive status nowhere": "nowhere: no hive: hive.json is missing",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_wrong_use(tmp_path, words):
+    """The last line says what is wrong; above it is nothing but how the command is used."""
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "mine.py").write_text("class NoFilter:\n    pass\n")
+
+    done = command("webcrawl", *words.replace("'", '"').split(" "), cwd=tmp_path)
+
+    *above, last = done.stderr.splitlines()
+    assert WRONG[words] in last
+    assert done.returncode != 0
+    assert not above or above[0].startswith("Usage")

@@ -1,0 +1,92 @@
+"""What is said of a seed that gives nothing."""
+
+import pytest
+
+from webcrawl.net.errors import (
+    ConnectFailed,
+    ConnectTimeout,
+    DnsFailed,
+    EmptyAnswer,
+    NotHttp,
+    PortRefused,
+    TimedOut,
+    TlsFailed,
+)
+from webcrawl.net.failure_words import guess, in_words
+from webcrawl.net.guard import AddressGuard, special_network
+
+
+def refused(address, port=80):
+    """The guard's error."""
+    with pytest.raises(Exception, match=r"port \d+: ") as error:
+        AddressGuard().check(address, port)
+    return error.value
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("127.0.0.1", "127.0.0.0/8"),
+        ("10.1.2.3", "10.0.0.0/8"),
+        ("192.168.1.1", "192.168.0.0/16"),
+        ("::1", "::1/128"),
+        ("fd00::1", "fc00::/7"),
+        ("64:ff9b::a00:1", "64:ff9b::a00:1/128"),
+    ],
+)
+def test_the_network_that_would_let_it_in(address, network):
+    """The guard's refusal names the setting, with a network in which the address is and that the guard accepts."""
+    said = in_words(refused(address), f"http://[{address}]/" if ":" in address else f"http://{address}/")
+
+    assert special_network(address) == network
+    assert said.startswith(f"{address} is ")
+    assert said.endswith(f": -s PRIVATE_NETWORKS_ALLOWED={network} lets the crawl in")
+    AddressGuard([network]).check(address, 80)
+
+
+def test_a_name_that_leads_inside():
+    """The name is said, and the address that it leads to."""
+    assert in_words(refused("10.0.0.1"), "http://intra.test/x").startswith(
+        "intra.test leads to 10.0.0.1, which is private"
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "others", "meant"),
+    [
+        ("exmaple.com", ["example.com", "other.org"], "example.com"),
+        ("example.ogr", [], "example.org"),
+        ("example.con", [], "example.com"),
+        ("example.com", ["example.com"], ""),
+        ("shop.test", [], ""),
+        ("nodots", [], ""),
+    ],
+)
+def test_a_guess_at_what_was_meant(host, others, meant):
+    """Another seed's name that is nearly the same, or a well-known end in place of one that nobody has."""
+    assert guess(host, others) == meant
+
+
+def because(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (DnsFailed("h.ogr: no host of that name", permanent=True), "h.ogr: no host of that name; is h.org meant?"),
+        (DnsFailed("h.ogr: the name server failed"), "h.ogr: the name server failed"),
+        (PortRefused("port 25 is not for http"), "h.ogr:81: port 25 is not for http; -s PORTS_ALLOWED= with that port"),
+        (because(ConnectFailed("x"), ConnectionRefusedError()), "h.ogr:81: the connection is refused: nothing listens"),
+        (ConnectFailed("no route"), "h.ogr:81: no route"),
+        (ConnectTimeout("x"), "h.ogr:81: no answer to a connection in time"),
+        (TlsFailed("wrong version"), "h.ogr:81: no TLS (wrong version); http:// may be meant"),
+        (NotHttp("x"), "h.ogr:81: what answers there does not speak HTTP"),
+        (EmptyAnswer("x"), "h.ogr:81: the connection is closed without an answer"),
+        (TimedOut("x"), "h.ogr:81: no answer in time"),
+    ],
+)
+def test_each_failure_has_its_words(error, words):
+    """The line begins with the server, and says what is wrong."""
+    assert in_words(error, "http://h.ogr:81/page").startswith(words)

@@ -1,0 +1,91 @@
+"""What stands in the first line: a depth limit, a body that was cut, a robots.txt that cannot be fetched."""
+
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.crawling import Crawl
+from webcrawl.base.model import Link
+from webcrawl.store.jobdir import crawl_line
+from webcrawl.tools.why.answer import Crawls
+from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.form import Form
+from webcrawl.tools.why.queued import HOST, Place
+from webcrawl.tools.why.robots_verdict import UNREACHABLE, RobotsVerdict
+from webcrawl.tools.why.verdict import _queued, verdict_on
+
+pytestmark = pytest.mark.xdist_group("why first line")  # one crawl for all
+
+
+@pytest.fixture(name="shallow", scope="module")
+def _shallow(tmp_path_factory):
+    """A finished crawl of seeds alone, without the links on them."""
+    from webcrawl.lab.simweb import World, running
+
+    folder = tmp_path_factory.mktemp("shallow")
+    with running(World(3, 150, size=(600, 900), port=0, addresses=4), latency=0.0) as server:
+        (folder / "seeds.txt").write_text("\n".join(server.world.seeds()))
+        settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": "warc,cdxj,links", "URL_MAX_DEPTH": 0}
+        assert Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings).run() == 0
+    return folder / "job"
+
+
+def beyond(job):
+    """Links within a site that were not followed."""
+    links = [line.split("\t") for line in (job / "logs/links.log").read_text().splitlines()]
+    return sorted(
+        {to for page, _, to, kind, _ in links if kind == "a" and to.startswith(page)} - {page for page, *_ in links}
+    )
+
+
+@pytest.mark.parametrize("output", ["links.log", "the archive"])
+def test_links_that_are_too_deep(shallow, tmp_path, output):
+    """A link beyond URL_MAX_DEPTH is refused as too deep, on a page that is named, with the limit and its depth."""
+    urls = beyond(shallow)[:20]
+    job = shutil.copytree(shallow, tmp_path / "job")
+    if output == "the archive":
+        (job / "logs/links.log").unlink()
+
+    with Crawls(job) as crawls:
+        answers = [*crawls.answers(urls)]
+
+    assert len(urls) == 20
+    for answer in answers:
+        assert (answer.state, answer.kind) == ("refused", "too deep"), answer.reason
+        assert answer.reason.startswith("it is too deep: the URL filter depth leaves it out, on http://")
+        assert answer.reason.endswith(": URL_MAX_DEPTH = 0: 1 links within its site, 0 sites from the seed")
+
+
+def test_what_no_page_links_to(shallow):
+    """A URL that no page links to stays unknown, however deep the crawl went."""
+    with Crawls(shallow) as crawls:
+        (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
+
+    assert answer.state == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("note", "words"),
+    [
+        ("truncated:length", "longer than DOWNLOAD_TRUNCATE"),
+        ("truncated:time", "not complete in time"),
+        ("truncated:disconnect", "connection ended early"),
+    ],
+)
+def test_a_body_that_was_cut(note, words):
+    """The reason says why not all of the body was taken."""
+    data = crawl_line.line(1e9, Link("http://a.test/"), SimpleNamespace(status=200, seconds=0.1), None, [note])
+    facts = Facts("http://a.test/", Form("http://a.test/"), lines=[crawl_line.read(data)])
+
+    assert f"; its body was cut: {words}" in verdict_on(facts).reason
+
+
+def test_a_robots_txt_that_cannot_be_fetched():
+    """The reason of a URL that waits says that its host's robots.txt is out of reach, and how often it was tried."""
+    robots = RobotsVerdict(UNREACHABLE, "http://a.test", tries=3)
+    place = Place(HOST, Link("http://a.test/x").pack(), 2, 5)
+
+    said = _queued(SimpleNamespace(paused=False, robots=robots), place)
+
+    assert said.endswith("; http://a.test/robots.txt could not be fetched, tried 3 times: without it nothing may be")

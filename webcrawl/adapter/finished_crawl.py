@@ -1,0 +1,86 @@
+"""A JOBDIR whose crawl has ended: nothing is left, nothing was ever got, or the user wants it crawled anew."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterable
+from itertools import count
+from pathlib import Path
+
+from scrapy import Spider
+
+from webcrawl.adapter.crawl_end import FINISHED
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.model import Link
+from webcrawl.base.quantities import count as counted
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.store.jobdir import stats_file
+from webcrawl.store.jobdir.crawl_line import LOG
+from webcrawl.store.lock import Lock
+from webcrawl.urls.canonical import InvalidUrl, canonical
+
+logger = logging.getLogger(__name__)
+
+LOOK = 10.0  # seconds; a crawl that takes longer to say that nothing is left is run instead
+SOON = 0.005
+
+
+class NothingLeft(CannotStart):
+    """The crawl is complete, which is no failure; the message is one line."""
+
+
+def make_room(folder: Path, *, again: bool) -> None:
+    """Has the crawl begin anew if the last run got nothing at all, or if the user wants it. StoreError: it runs.
+
+    What was got is kept beside the folder.
+    """
+    state = folder / "state"
+    if not state.is_dir() or not (again or stats_file.read(folder).get(stats_file.UNREACHED)):
+        return
+    lock = Lock(state)
+    lock.add(folder)
+    try:
+        if again or any((folder / "warc").glob("*.warc.gz")):
+            names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
+            kept = next(name for name in names if not name.exists())
+            folder.rename(kept)
+            logger.info("%s: begins anew; what it had is in %s", folder, kept)
+        else:
+            shutil.rmtree(state)
+            (folder / LOG).unlink(missing_ok=True)
+            (folder / stats_file.NAME).unlink(missing_ok=True)
+    finally:
+        lock.close()
+
+
+def start_urls_of(spider: type[Spider]) -> list[str] | None:
+    """The URLs that the spider begins with, if that can be known before it runs."""
+    plain = spider.start is Spider.start and not hasattr(spider, "start_requests")
+    own = spider.__init__ is not Spider.__init__ or spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
+    return list(spider.start_urls) if plain and not own and getattr(spider, "start_urls", None) else None
+
+
+def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, anew: str = "") -> None:
+    """Raises NothingLeft if all of the crawl is done, these URLs and the seeds that it has not read included.
+
+    `anew`: what the user may do to have it crawled once more.
+
+    The crawl is one that was opened for this question: it is closed without a checkpoint afterwards.
+    """
+    if stats_file.read(folder).get("reason") != FINISHED:
+        return
+    for url in urls:
+        try:
+            crawl.parts.discovery.submit(Link(canonical(url)))
+        except InvalidUrl:
+            return
+    until = time.monotonic() + LOOK
+    while crawl.pending:
+        crawl.feed(crawl.parts.clock())
+        if crawl.stats()["queued"] or time.monotonic() > until:
+            return
+        time.sleep(SOON)
+    pages = counted(crawl.parts.counters["pages"], "page")
+    raise NothingLeft(f"{folder}: complete, with {pages}: nothing left to do; take another JOBDIR{anew}")

@@ -1,0 +1,38 @@
+"""The commands that make something of what a crawl has left, for its last lines."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Collection
+from importlib.util import find_spec
+from pathlib import Path
+
+from webcrawl.base.outputs import LIBRARIES
+
+READABLE = ("text", "tables", "index")  # what people and programs read, and a crawl leaves out unless it is asked
+
+
+def program() -> str:
+    """The name of the command that runs."""
+    return "scrapy" if Path(sys.argv[0]).name == "scrapy" else "webcrawl"
+
+
+def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
+    """One line for each; `outputs`: what the crawl has written."""
+    lines, place, made = [], folder, [one for one in READABLE if one in outputs]
+    if not made and "warc" in outputs:
+        made = [one for one in READABLE if one not in LIBRARIES or find_spec(LIBRARIES[one]) is not None]
+        place = folder.with_name(f"{folder.name}-read")
+        options = f"-s OUTPUTS={shlex.quote(' '.join(made))} -s JOBDIR={_word(place)}"
+        lines.append(f"{', '.join(made)} of these pages: {program()} process {_word(folder)} {options}")
+    return [*lines, *search_command(place, made), f"report: {program()} report {_word(folder)}"]
+
+
+def search_command(folder: Path, outputs: Collection[str]) -> list[str]:
+    """The line for it, if these outputs make it possible."""
+    return [f"search: {program()} search {_word(folder)} WORDS"] if "index" in outputs else []
+
+
+def _word(path: Path) -> str:
+    return shlex.quote(str(path))

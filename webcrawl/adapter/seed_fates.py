@@ -1,0 +1,97 @@
+"""Why seeds give nothing, in words: at once in the log, in progress lines, and at the end for each kind of reason."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.base.quantities import count
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.net.errors import FetchError
+from webcrawl.net.failure_words import in_words
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 5  # of a kind: more are only counted until the end
+HOSTS = 1000  # of which a fate is remembered
+OF_FILTERS = {  # what lets seeds through that a filter drops
+    "port": "PORTS_ALLOWED opens a port",
+    "scheme": "URL_SCHEMES names the schemes",
+    "extension": "URL_EXCLUDE_EXTENSIONS names the endings",
+    "length": "URL_MAX_LENGTH bounds it",
+    "excluded": "URL_EXCLUDE_FILE names it",
+    "expression": "URL_INCLUDE and URL_EXCLUDE say so",
+}
+
+
+class SeedFates:
+    """Hears of seeds until one has an answer. `others`: hosts that a misspelt name may have meant."""
+
+    def __init__(self, crawl: Crawl, others: Collection[str] = ()) -> None:
+        self._crawl, self._others = crawl, others
+        self._words: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
+        self._told: Counter[str] = Counter()
+        self._got = False
+        crawl.parts.log.hearers.append(self._ended)
+
+    @property
+    def got(self) -> bool:
+        """True if anything but a robots.txt was answered, in whatever run."""
+        self._got = self._got or any(status > 0 for status in self._crawl.parts.statistics.outcomes)
+        return self._got
+
+    def failed(self, link: Link, error: FetchError) -> None:
+        """A request of the crawl's has failed; whether it comes again is not known yet."""
+        if not link.path.removesuffix("P") and len(self._words) < HOSTS:
+            self._note(error.name, host_of(link.url), in_words(error, link.url, self._others))
+
+    def _ended(self, link: Link, outcome: Outcome, _exchange: Exchange | None) -> None:
+        if link.path:
+            return
+        host = host_of(link.url)
+        if outcome.status == Status.ROBOTS_FORBIDDEN:
+            self._note("robots", host, f"{host}: its robots.txt forbids {link.url}")
+        elif outcome.status > 0:
+            self._words.pop(host, None)
+
+    def _note(self, kind: str, host: str, line: str) -> None:
+        if host in self._words and self._words[host][0] == kind:
+            return
+        self._words[host] = kind, line
+        self._told[kind] += 1
+        if self._told[kind] <= AT_ONCE:
+            logger.warning("%s", line)
+
+    def progress(self) -> str:
+        """Why there is nothing yet, in a few words; empty if there is something, or no reason is known."""
+        if not self._words or self.got:
+            return ""
+        more = f" and {count(len(self._words) - 1, 'host')} more" if len(self._words) > 1 else ""
+        return f"no seed has answered: {next(iter(self._words.values()))[1]}{more}"
+
+    def lines(self) -> list[str]:
+        """One for each kind of reason, of a crawl that has got nothing."""
+        if self.got:
+            return []
+        figures = self._crawl.stats()
+        first: dict[str, str] = {}
+        for kind, line in self._words.values():
+            first.setdefault(kind, line)
+        hosts = Counter(kind for kind, _ in self._words.values())
+        more = {kind: f" ({number - 1} more like it)" for kind, number in hosts.items() if number > 1}
+        lines = [line + more.get(kind, "") for kind, line in first.items()]
+        for name, dropped in figures.items():
+            if dropped and name.startswith("refused/"):
+                kind = name.removeprefix("refused/")
+                mend = OF_FILTERS.get(kind, "URL_FILTERS has it")
+                lines.append(f"{count(int(dropped), 'URL')} left out by the filter {kind}: {mend}")
+        return lines
+
+    @property
+    def hopeless(self) -> bool:
+        """True if nothing was got, and nothing is left that could be."""
+        figures = self._crawl.stats()
+        return not self.got and not figures["queued"] and bool(figures["seeds"])

@@ -1,0 +1,74 @@
+"""A failed request in words, with what would mend it: for the seeds, of which somebody waits to hear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from webcrawl.base.hosts import host_of
+from webcrawl.net.errors import (
+    AddressRefused,
+    ConnectFailed,
+    ConnectTimeout,
+    DnsFailed,
+    EmptyAnswer,
+    FetchError,
+    NotHttp,
+    PortRefused,
+    TimedOut,
+    TlsFailed,
+)
+from webcrawl.net.guard import special_network
+from webcrawl.urls.host_names import suffixes
+
+ENDS = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "de", "fr", "uk", "nl", "eu", "ch", "jp")
+ALIKE = 0.6  # of difflib: one letter wrong, or two that changed places, in a short ending
+NEAR = 0.8  # the same, of whole names
+LOST = 200  # characters of an error of the system's
+
+WORDS: tuple[tuple[type[FetchError], str], ...] = (
+    (NotHttp, "what answers there does not speak HTTP"),
+    (EmptyAnswer, "the connection is closed without an answer"),
+    (TimedOut, "no answer in time"),
+)
+
+
+def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
+    """One line. `others`: hosts that may have been meant."""
+    server, said = url.split("/", 3)[2], str(error)[:LOST]
+    if isinstance(error, AddressRefused) and error.address:
+        return refused_address(error.address, error.reason, host_of(url))
+    if isinstance(error, PortRefused):
+        return f"{server}: {said}; -s PORTS_ALLOWED= with that port opens it"
+    if isinstance(error, DnsFailed):
+        meant = guess(host_of(url), others) if error.permanent else ""
+        return f"{said}{f'; is {meant} meant?' if meant else ''}"
+    if isinstance(error, ConnectFailed):
+        return _unconnected(error, server, said)
+    return f"{server}: {next((words for kind, words in WORDS if isinstance(error, kind)), said)}"
+
+
+def _unconnected(error: ConnectFailed, server: str, said: str) -> str:
+    if isinstance(error, TlsFailed):
+        return f"{server}: no TLS ({said}); http:// may be meant"
+    if isinstance(error, ConnectTimeout):
+        return f"{server}: no answer to a connection in time"
+    if isinstance(error.__cause__, ConnectionRefusedError):
+        return f"{server}: the connection is refused: nothing listens there"
+    return f"{server}: {said}"
+
+
+def refused_address(address: str, reason: str, host: str) -> str:
+    """The guard's verdict, with the setting that would open the way."""
+    where = f"{address} is" if host.strip("[]") == address else f"{host} leads to {address}, which is"
+    return f"{where} {reason}: -s PRIVATE_NETWORKS_ALLOWED={special_network(address)} lets the crawl in"
+
+
+def guess(host: str, others: Iterable[str]) -> str:
+    """The name that was probably meant; empty if none is near."""
+    near = get_close_matches(host, [name for name in others if name != host], 1, NEAR)
+    name, _, end = host.rpartition(".")
+    if near or not name or suffixes().extract_str(host).suffix:
+        return near[0] if near else ""
+    ends = get_close_matches(end, ENDS, 1, ALIKE)
+    return f"{name}.{ends[0]}" if ends else ""

@@ -1,0 +1,285 @@
+"""The account for a site's owner: one HTML page that can be sent, and CSV for those who reckon with it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from statistics import median
+
+from webcrawl.base.dates import iso
+from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED
+from webcrawl.tools import charts
+from webcrawl.tools.account.site_account import Account, Asked, unknown, waits
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.markup import Column, Html, head, note, section, table, tag, tiles
+from webcrawl.tools.report.sections.overview import time_axis
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and there is no script
+MOST = 5000  # requests on the page; the CSV has all
+SLOTS = 120  # of the chart
+NAMED = 500  # URLs that robots.txt forbids
+SETTINGS = (
+    *("USER_AGENT", "POLITENESS_POLICY", "POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
+    *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "ROBOTSTXT_OBEY", "HOST_MAX_PAGES", "OUTPUTS", "PURPOSE"),
+)
+
+
+def page(account: Account, now: float) -> str:
+    """The whole document. It has no script, and asks no other server for anything."""
+    header = tag(
+        "header",
+        tag("p", "Account of a crawl", class_="kind"),
+        tag("h1", account.site.name),
+        tag("p", *_lead(account), class_="lead"),
+    )
+    sections = (
+        _doubts(account),
+        _wishes(account, now),
+        _figures(account),
+        _rate(account),
+        _waits(account),
+        _robots(account),
+        _requests(account),
+    )
+    footer = tag("footer", note(f"Made by scrapy account at {numbers.when(now)}. Times are UTC."))
+    body = tag("body", header, tag("main", *sections), footer)
+    return f"<!doctype html>\n{tag('html', head(f'Requests to {account.site.name}', POLICY), body, lang='en')}\n"
+
+
+def _lead(account: Account) -> list[str]:
+    if not account.requests:
+        return ["No request to this site is known of."]
+    first = account.first
+    words = [f"All requests to this site and the names below it, from {numbers.when(account.requests[0].at)} to "]
+    words.append(f"{numbers.when(account.requests[-1].at)}.")
+    if first is not None:
+        via = f"a link on {first.via}" if first.via else "a list of addresses with which the crawl began"
+        words.append(f" The first page asked for was {first.url}: it was found by {via}.")
+        if first.via and first.seed:
+            words.append(f" That way began at {first.seed}.")
+    return words
+
+
+def _doubts(account: Account) -> Html | None:
+    """A warning about what is not known, before anything else."""
+    found = []
+    for since, until, drone in account.gaps:
+        begin = numbers.when(since) if since else "its start"
+        end = "now" if until == float("inf") else numbers.when(until)
+        who = f"the part of the crawler called {drone}" if drone else "the crawler"
+        found.append(
+            f"Between {begin} and {end} {who} was stopped hard, or is running. All its requests of that"
+            " time are listed. What was answered is not known of those whose outcome is missing, and the very last ones"
+            " may not have been sent."
+        )
+    if account.unlogged:
+        found.append(
+            "The crawl kept no log of requests (its OUTPUTS has no `requests`): requests that were repeated after a"
+            " failure, those after the last checkpoint before it was stopped hard or until now, and the waits before"
+            " each are not listed."
+        )
+    return tag("div", *map(note, found), class_="warn") if found else None
+
+
+def _wishes(account: Account, now: float) -> Html | None:
+    """Records of who asked that the site, or a part of it, be left alone."""
+    rows = [
+        (
+            *(one.rule, numbers.when(one.since) if one.since else None, one.by or None, one.why or None),
+            *(numbers.when(one.until) if one.until else "for good", "yes" if one.holds(now) else "over"),
+        )
+        for one in account.wishes
+    ]
+    columns = (Column("Rule"), Column("Since"), Column("By"), Column("Why"), Column("Until"), Column("In force"))
+    said = note("Nothing that these rules name is asked for while they are in force.")
+    return section("wishes", "Left alone", said, table("wishes", columns, rows, "Records")) if rows else None
+
+
+def _figures(account: Account) -> Html:
+    requests = account.requests
+    answered = [one.end for one in requests if one.end is not None and one.end.size is not None]
+    size = sum(end.size or 0 for end in answered)
+    least = min((one.waited for one in requests if one.waited is not None), default=None)
+    lasted = requests[-1].at - requests[0].at if len(requests) > 1 else 0.0
+    return tiles(
+        (numbers.number(len(requests)), "requests", f"{numbers.number(len(account.robots))} for robots.txt"),
+        (numbers.size(size), "bytes of answers", f"{numbers.number(len(answered))} answers"),
+        ("-" if least is None else numbers.seconds(least), "shortest wait", "after an answer, before the next request"),
+        (numbers.number(len(requests) / lasted * 60) if lasted else "-", "requests a minute", "over the whole time"),
+        (numbers.number(len(account.refused)), "addresses not asked for", "because robots.txt forbids it"),
+    )
+
+
+def _rate(account: Account) -> Html:
+    """Requests over time."""
+    requests = account.requests
+    lasted = requests[-1].at - requests[0].at if requests else 0.0
+    if lasted < 1:
+        return section("rate", "Requests over time", note("All within a second." if requests else "There were none."))
+    width = lasted / SLOTS
+    counts = [0.0] * SLOTS
+    for one in requests:
+        counts[min(int((one.at - requests[0].at) / width), SLOTS - 1)] += 60 / width
+    high = max(counts)
+    return section(
+        "rate",
+        "Requests over time",
+        charts.area(
+            counts,
+            time_axis(lasted),
+            charts.linear(high, numbers.number),
+            ("Requests a minute", f"At most {numbers.number(round(high, 1))}, as means over {numbers.seconds(width)}."),
+            (f"time since {numbers.when(requests[0].at)}", "per minute"),
+        ),
+    )
+
+
+def _waits(account: Account) -> Html:
+    """Waits before requests, by the rule that set them."""
+    rows = []
+    for rule, some in waits(account):
+        waited = [one.waited for one in some if one.waited is not None]
+        needed = [one.needed for one in some if one.needed is not None]
+        rows.append(
+            (
+                *(RULES.get(rule, rule), len(some), max(needed, default=None)),
+                *((min(waited), median(waited)) if waited else (None, None)),
+            )
+        )
+    columns = (
+        *(Column("Rule"), Column("Requests", "number"), Column("Longest wait it asked for", "seconds")),
+        *(Column("Shortest wait", "seconds"), Column("Median", "seconds")),
+    )
+    terms = [(name, account.terms[name]) for name in SETTINGS if name in account.terms]
+    several = [(name, value) for name, value in account.terms.items() if _is_ours(account, name)]
+    return section(
+        "waits",
+        "Waits",
+        note("The time between the end of a host's answer and the next request to it, by the rule that decided."),
+        note("With HOST_CONNECTIONS each of several connections waits for itself.") if several else None,
+        table("waits", columns, rows, "By rule"),
+        table("settings", (Column("Setting"), Column("Value")), [*terms, *several], "How the crawl was set")
+        if terms or several
+        else None,
+    )
+
+
+def _is_ours(account: Account, setting: str) -> bool:
+    """True if a setting gives hosts of this site several connections; an owner need not know of those of others."""
+    name, _, host = setting.partition(" ")
+    below = f".{account.site.name}".endswith(f".{host}") or f".{host}".endswith(f".{account.site.name}")
+    return name == "HOST_CONNECTIONS" and host != "" and below
+
+
+def _robots(account: Account) -> Html:
+    rows = [(numbers.when(one.at), one.url, one.end.status if one.end else None, _bytes(one)) for one in account.robots]
+    columns = (Column("Time"), Column("URL"), Column("Status", "code"), Column("Bytes", "size"))
+    refused = Counter(end.url for end in account.refused)
+    named = [(url, many) for url, many in refused.most_common(NAMED)]
+    return section(
+        "robots",
+        "robots.txt",
+        note("It is read before anything else of a host, and again when its time is over."),
+        table("robots", columns, rows[-MOST:], "Requests for it"),
+        table("refused", (Column("URL"), Column("Times", "number")), named, "Not asked for") if named else None,
+    )
+
+
+def _requests(account: Account) -> Html:
+    columns = (
+        *(Column("Time"), Column("Request"), Column("Status", "code"), Column("Bytes", "size")),
+        *(Column("Waited", "seconds"), Column("Needed", "seconds"), Column("Rule"), Column("Kept"), Column("Outcome")),
+    )
+    shown = account.requests[-MOST:]
+    rows = [_row(account, one) for one in shown]
+    left = len(account.requests) - len(shown)
+    return section(
+        "requests",
+        "Every request",
+        note(f"The last {numbers.number(MOST)}; the CSV file has the {numbers.number(left)} before them.")
+        if left
+        else None,
+        table("requests", columns, rows, "In the order of time"),
+    )
+
+
+def _row(account: Account, one: Asked) -> tuple[str | float | None, ...]:
+    again = f" (try {one.tries + 1})" if one.tries else ""
+    return (
+        *(numbers.when(one.at), f"{one.method} {one.url}{again}", one.end.status if one.end else None, _bytes(one)),
+        *(one.waited, one.needed, one.rule or None, kept(one), outcome(one, lost=unknown(account, one))),
+    )
+
+
+def _bytes(one: Asked) -> float | None:
+    return one.end.size if one.end is not None else None
+
+
+RULES = {
+    "new": "the host had not been asked before",
+    "politeness": "a multiple of the time that the last answer took, within bounds",
+    "crawl-delay": "the Crawl-delay of its robots.txt",
+    "failure": "the last request failed: a wait that doubles each time",
+    "retry-after": "what the host asked for itself, by Retry-After or a rate limit",
+}
+
+
+def outcome(one: Asked, *, lost: bool) -> str:
+    """The end of the request in words; `lost`: a kill may have taken the answer."""
+    if one.end is None:
+        return "not known: the crawler was stopped hard" if lost else "no whole answer, or tried again"
+    status = one.end.status
+    return "answered" if status > 0 else f"failed ({status})"
+
+
+def kept(one: Asked) -> str:
+    """The part of the answer that the crawl keeps, in words."""
+    end = one.end
+    if end is None or end.size is None:
+        return "nothing"
+    notes = end.annotations
+    if any(note.startswith("withheld:") for note in notes):
+        return "the head alone: the owner forbids the rest"
+    if DUPLICATE in notes:
+        return "that it is the same as another page"
+    if end.status == 304:
+        return "that it has not changed"
+    return "head and body" if not any(note.startswith(TRUNCATED) for note in notes) else "head and part of the body"
+
+
+COLUMNS = (
+    *("time", "method", "url", "status", "bytes", "seconds", "waited", "wait_needed", "rule", "tries_before"),
+    *("robots_txt", "kept", "digest", "found_on", "path", "notes", "outcome"),
+)
+
+
+def sheet(account: Account) -> Iterator[str]:
+    """Lines as RFC 4180 has them."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(COLUMNS)
+    for one in account.requests:
+        writer.writerow([_safe(value) for value in _sheet_row(account, one)])
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue()
+
+
+def _sheet_row(account: Account, one: Asked) -> list[object]:
+    end = one.end
+    done: list[object] = ["", "", ""] if end is None else [end.status, end.size, end.seconds]
+    about = ["", "", "", ""] if end is None else [end.digest, end.via, end.path, end.notes]
+    return [
+        *(iso(one.at), one.method, one.url, *done, one.waited, one.needed, one.rule, one.tries),
+        *(int(one.path.endswith("P")), kept(one), *about, outcome(one, lost=unknown(account, one))),
+    ]
+
+
+def _safe(value: object) -> object:
+    """A text that a spreadsheet would take for a formula gets an apostrophe: servers choose some of them."""
+    if value is None:
+        return ""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value

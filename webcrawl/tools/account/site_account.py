@@ -1,0 +1,237 @@
+"""Reads what a crawl, or the drones of a hive, asked one site, by its files (docs/report.md#the-owners-account)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Status
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir import crawl_line, meta_row, request_line
+from webcrawl.store.jobdir.crawl_line import LOG, LONGEST, CrawlLine
+from webcrawl.store.jobdir.crawls import hive_of
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.outputs import lengths
+from webcrawl.store.jobdir.request_line import LOG as REQUESTS
+from webcrawl.store.regular import regular
+from webcrawl.store.requests_log import KEY, is_open, read
+from webcrawl.tools.optout.optout_records import records_of
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.optout import OptOut
+
+
+class Gap(NamedTuple):
+    """A time of which nobody knows what became of the requests that one process made."""
+
+    since: float
+    until: float  # infinite: now
+    drone: str = ""  # of a hive; empty of a single crawl
+
+    def has(self, one: Asked) -> bool:
+        """True if this request is one of them."""
+        return self.drone == one.drone and self.since - 1 <= one.at <= self.until
+
+
+@dataclass
+class Account:
+    """`requests` in the order of time, then what ended without one."""
+
+    jobdir: Path
+    site: Site
+    requests: list[Asked] = field(default_factory=list)
+    unasked: list[CrawlLine] = field(
+        default_factory=list
+    )  # URLs that ended without a request, refused ones for instance
+    gaps: list[Gap] = field(default_factory=list)
+    terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
+    wishes: list[OptOut] = field(default_factory=list)  # to be left alone, that name it or a part of it
+    unlogged: list[str] = field(default_factory=list)  # crawls without requests.log
+
+    @property
+    def first(self) -> CrawlLine | None:
+        """The line of the page by which the site was found first, of what has ended."""
+        ends = [*(one.end for one in self.requests if one.end is not None), *self.unasked]
+        pages = [end for end in ends if not end.is_prerequisite]
+        return min(pages, key=attrgetter("at"), default=None)
+
+    @property
+    def refused(self) -> list[CrawlLine]:
+        """URLs that robots.txt kept the crawl from."""
+        return [end for end in self.unasked if end.status == Status.ROBOTS_FORBIDDEN]
+
+    @property
+    def robots(self) -> list[Asked]:
+        """Requests for robots.txt."""
+        return [one for one in self.requests if one.path.endswith("P")]
+
+
+def account_of(jobdir: Path, site: Site) -> Account:
+    """Reads everything; NoCrawl if there is none."""
+    crawls = JobDir.all(jobdir)
+    account, is_hive = Account(jobdir, site), hive_of(jobdir) is not None
+    for crawl in crawls:
+        _add(account, crawl, crawl.path.name if is_hive else "")
+    account.wishes = [one for one in records_of(crawl.path for crawl in crawls) if _about(one, site)]
+    account.requests.sort(key=attrgetter("at"))
+    account.unasked.sort(key=attrgetter("at"))
+    account.gaps.sort()
+    return account
+
+
+def _add(account: Account, jobdir: JobDir, drone: str) -> None:
+    """Adds what a crawl or drone did; of one that never had to do with the site the gaps say nothing of it."""
+    site, crawl = account.site, jobdir.path
+    noted, terms, data = jobdir.read(lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY)))
+    ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site.has, site.wanted)]
+    asked = [*asked_of(crawl / REQUESTS, site.has, site.wanted, drone)]
+    alone, logged = joined(asked, ends), (crawl / REQUESTS).exists()
+    if not logged:
+        account.unlogged.append(crawl.name)
+    account.requests += asked
+    account.requests += [
+        Asked(one.started or one.at, "GET", one.url, one.path, 0, end=one, drone=drone) for one in alone
+    ]
+    account.unasked += [end for end in ends if end.started is None]
+    saved = read(data)
+    windows = [*saved.windows]
+    if is_open(saved, max((one.at for one in asked), default=0.0)):
+        windows.append((saved.at, float("inf")))
+    if not drone or asked or ends or not logged:  # without a log it may have asked for what no checkpoint knows of
+        account.gaps += [Gap(since, until, drone) for since, until in windows]
+    account.terms = {**terms, **account.terms}
+
+
+def _about(wish: OptOut, site: Site) -> bool:
+    """True if a record names the site or what is above it, or something of it."""
+    rule = wish.rule.partition("#")[0].strip()
+    try:
+        there = canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}/")
+    except InvalidUrl:  # of a damaged state
+        return False
+    return site.has(there) or ("/" not in rule and Site(host_of(there)).has(f"http://{site.name}/"))
+
+
+def unknown(account: Account, one: Asked) -> bool:
+    """True if a request without an outcome lies in a gap of whoever made it."""
+    return one.end is None and any(gap.has(one) for gap in account.gaps)
+
+
+def waits(account: Account) -> Iterator[tuple[str, list[Asked]]]:
+    """Requests by the rule that set the wait before them, those of a version that did not write it left out."""
+    rules = sorted({one.rule for one in account.requests if one.rule})
+    for rule in rules:
+        yield rule, [one for one in account.requests if one.rule == rule]
+
+
+class NoSite(StoreError):  # noqa: N818 - reads as what it is
+    """Raised for a text that is no name of a site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A name as URLs have it: lower case, IDNA."""
+
+    name: str
+
+    def has(self, url: str) -> bool:
+        """True if this URL is the site's."""
+        try:
+            host = host_of(url).removesuffix(".")  # the same name, for DNS and for its owner
+        except IndexError:  # a line with no URL
+            return False
+        return host == self.name or host.endswith(f".{self.name}")
+
+    @property
+    def wanted(self) -> bytes:
+        """Bytes that stand in every one of its URLs."""
+        return self.name.encode()
+
+
+def site_of(text: str) -> Site:
+    """The site that somebody named, by a URL of it if they like."""
+    url = text if "://" in text else f"http://{text}/"
+    try:
+        return Site(host_of(canonical(url)).removesuffix("."))
+    except InvalidUrl as error:
+        raise NoSite(f"{text}: not the name of a site") from error
+
+
+BATCH = 1 << 22  # bytes read at once
+ROUNDED = 0.002  # seconds by which two times in milliseconds may differ that are the same
+IsOurs = Callable[[str], bool]  # whether a URL is the site's
+
+
+@dataclass(slots=True)
+class Asked:
+    """A line of requests.log, and what came of it as far as that is known."""
+
+    at: float
+    method: str
+    url: str
+    path: str
+    tries: int
+    waited: float | None = None  # seconds since the host's last answer
+    needed: float | None = None  # seconds, by the rule; None: an earlier version wrote this line
+    rule: str = ""
+    end: CrawlLine | None = None
+    drone: str = ""  # which of a hive's asked; empty of a single crawl
+
+
+def ends_of(path: Path, length: int, is_ours: IsOurs, wanted: bytes) -> Iterator[CrawlLine]:
+    """The site's lines among the first `length` bytes of crawl.log; `wanted` is in every one of them."""
+    for line in lines_with(path, wanted, length):
+        if (end := crawl_line.read(line)) is not None and is_ours(end.url):
+            yield end
+
+
+def asked_of(path: Path, is_ours: IsOurs, wanted: bytes, drone: str = "") -> Iterator[Asked]:
+    """The site's lines of requests.log, all of it: no checkpoint knows where it ends."""
+    for line in lines_with(path, wanted):
+        if (sent := request_line.read(line)) is not None and is_ours(sent.url):
+            yield Asked(*sent, drone=drone)
+
+
+def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator[bytes]:
+    """The lines that have these bytes; nothing if there is no such file."""
+    left = length if length is not None else 1 << 62
+    try:
+        file = regular(path)
+    except FileNotFoundError:
+        return
+    with file:
+        rest = b""
+        while left > 0 and (data := file.read(min(BATCH, left))):
+            left -= len(data)
+            data = rest + data
+            whole = data.rfind(b"\n") + 1
+            rest = data[whole:] if len(data) - whole <= LONGEST else b""
+            if wanted in data:
+                yield from (line for line in data[:whole].split(b"\n") if wanted in line)
+
+
+def joined(asked: list[Asked], ends: list[CrawlLine]) -> list[CrawlLine]:
+    """Gives each request what came of it; returns the ends that have no request.
+
+    An end belongs to the last request for its URL that was sent before it. Others for it were tried again, or repeated
+    after a kill.
+    """
+    by_url: dict[str, list[Asked]] = defaultdict(list)
+    for one in asked:
+        by_url[one.url].append(one)
+    alone: list[CrawlLine] = []
+    for end in ends:
+        if end.started is None:
+            continue  # no request
+        there = by_url.get(end.url, [])
+        place = bisect_right(there, end.started + end.seconds + ROUNDED, key=lambda one: one.at) - 1
+        if place >= 0 and there[place].end is None:
+            there[place].end = end
+        else:
+            alone.append(end)
+    return alone

@@ -1,0 +1,131 @@
+"""Guards the dashboard: only who has the token may talk to it, from a page of the dashboard itself.
+
+Enemies are other users of the machine, who reach every port of it, and pages of other sites in the same browser.
+
+- The Host header must name the address that is listened on: a name that an attacker's name server leads here is not it.
+- The token is in the printed address, once. A cookie has it from then on, for paths below one that nobody can guess:
+  a browser sends cookies to all ports of a host, and another user may listen on one.
+- What changes anything is a POST with the form's own token, from this origin.
+- Pages may load nothing but the dashboard's own style and script.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+
+from aiohttp import web
+
+from webcrawl.net import host_header
+
+logger = logging.getLogger(__name__)
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+    # not no-referrer: then browsers say `Origin: null` of the dashboard's own forms
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+COOKIE = "webcrawl-dashboard"
+FORM_TYPE = "application/x-www-form-urlencoded"
+REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>webcrawl dashboard</title>
+<p>This needs the address that <code>scrapy dashboard</code> printed when it was started, with its token.</p></html>
+"""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Guard:
+    """One per process: its token, and the path below which everything lies."""
+
+    def __init__(self, host: str, port: int, token: str | None = None) -> None:
+        self._host, self.port = host.lower(), port
+        self.token = token or secrets.token_urlsafe(24)
+        self.base = f"/{secrets.token_urlsafe(9)}"
+
+    @property
+    def form_token(self) -> str:
+        """The token that a form must bring along; it says nothing about the token of the cookie."""
+        return hmac.new(self.token.encode(), b"forms", sha256).hexdigest()
+
+    def address(self) -> str:
+        """The address to open in a browser, once."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        shown = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104 - all addresses are none
+        return f"http://{shown}:{self.port}{self.base}/?token={self.token}"
+
+    def knows_host(self, header: str | None) -> bool:
+        """True if the Host header names us: an attacker's name is none of these, wherever it leads."""
+        name, port = host_header.split(header or "")
+        return port == self.port and host_header.is_ours(name, self._host)
+
+    def knows_origin(self, headers: Mapping[str, str]) -> bool:
+        """True if a page of ours sent this form, as far as the browser says."""
+        origin, fetched = headers.get("Origin"), headers.get("Sec-Fetch-Site")
+        if fetched not in (None, "same-origin", "none"):  # another port of this host is `same-site`
+            return False
+        return origin is None or origin == f"http://{headers.get('Host', '')}"
+
+    def has_token(self, given: str | None) -> bool:
+        return given is not None and hmac.compare_digest(given.encode(errors="replace"), self.token.encode())
+
+    def has_form_token(self, given: object) -> bool:
+        return isinstance(given, str) and hmac.compare_digest(given.encode(errors="replace"), self.form_token.encode())
+
+    @web.middleware
+    async def watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Lets through what the rules above let through, and says how the answer may be used."""
+        try:
+            answer = await self._checked(request, handler)
+        except web.HTTPException as error:
+            error.headers.update(HEADERS)
+            raise
+        except Exception as error:
+            logger.exception("%s", request.path_qs)
+            why = "an error of the dashboard: where it was started, it says which\n"
+            raise web.HTTPInternalServerError(text=why, headers=HEADERS) from error
+        if not answer.prepared:
+            answer.headers.update(HEADERS)
+        return answer
+
+    async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not self.knows_host(request.headers.get("Host")):
+            raise web.HTTPMisdirectedRequest(text="this server has another name\n")
+        if request.method not in ("GET", "HEAD", "POST"):
+            raise web.HTTPMethodNotAllowed(request.method, ["GET", "POST"])
+        if request.method != "POST" and "token" in request.query:
+            return self._enter(request)
+        if not self.has_token(request.cookies.get(COOKIE)):
+            raise web.HTTPForbidden(text=REFUSED, content_type="text/html")
+        if request.method == "POST":
+            await self._check_form(request)
+        return await handler(request)
+
+    def _enter(self, request: web.Request) -> web.StreamResponse:
+        """The token in the address becomes a cookie, and the address is left."""
+        if not self.has_token(request.query["token"]):
+            raise web.HTTPForbidden(text=REFUSED, content_type="text/html")
+        answer = web.Response(status=303, headers={"Location": f"{self.base}/"})
+        answer.set_cookie(COOKIE, self.token, path=f"{self.base}/", httponly=True, samesite="Strict")
+        return answer
+
+    async def _check_form(self, request: web.Request) -> None:
+        if not self.knows_origin(request.headers):
+            raise web.HTTPForbidden(text="a form of another page\n")
+        if request.content_type != FORM_TYPE:
+            raise web.HTTPUnsupportedMediaType(text="not a form\n")
+        try:
+            form = await request.post()
+        except (ValueError, LookupError) as error:  # in no encoding, or in one that nobody knows
+            raise web.HTTPBadRequest(text="a form that cannot be read\n") from error
+        if not self.has_form_token(form.get("form")):
+            raise web.HTTPForbidden(
+                text="the form is not one of this dashboard, or of an earlier start: load it again\n"
+            )

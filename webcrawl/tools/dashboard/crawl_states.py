@@ -1,0 +1,207 @@
+"""Finds the crawls that there are, and how each is at this moment: by what it says itself, or what it left."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir import stats_file
+from webcrawl.store.jobdir.crawls import HIVE, crawls_of, hive_of, is_crawl, is_locked
+from webcrawl.store.jobdir.history_line import KINDS, PLAIN, Moment
+from webcrawl.store.jobdir.sums import merged
+
+Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
+OF_ONE = ("statistics", "state", "bound")  # of one crawl alone
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`state`: running, paused, stopping; stopped, killed, new, gone; silent: it runs and does not answer."""
+
+    at: float
+    state: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""  # why it is so, in a few words
+    drones: Mapping[str, Sample] = field(default_factory=dict)  # by id
+
+    @property
+    def runs(self) -> bool:
+        return self.state in ("running", "paused", "stopping", "silent")
+
+    @property
+    def answers(self) -> bool:
+        return self.runs and self.state != "silent"
+
+    def number(self, name: str) -> float:
+        """A figure, if it is a number."""
+        value = self.figures.get(name, 0)
+        return value if isinstance(value, (int, float)) and value == value else 0  # noqa: PLR0124 - not a number
+
+
+def look(known: Known, ask: Ask) -> Sample:
+    """Asks a crawl, or each drone of a hive; it takes as long as the slowest of them."""
+    if not known.drones:
+        sample = _look(known.jobdir, ask)
+        if sample.state == "new" and not known.jobdir.is_dir():  # of a hive it may be on another machine
+            return replace(sample, state="gone", note="its folder is no longer there")
+        return sample
+    drones = {drone.id: _look(drone.jobdir, ask) for drone in known.drones}
+    return together(drones)
+
+
+def _look(jobdir: Path, ask: Ask) -> Sample:
+    try:
+        figures = ask(jobdir, "status")
+        if not isinstance(figures, Mapping):
+            raise CommandError("an answer of another form")  # noqa: TRY301 - as one that cannot be read
+    except NotRunning:
+        return _left(jobdir, time.time())
+    except CommandError as error:
+        return Sample(time.time(), "silent", stats_file.read(jobdir), str(error))
+    state = figures.get("state")
+    return Sample(time.time(), state if state in ("paused", "stopping") else "running", figures)
+
+
+def _left(jobdir: Path, now: float) -> Sample:
+    """Of a crawl that nobody answers for."""
+    figures = stats_file.read(jobdir)
+    if is_locked(jobdir):
+        return Sample(
+            now, "silent", figures, "it runs, and does not listen to commands: these are its last saved figures"
+        )
+    if not figures:
+        return Sample(now, "new", figures, "it has saved no figures yet")
+    reason = figures.get("reason")
+    if reason is None:
+        return Sample(
+            now, "killed", figures, "its last run was killed: run the same command to resume from its last checkpoint"
+        )
+    return Sample(now, "stopped", figures, f"{reason}")
+
+
+def together(drones: Mapping[str, Sample]) -> Sample:
+    """A hive: the sums of its drones, and the state that most concerns an operator."""
+    samples = [*drones.values()]
+    plain = [{name: value for name, value in one.figures.items() if name not in OF_ONE} for one in samples]
+    figures = {"mix": {}, "milliseconds": [], "levels": [], "in_force": [], "trouble": "", **merged(plain)}
+    figures["mix"] = {kind: figures["mix"].get(kind, 0) for kind in KINDS}
+    states = [one.state for one in samples]
+    state = next(
+        (one for one in ("silent", "running", "stopping", "paused", "killed", "new") if one in states), "stopped"
+    )
+    away = [one for one in samples if one.runs]
+    note = f"{len(away)} of {len(samples)} drones run here" if 0 < len(away) < len(samples) else ""
+    if not away:
+        note = next((one.note for one in samples if one.state == state), "")
+    return Sample(max((one.at for one in samples), default=time.time()), state, figures, note, drones)
+
+
+def saved_at(sample: Sample) -> float | None:
+    """The time at which stats.json was written, of a sample that comes from there."""
+    try:
+        return datetime.fromisoformat(str(sample.figures["at"])).timestamp()
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def since_saved(sample: Sample, moment: Moment) -> Sample:
+    """With the figures of the history, which is written more often than stats.json, if they are newer."""
+    if moment.at <= (saved_at(sample) or 0.0):
+        return sample
+    newer = {theirs: getattr(moment, ours) for ours, theirs in PLAIN.items()}
+    return replace(sample, figures={**sample.figures, **newer})
+
+
+DEEPEST = 3  # folders below the one that is searched
+MOST_FOLDERS, MOST = 5000, 500  # looked at; shown
+SOCKET = "control.sock"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A crawl, or a hive with its drones. A browser knows it by its id alone, and never by a path."""
+
+    id: str
+    name: str
+    jobdir: Path
+    drones: tuple[Known, ...] = ()
+
+    @property
+    def crawls(self) -> tuple[Known, ...]:
+        """Itself, or the drones of a hive."""
+        return self.drones or (self,)
+
+
+class Finder:
+    """`given` folders are crawls; without any, all crawls below `root`."""
+
+    def __init__(self, given: Sequence[Path], root: Path) -> None:
+        self._given, self._root = given, root
+        self._by_id: dict[str, Known] = {}
+
+    def look(self) -> list[Known]:
+        """All that are there now, by name."""
+        if self._given:
+            found = [_known(jobdir, jobdir.resolve().name) for jobdir in self._given]
+        else:
+            found = [_known(jobdir, str(jobdir.relative_to(self._root))) for jobdir in _below(self._root)]
+        found.sort(key=lambda one: one.name)
+        self._by_id = {one.id: one for crawl in found for one in (crawl, *crawl.drones)}
+        return found
+
+    def get(self, name: str) -> Known | None:
+        """The one with this id, among those that the last look found."""
+        return self._by_id.get(name)
+
+
+def _known(jobdir: Path, name: str) -> Known:
+    try:
+        hive = hive_of(jobdir)
+        drones = crawls_of(jobdir) if hive is not None else []
+    except (StoreError, OSError):  # hive.json cannot be read: what can be, is shown
+        drones = []
+    return Known(_id(jobdir), name, jobdir, tuple(Known(_id(one), f"{name}/{one.name}", one) for one in drones))
+
+
+def _id(jobdir: Path) -> str:
+    """An id that is the same in every run, so that a page can be bookmarked."""
+    return blake2b(os.fsencode(jobdir.resolve()), digest_size=6).hexdigest()
+
+
+def is_jobdir(folder: Path) -> bool:
+    """True if a crawl or a hive lies here, or is just beginning."""
+    return is_crawl(folder) or (folder / HIVE).exists() or (folder / SOCKET).exists()
+
+
+def _below(root: Path) -> list[Path]:
+    found: list[Path] = []
+    for folder in _walk(root):
+        found.append(folder)
+        if len(found) == MOST:
+            break
+    return found
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    """Crawls below this folder, not those within another one; links to folders are not followed."""
+    left, looked = [(root, 0)], 0
+    while left and looked < MOST_FOLDERS:
+        folder, depth = left.pop(0)
+        looked += 1
+        try:
+            if is_jobdir(folder) or (depth and hive_of(folder) is not None):
+                yield folder
+            elif depth < DEEPEST:
+                with os.scandir(folder) as entries:
+                    names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+                left += [(folder / name, depth + 1) for name in names]
+        except (StoreError, OSError):
+            continue

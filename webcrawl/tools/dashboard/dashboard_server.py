@@ -1,0 +1,219 @@
+"""The dashboard's pages over HTTP (aiohttp), and events for those that stay open; docs/report.md."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from typing import Any
+
+from aiohttp import web
+
+from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
+from webcrawl.tools.dashboard.contents import LIVE, Contents, Ordering, Why
+from webcrawl.tools.dashboard.crawl_states import Ask, Finder, Known
+from webcrawl.tools.dashboard.crawl_watch import FRESH, INTERVAL, Watch
+from webcrawl.tools.dashboard.pages import crawl_list as crawls
+from webcrawl.tools.dashboard.pages.command_pages import sure_content
+from webcrawl.tools.dashboard.pages.crawl_page import FIRST, TABS, Shown, common, crawl_page
+from webcrawl.tools.dashboard.pages.frame import Parts, Site
+from webcrawl.tools.report.markup import Html
+
+LARGEST = 64 << 10  # bytes of a form
+THREADS = 16
+STYLES = (("webcrawl.tools.report", "assets/style.css"), ("webcrawl.tools.dashboard", "assets/dashboard.css"))
+KEPT = ("span", "by", "name", "find")  # what a page was asked for, which its events must be as well
+
+
+class Server:
+    """Nothing of a request is ever a path: crawls are known by ids, and tabs and logs by names of ours."""
+
+    def __init__(self, guard: Guard, finder: Finder, where: str, ask: Ask, why: Why) -> None:
+        self._guard, self._finder, self._where, self._ask = guard, finder, where, ask
+        self._site = Site(guard.base, guard.form_token)
+        self._contents, self._ordering, self._streams = Contents(ask, why), Ordering(), Streams()
+        self._finding: asyncio.Future[list[Known]] | None = None
+        self._searched = 0.0
+        self._watches: dict[str, Watch] = {}
+        self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
+
+    def app(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard.watch], client_max_size=LARGEST)
+        base = self._guard.base
+        app.add_routes(
+            [
+                web.get(f"{base}/", self._crawls),
+                web.get(f"{base}/events", self._crawls_events, allow_head=False),
+                web.get(f"{base}/style.css", self._style),
+                web.get(f"{base}/script.js", self._script),
+                web.get(f"{base}/c/{{id}}", self._crawl),
+                web.get(f"{base}/c/{{id}}/{{tab}}", self._crawl),
+                web.get(f"{base}/c/{{id}}/{{tab}}/events", self._crawl_events, allow_head=False),
+                web.post(f"{base}/c/{{id}}/commands", self._order),
+                web.post(f"{base}/c/{{id}}/seeds", self._paste),
+            ]
+        )
+        app.on_shutdown.append(self._close)
+        return app
+
+    async def _close(self, _: web.Application) -> None:
+        self._streams.close()
+        for watch in self._watches.values():
+            await watch.close()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    # -- all crawls
+
+    async def _found(self) -> list[Known]:
+        """Those there are, or were a moment ago: folders are not searched for each page anew."""
+        if self._finding is None or (self._finding.done() and time.monotonic() - self._searched > FRESH):
+            self._searched = time.monotonic()
+            self._finding = asyncio.get_running_loop().run_in_executor(self._executor, self._finder.look)
+        return await asyncio.shield(self._finding)
+
+    def _watch(self, known: Known) -> Watch:
+        watch = self._watches.get(known.id)
+        if watch is None or watch.known != known:  # a hive may have got another drone
+            watch = self._watches[known.id] = Watch(known, self._ask, self._executor)
+        return watch
+
+    async def _rows(self) -> list[crawls.Row]:
+        watches = [self._watch(known) for known in await self._found()]
+        samples = await asyncio.gather(*(watch.sample() for watch in watches))
+        return [(watch.known, sample, watch.moments()) for watch, sample in zip(watches, samples, strict=True)]
+
+    async def _crawls(self, request: web.Request) -> web.StreamResponse:
+        del request
+        return _html(crawls.crawls_page(self._site, await self._rows(), self._where))
+
+    async def _crawls_events(self, request: web.Request) -> web.StreamResponse:
+        async def parts(number: int) -> Parts:
+            if number:
+                await asyncio.sleep(INTERVAL)
+            return crawls.crawls_parts(self._site, await self._rows(), self._where)
+
+        return await self._streams.serve(request, parts)
+
+    # -- one crawl
+
+    async def _one(self, request: web.Request) -> Watch:
+        name = request.match_info["id"]
+        known = self._finder.get(name)
+        if known is None:  # it may have begun since
+            await self._found()
+            known = self._finder.get(name)
+        if known is None:
+            raise web.HTTPNotFound(text="there is no such crawl\n")
+        return self._watch(known)
+
+    async def _shown(self, watch: Watch) -> Shown:
+        return Shown(self._site, watch.known, await watch.sample(), watch.moments())
+
+    async def _crawl(self, request: web.Request) -> web.StreamResponse:
+        watch, tab = await self._one(request), request.match_info.get("tab", "")
+        if tab not in TABS or (not tab and "tab" in request.match_info):
+            raise web.HTTPNotFound(text="there is no such page\n")
+        shown = await self._shown(watch)
+        content = await self._contents.page(watch, shown, tab, request.query)
+        query = {name: request.query.get(name) for name in KEPT}
+        live = (tab or "overview") in LIVE and "host" not in request.query
+        events = shown.at(tab or "overview", "events", **query) if live else None
+        said = self._ordering.said(shown, request.query.get("said", ""))
+        return _html(crawl_page(shown, tab, content, events, said))
+
+    async def _crawl_events(self, request: web.Request) -> web.StreamResponse:
+        watch, tab = await self._one(request), request.match_info["tab"]
+        if tab not in LIVE:
+            raise web.HTTPNotFound(text="there is no such page\n")
+        look = 0
+
+        async def parts(number: int) -> Parts:
+            nonlocal look
+            look, sample = await watch.next(look if number else 0)
+            shown = Shown(self._site, watch.known, sample, watch.moments())
+            return {**common(shown), **await self._contents.parts(watch, shown, tab, request.query)}
+
+        return await self._streams.serve(request, parts)
+
+    # -- commands
+
+    async def _order(self, request: web.Request) -> web.StreamResponse:
+        watch = await self._one(request)
+        form = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+        given = await self._ordering.give(watch, form)
+        if isinstance(given, str):
+            tab = () if form.get("back") == FIRST else ("commands",)
+            raise web.HTTPSeeOther(self._site.at("c", watch.known.id, *tab, said=given))
+        shown = await self._shown(watch)
+        content = sure_content(shown, given, form.get("back", ""))
+        return _html(crawl_page(shown, "commands", content, None))
+
+    async def _paste(self, request: web.Request) -> web.StreamResponse:
+        watch, text = await self._one(request), (await request.post()).get("seeds", "")
+        said = await self._ordering.paste(watch, text if isinstance(text, str) else "")
+        raise web.HTTPSeeOther(self._site.at("c", watch.known.id, "seeds", said=said))
+
+    # -- files
+
+    async def _style(self, request: web.Request) -> web.StreamResponse:
+        del request
+        return web.Response(text="".join(_asset(*where) for where in STYLES), content_type="text/css")
+
+    async def _script(self, request: web.Request) -> web.StreamResponse:
+        del request
+        return web.Response(
+            text=_asset("webcrawl.tools.dashboard", "assets/dashboard.js"), content_type="text/javascript"
+        )
+
+
+def _html(text: str) -> web.Response:
+    return web.Response(text=text, content_type="text/html")
+
+
+def _asset(package: str, name: str) -> str:
+    return (files(package) / name).read_text(encoding="utf-8")
+
+
+logger = logging.getLogger(__name__)
+
+MOST = 32  # pages that stay open
+
+
+class Streams:
+    """All that are open."""
+
+    def __init__(self) -> None:
+        self._open: set[asyncio.Task[Any]] = set()
+
+    async def serve(self, request: web.Request, parts: Callable[[int], Awaitable[Parts]]) -> web.StreamResponse:
+        """Until the browser goes away. `parts` waits for news; it is given the number of the event, 0 for the first."""
+        task = asyncio.current_task()
+        if len(self._open) >= MOST or task is None:
+            raise web.HTTPServiceUnavailable(text="too many pages are open\n", headers={"Retry-After": "30"})
+        answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        self._open.add(task)
+        try:
+            await answer.prepare(request)
+            sent: dict[str, Html] = {}
+            number = 0
+            while True:
+                made = await parts(number)
+                news = {name: html for name, html in made.items() if sent.get(name) != html}
+                sent.update(news)
+                await answer.write(b"data: %s\n\n" % json.dumps(news).encode())
+                number += 1
+        except ConnectionResetError:
+            return answer
+        except Exception:
+            logger.exception("%s", request.path)
+            return answer  # the browser tries again
+        finally:
+            self._open.discard(task)
+
+    def close(self) -> None:
+        for task in self._open:
+            task.cancel()

@@ -1,0 +1,131 @@
+"""Reads from states who wants to be left alone, and finds where in archives everything of a site lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from webcrawl.base.hosts import host_of
+from webcrawl.crawl.control.command import Answer
+from webcrawl.crawl.control.commands import checked
+from webcrawl.crawl.control.exclusions import excluded, saved_optouts
+from webcrawl.crawl.control.in_force import META
+from webcrawl.record.warc.packed_files import package_of
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.jobdir import meta_row
+from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.regular import regular
+from webcrawl.tools.verify.gzip_members import Torn
+from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of
+from webcrawl.tools.wacz.warc_records import Record, records
+from webcrawl.urls.exclusion_rules import ExclusionRules, rules_of
+from webcrawl.urls.optout import OptOut
+from webcrawl.urls.rules_error import RulesError
+
+
+def records_of(crawls: Iterable[Path]) -> list[OptOut]:
+    """All records of these JOBDIRs as of their last checkpoints, each once. StoreError if one cannot be read."""
+    found: dict[OptOut, None] = {}
+    for crawl in crawls:
+        if is_crawl(crawl):
+            found |= dict.fromkeys(JobDir(crawl).read(records_as_saved))
+    return list(found)
+
+
+def records_as_saved(snapshot: Snapshot) -> list[OptOut]:
+    """All records as of a checkpoint."""
+    ordered = meta_row.value(snapshot, META, meta_row.mapping, dict[str, Any]())
+    return [*saved_optouts(snapshot, ordered.get("excluded") or [])]
+
+
+def records_in(jobdir: Path) -> list[OptOut]:
+    """All records of a crawl, or of all drones of a hive."""
+    return records_of(crawls_of(jobdir))
+
+
+class Saved:
+    """The records of a crawl that does not run, asked as one that runs is. StoreError if a state cannot be read."""
+
+    def __init__(self, jobdir: Path) -> None:
+        crawls = [crawl for crawl in crawls_of(jobdir) if is_crawl(crawl)]
+        self.found = bool(crawls)
+        self._records = records_of(crawls)
+
+    def excluded(self) -> Sequence[OptOut]:
+        return self._records
+
+    def ask(self, *words: str) -> Answer:
+        """Answers the command `excluded`. Raises CommandError."""
+        checked("excluded", *words)
+        return excluded(self, *words)
+
+
+def crawls_with(archives: Sequence[Path]) -> list[Path]:
+    """The JOBDIRs in which these archive files lie, as far as they do, or the packages that they are in."""
+    found = [path.parent.parent for path in archives if path.parent.name == "warc"]
+    packages = dict.fromkeys(package for path in archives if (package := package_of(path)) is not None)
+    return [*dict.fromkeys([*found, *(crawl for package in packages for crawl in crawls_of(package.parent))])]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One record, a gzip member by itself: `length` bytes of the file from `offset` on."""
+
+    file: Path
+    offset: int
+    length: int
+    url: str
+    kind: str
+
+
+class Offsets:
+    """The places of what a rule names. `unread`: archives that are not here, or not finished, in words."""
+
+    def __init__(self, jobdir: Path, rule: str) -> None:
+        """StoreError if it is no rule."""
+        try:
+            self._rules: ExclusionRules = rules_of([OptOut(rule)])
+        except RulesError as error:
+            raise StoreError(str(error)) from error
+        self._jobdir = jobdir
+        self.unread: list[str] = []
+
+    def __iter__(self) -> Iterator[Place]:
+        """File by file, in the order of each. DamagedFile: a record that should be there cannot be read."""
+        for crawl in crawls_of(self._jobdir):
+            try:
+                archives = archives_of(crawl, running=True)  # or killed: then its last file is not finished either
+            except CannotPack as error:
+                self.unread.append(str(error))
+                continue
+            self.unread += archives.left_out
+            for archive in archives.paths:
+                yield from self._of(archive)
+
+    def _of(self, archive: Path) -> Iterator[Place]:
+        """The whole file is read: records of answers whose bodies were withheld are in no index."""
+        at = 0
+        with regular(archive) as file:
+            try:
+                for record in records(file, 0, archive.stat().st_size):
+                    at = record.at + record.length
+                    url = _url(record)
+                    if self._names(url):
+                        yield Place(archive, record.at, record.length, url, record.kind)
+            except Torn as torn:
+                raise DamagedFile(archive, at, str(torn)) from torn
+
+    def _names(self, url: str) -> bool:
+        try:
+            host_of(url)
+        except IndexError:  # a record about the archive itself
+            return False
+        return self._rules.excludes(url)
+
+
+def _url(record: Record) -> str:
+    return record.fields.get("WARC-Target-URI", "").strip("<>")

@@ -1,0 +1,202 @@
+"""One pass over crawl.log, for what is kept nowhere else: the seeds, and the slowest and largest answers."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heappush, heapreplace
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from webcrawl.record.statistics.line import read_line
+from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.store.jobdir.crawl_line import LONGEST, PREREQUISITE, fields
+from webcrawl.store.regular import regular
+from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.seeds.seed_source import is_url, list_paths
+
+MOST = 20
+ROOM = 1_500_000  # seeds known by name: 165 bytes each
+UNKNOWN = 0  # status of a seed that has no line in the log
+BATCH = 1 << 22  # bytes read at once
+Extreme = tuple[int, bytes]  # milliseconds or bytes, and the URL
+
+
+class SeedRow(NamedTuple):
+    """`status` is that of the seed itself or, if it redirects, of where its redirects ended."""
+
+    url: str
+    status: int
+    redirected: bool
+    found: int  # URLs that ended and were found from this seed on, itself included; robots.txt does not count
+    fetched: int  # of these, documents
+    failed: int  # and those without an answer, or with one of 4xx or 5xx
+    size: int  # bytes of the documents
+
+
+class SeedTable:
+    """Counts by seed, in arrays: a million seeds take 165 MB."""
+
+    def __init__(self, room: int = ROOM) -> None:
+        self._room = room
+        self._index: dict[bytes, int] = {}
+        self._status, self._redirects = array("h"), bytearray()
+        self._found, self._fetched, self._failed = array("I"), array("I"), array("I")
+        self._size = array("Q")
+        self.more = 0  # lines of seeds for which there was no room
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def add(self, seed: bytes, path: bytes, status: int, size: int) -> None:
+        """A line of the log; `path` is its discovery path."""
+        at = self._index.get(seed)
+        if at is None:
+            at = self._new(seed)
+            if at is None:
+                self.more += 1
+                return
+        self._found[at] += 1
+        if 200 <= status < 300:
+            self._fetched[at] += 1
+            self._size[at] += size
+        elif status < 0 or status >= 400:
+            self._failed[at] += 1
+        if path == b"-":
+            if not self._redirects[at]:
+                self._status[at] = status
+        elif not path.strip(b"R"):
+            self._status[at], self._redirects[at] = status, 1
+
+    def _new(self, seed: bytes) -> int | None:
+        at = len(self._index)
+        if at >= self._room:
+            return None
+        self._index[seed] = at
+        for column in (self._status, self._found, self._fetched, self._failed, self._size):
+            column.append(0)
+        self._redirects.append(0)
+        return at
+
+    def outcomes(self) -> Counter[int]:
+        """The number of seeds by their status."""
+        return Counter(self._status)
+
+    def rows(self, most: int) -> list[SeedRow]:
+        """So many of them: those that failed first, then those that gave nothing, then the others, each in order."""
+        return [self._row(url, at) for url, at in sorted(self._index.items(), key=self._rank)[:most]]
+
+    def _rank(self, item: tuple[bytes, int]) -> tuple[int, int]:
+        _, at = item
+        status = self._status[at]
+        return (0 if status < 0 or status >= 400 else 2 if self._fetched[at] else 1), at
+
+    def _row(self, url: bytes, at: int) -> SeedRow:
+        return SeedRow(
+            url.decode("utf-8", "replace"),
+            self._status[at],
+            bool(self._redirects[at]),
+            self._found[at],
+            self._fetched[at],
+            self._failed[at],
+            self._size[at],
+        )
+
+    def missing(self, src: str, read: int) -> Iterator[str]:
+        """Seeds among the first `read` of these lists that have no line; nothing if the lists are no longer there."""
+        try:
+            if not all(is_url(path) or Path(path).is_file() for path in list_paths(src)):  # gone, or a pipe
+                return
+            seeds = Seeds(src, read or None)
+        except (SeedError, OSError):
+            return
+        try:
+            for _ in range(read):
+                url = next(seeds).url
+                if url.encode() not in self._index:
+                    yield url
+        except (SeedError, OSError, StopIteration):
+            return
+        finally:
+            seeds.close()
+
+
+@dataclass
+class Log:
+    """Findings of one pass over the log."""
+
+    lines: int = 0
+    damaged: int = 0
+    missing: int = 0  # bytes that the checkpoint counts and the file does not have
+    seeds: SeedTable = field(default_factory=SeedTable)
+    slowest: list[Extreme] = field(default_factory=list)
+    largest: list[Extreme] = field(default_factory=list)
+    slow: int = 0  # what an answer needs at least to be among them
+    large: int = 0
+
+
+def read_log(path: Path, length: int, statistics: Statistics | None = None, log: Log | None = None) -> Log:
+    """The first `length` bytes, added to `log`; `statistics` gets every line too, if it has heard of none."""
+    log = log or Log()
+    try:
+        file = regular(path)
+    except OSError:
+        log.missing += length
+        return log
+    with file:
+        for lines in _batches(file, length, log):
+            log.lines += len(lines)
+            for line in lines:
+                try:
+                    _read(log, line, statistics)
+                except (ValueError, IndexError, OverflowError):
+                    log.damaged += 1
+    return log
+
+
+def _batches(file: BinaryIO, length: int, log: Log) -> Iterator[list[bytes]]:
+    """The lines of some megabytes at a time, which takes half the time of one after the other."""
+    left, rest = length, b""
+    while left and (data := file.read(min(BATCH, left))):
+        left -= len(data)
+        lines = (rest + data).split(b"\n")
+        rest = lines.pop()
+        if len(rest) > LONGEST:  # no line of ours
+            lines.append(rest[:LONGEST])
+            rest = b""
+        yield lines
+    log.missing += left
+    if rest:
+        yield [rest]
+
+
+def _read(log: Log, line: bytes, statistics: Statistics | None) -> None:
+    found = fields(line)
+    if found is None:
+        raise ValueError("no line of this log")
+    _, code, sent, url, path, _, _, _, fetched, _, seed, _ = found
+    status = int(code)
+    size = 0 if sent == b"-" else int(sent)
+    milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
+    if statistics is not None:
+        read_line(statistics, line.decode("ascii").split())
+    if path[-1:] != PREREQUISITE:
+        if seed != b"-":
+            log.seeds.add(seed, path, status, size)
+        if size >= log.large and 200 <= status < 300:
+            log.large = _keep(log.largest, (size, url))
+    if milliseconds > log.slow:
+        log.slow = _keep(log.slowest, (milliseconds, url))
+
+
+def _keep(heap: list[Extreme], one: Extreme) -> int:
+    """Keeps the largest; returns from which number on one belongs to them."""
+    if len(heap) < MOST:
+        heappush(heap, one)
+        return 0
+    if one > heap[0]:
+        heapreplace(heap, one)
+    return heap[0][0]

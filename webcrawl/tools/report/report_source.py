@@ -1,0 +1,190 @@
+"""Reads what a crawl left as of its last checkpoint: the state, what waits, and which part of its files counts."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import nlargest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.store.jobdir import meta_row, stats_file
+from webcrawl.store.jobdir.history_line import PATH
+from webcrawl.store.jobdir.host_row import State as Place
+from webcrawl.store.jobdir.host_row import given_up, host_rows, read
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.outputs import lengths
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.report.revisit_source import Revisits, history_of, read_revisits
+
+
+@dataclass
+class Source:
+    """The parts of a JOBDIR that the report is made of."""
+
+    jobdir: Path
+    key: bytes  # of the crawl's hashes
+    statistics: Statistics
+    complete: bool  # whether the statistics heard of every line of the log
+    counters: Counter[str]
+    filtered: Counter[str]
+    frontier: Counter[str]
+    terms: dict[str, str]
+    seeds: dict[str, Any]  # the position in the seed lists
+    outputs: dict[str, int]  # lengths by path
+    state: State
+    queued: int = 0
+    aside: tuple[int, int] = (0, 0)  # URLs and hosts
+    clean: bool = False  # the last run ended with a checkpoint
+    at: float = 0.0  # when the checkpoint was taken
+    free: int | None = None  # bytes free on the disk
+    stats: dict[str, Any] = field(default_factory=dict)  # stats.json
+    odd: list[str] = field(default_factory=list)  # what could not be read
+    revisits: Revisits | None = None  # if pages are fetched again
+    drones: list[Source] = field(default_factory=list)  # of a hive, whose own `outputs` are theirs
+
+    @property
+    def crawls(self) -> list[Source]:
+        """Itself, or the drones of a hive."""
+        return self.drones or [self]
+
+    @property
+    def seeds_read(self) -> int:
+        """The number of seeds taken from the lists."""
+        place = self.seeds.get("place")
+        return int(self.seeds.get("good", 0)) + int(place.get("good", 0) if isinstance(place, dict) else 0)
+
+
+def read_source(jobdir: Path) -> Source:
+    """Reads the last checkpoint; NoCrawl if there is nothing to read."""
+    return JobDir.open(jobdir).read(lambda snapshot: _read(jobdir, snapshot))
+
+
+def _read(jobdir: Path, snapshot: Snapshot) -> Source:
+    odd: list[str] = []
+
+    def unpacked(name: str) -> dict[str, Any]:
+        return meta_row.readable(snapshot, name, odd)
+
+    key = meta_row.key(snapshot)
+    statistics, complete = Statistics(key), False
+    saved = unpacked("statistics")
+    if saved:
+        try:
+            statistics.restore(saved)
+            complete = not statistics.since
+        except (KeyError, TypeError, ValueError):
+            odd.append("the statistics of the checkpoint cannot be read")
+    tallies, frontier = unpacked("tallies"), unpacked("frontier")
+    last, ahead = meta_row.times(snapshot)
+    outputs = lengths(snapshot)
+    return Source(
+        jobdir,
+        key,
+        statistics,
+        complete,
+        Counter(tallies.get("crawl", {})),
+        Counter(tallies.get("refused", {})),
+        Counter(frontier.get("counters", {})),
+        meta_row.terms(snapshot, odd),
+        unpacked("seeds"),
+        outputs,
+        read_state(snapshot),
+        queued=int(frontier.get("queued", 0)),
+        aside=tuple(frontier.get("set aside", (0, 0))),
+        clean=meta_row.is_clean(snapshot),
+        at=last + ahead,
+        free=_free(jobdir),
+        stats=stats_file.read(jobdir),
+        odd=odd,
+        revisits=read_revisits(snapshot, lambda: history_of(jobdir, outputs.get(PATH, 0)), odd),
+    )
+
+
+def _free(jobdir: Path) -> int | None:
+    try:
+        return shutil.disk_usage(jobdir).free
+    except OSError:
+        return None
+
+
+MOST = 200  # rows of each table
+KNOWN = 50_000  # hosts set aside that are known by name
+
+
+class Waiting(NamedTuple):
+    """A host that is set aside or has many URLs."""
+
+    name: str
+    urls: int
+    failures: int
+    status: int  # with which its URLs would end if it were given up now; 0: none
+    due: float  # when it is tried next; 0: it is in turn
+
+
+@dataclass
+class State:
+    """`damaged` rows are left out: `scrapy verify` says which they are."""
+
+    hosts: int = 0
+    aside: list[Waiting] = field(default_factory=list)
+    away: dict[str, int] = field(default_factory=dict)  # hosts that are set aside, as many as fit, and their status
+    queues: list[Waiting] = field(default_factory=list)  # the longest
+    given_up: list[tuple[str, int]] = field(default_factory=list)
+    given_up_by: Counter[int] = field(default_factory=Counter)
+    domains: list[tuple[str, int, int]] = field(default_factory=list)  # over budget: URLs that wait, and its rank
+    over_budget: tuple[int, int] = (0, 0)  # domains and URLs
+    damaged: int = 0
+
+
+def read_state(snapshot: Snapshot) -> State:
+    """Reads both tables."""
+    state = State()
+    aside: list[Waiting] = []
+    queues: list[Waiting] = []
+    for host, place in _hosts(snapshot, state):
+        if host.urls:
+            _keep(queues, host)
+            if place == Place.ASIDE:
+                _keep(aside, host)
+                if len(state.away) < KNOWN:
+                    state.away[host.name] = host.status
+    state.queues, state.aside = longest(queues), longest(aside)
+    waiting = "FROM domain WHERE waiting > 0"
+    (state.over_budget,) = snapshot.rows(f"SELECT count(*), coalesce(sum(waiting), 0) {waiting}")
+    state.domains = list(
+        snapshot.rows(f"SELECT name, waiting, rank {waiting} ORDER BY waiting DESC, name LIMIT ?", (MOST,))
+    )
+    return state
+
+
+def _keep(rows: list[Waiting], host: Waiting) -> None:
+    rows.append(host)
+    if len(rows) >= 8 * MOST:
+        rows[:] = longest(rows)
+
+
+def longest(rows: Iterable[Waiting]) -> list[Waiting]:
+    """Those with most URLs."""
+    return nlargest(MOST, rows, key=lambda host: (host.urls, host.name))
+
+
+def _hosts(snapshot: Snapshot, state: State) -> Iterator[tuple[Waiting, int]]:
+    for row in host_rows(snapshot):
+        state.hosts += 1
+        try:
+            host = read(row)
+            urls = host.waiting
+        except (ValueError, struct.error):
+            state.damaged += 1
+            continue
+        if given_up(host):
+            state.given_up_by[host.retired] += 1
+            if len(state.given_up) < MOST:
+                state.given_up.append((host.name, host.retired))
+        status = host.failed.status if host.failed is not None else 0
+        yield Waiting(host.name, urls, host.failures, status, host.aside or host.ready_at), host.state

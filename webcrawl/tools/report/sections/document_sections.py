@@ -1,0 +1,167 @@
+"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, and how deep they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from webcrawl.content.neardup.near_duplicates import near_duplicates, read_log
+from webcrawl.record.statistics.figures import lowest
+from webcrawl.record.statistics.kinds import GROUPS
+from webcrawl.store.regular import regular
+from webcrawl.tools import charts
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.markup import Cell, Column, Html, note, section, table, tag
+from webcrawl.tools.report.report_source import Source
+
+MOST = 50
+NEAR = "logs/neardup.log"
+
+
+def types(source: Source) -> Html:
+    """Documents by content type (figure 7)."""
+    statistics = source.statistics
+    if not statistics.documents:
+        return section("types", "Content types", note("There are no documents yet."))
+    known = statistics.types.rows()
+    rows: list[list[Cell]] = [
+        [name, many, many / statistics.documents, size, size / many] for name, many, size in known[:MOST]
+    ]
+    rest = known[MOST:]
+    many = statistics.types.others[0] + sum(row[1] for row in rest)
+    size = statistics.types.others[1] + sum(row[2] for row in rest)
+    if many:
+        rows.append(["(others)", many, many / statistics.documents, size, size / many])
+    head = [
+        *(Column("Content type"), Column("Documents", "number"), Column("Share", "share")),
+        *(Column("Bytes", "size"), Column("Mean", "size")),
+    ]
+    return section("types", "Content types", table("type-table", head, rows, "Documents by content type"))
+
+
+def sizes(source: Source) -> Html:
+    """Documents by size (figure 8)."""
+    bins = source.statistics.sizes
+    if not source.statistics.documents:
+        return section("sizes", "Document sizes", note("There are no documents yet."))
+    used = [at for at in range(len(bins[0])) if any(group[at] for group in bins)]
+    span = range(min(used), max(used) + 1)
+    shown = [group for group, values in enumerate(bins) if any(values)]
+    stacks = [
+        charts.Column(
+            numbers.binary(lowest(at)),
+            [bins[group][at] for group in shown],
+            f"from {numbers.binary(lowest(at))} bytes: {numbers.count(sum(group[at] for group in bins), 'document')}",
+        )
+        for at in span
+    ]
+    most = max(sum(stack.parts) for stack in stacks)
+    chart = charts.columns(
+        stacks,
+        charts.linear(most, numbers.number, least=charts.TICKS),
+        ("Documents by size", "A document of n bytes is in the last column whose label is not greater than n."),
+        ("bytes, from the label up to twice as many", "documents"),
+    )
+    names = [GROUPS[group] for group in shown]
+    rows: list[list[Cell]] = [
+        [lowest(at), *(bins[group][at] for group in shown), sum(group[at] for group in bins)] for at in span
+    ]
+    head = [Column("From bytes", "number"), *(Column(name, "number") for name in names), Column("All", "number")]
+    return section(
+        "sizes",
+        "Document sizes",
+        chart,
+        charts.legend(names),
+        _details(table("size-table", head, rows, "Documents by size and group of types")),
+    )
+
+
+def _details(made: Html) -> Html:
+    return tag("details", tag("summary", "As a table"), made)
+
+
+def copies(source: Source) -> Html:
+    """Bodies that were seen before."""
+    statistics = source.statistics
+    if statistics.duplicates:
+        share = numbers.percent(statistics.duplicates, statistics.documents)
+        words = note(
+            tag("b", numbers.number(statistics.duplicates)),
+            f" of {numbers.count(statistics.documents, 'document')} ({share}) have a body that was seen before under "
+            f"another URL: {numbers.size(statistics.duplicate_size)}.",
+        )
+    else:
+        words = note("No body was seen twice.")
+    return section("copies", "Duplicates", words, _near(source))
+
+
+def _near(source: Source) -> Html | None:
+    """The number of pages nearly the same as another one, of a crawl that noted their fingerprints."""
+    logs = [(crawl.jobdir / NEAR, crawl.outputs[NEAR]) for crawl in source.crawls if NEAR in crawl.outputs]
+    if not logs:
+        return None
+    try:
+        found = near_duplicates(read_log(chain.from_iterable(_lines(path, length) for path, length in logs)))
+    except (OSError, ValueError) as error:
+        return note(f"{NEAR} cannot be read: {error}.")
+    if not found.near:
+        return note(f"None of {numbers.count(found.pages, 'page')} with a fingerprint is a near-duplicate of another.")
+    return note(
+        tag("b", numbers.number(found.near)),
+        f" of {numbers.count(found.pages, 'page')} with a fingerprint ({numbers.percent(found.near, found.pages)}) are "
+        f"near-duplicates of another, {numbers.number(found.equal)} of them in the same words.",
+    )
+
+
+def _lines(path: Path, length: int) -> Iterator[bytes]:
+    """The whole lines among the first so many bytes."""
+    with regular(path) as log:
+        for line in log:
+            length -= len(line)
+            if length < 0 or not line.endswith(b"\n"):
+                return
+            yield line
+
+
+def depth(source: Source) -> Html:
+    """Links followed since the seed, and how long downloads took."""
+    statistics = source.statistics
+    depths, times = statistics.depths, statistics.times
+    if not statistics.documents:
+        return section("depth", "Depth and duration", note("There are no documents yet."))
+    deepest = max(at for at, many in enumerate(depths) if many)
+    by_depth = [
+        charts.Column(str(at), [many], f"depth {at}: {numbers.count(many, 'document')}")
+        for at, many in enumerate(depths[: deepest + 1])
+    ]
+    used = [at for at, many in enumerate(times) if many]
+    by_time = [
+        charts.Column(
+            numbers.seconds(lowest(at) / 1000),
+            [times[at]],
+            f"from {numbers.seconds(lowest(at) / 1000)}: {numbers.count(times[at], 'download')}",
+        )
+        for at in range(min(used), max(used) + 1)
+    ]
+    rows: list[list[Cell]] = [[at, many, many / statistics.documents] for at, many in enumerate(depths) if many]
+    head = [Column("Depth", "number"), Column("Documents", "number"), Column("Share", "share")]
+    return section(
+        "depth",
+        "Depth and duration",
+        charts.both(
+            charts.columns(
+                by_depth,
+                charts.linear(max(depths), numbers.number, least=charts.TICKS),
+                ("Documents by depth", f"From 0, the seeds, to {deepest} links away."),
+                ("links followed since the seed", "documents"),
+            ),
+            charts.columns(
+                by_time,
+                charts.linear(max(times), numbers.number, least=charts.TICKS),
+                ("Downloads by duration", "Every answer, robots.txt included, by the time it took."),
+                ("duration, from the label up to twice as long", "downloads"),
+            ),
+        ),
+        _details(table("depth-table", head, rows, "Documents by depth")),
+    )

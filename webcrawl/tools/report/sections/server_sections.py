@@ -1,0 +1,200 @@
+"""The report's sections on servers and drones: figures 9 and 10 of the Mercator paper, and the slowest hosts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from webcrawl.base.model import FAILURES
+from webcrawl.record.statistics.hosts import HostRow, Hosts
+from webcrawl.record.statistics.statistics import top_level
+from webcrawl.tools import charts
+from webcrawl.tools.report import numbers
+from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
+from webcrawl.tools.report.report_source import Source
+
+MOST = 100  # rows of a table
+POINTS = 150  # dots of a chart
+SLOW = 3  # downloads of a host from which on their mean says something
+
+
+def servers(source: Source) -> Html:
+    """The spread of content over servers (figure 9), and the first of them."""
+    hosts = source.statistics.hosts
+    rows = [*hosts]
+    if not any(row.documents for row in rows):
+        return section("hosts", "Hosts", note("No host has given a document yet."), _failing(rows))
+    return section(
+        "hosts",
+        "Hosts",
+        _exactness(hosts),
+        charts.both(
+            _spread(hosts, 0, "Documents per server", "documents", numbers.number),
+            _spread(hosts, 1, "Bytes per server", "bytes", numbers.size),
+        ),
+        _first(rows, source.statistics.documents),
+        _slowest(rows),
+        _failing(rows),
+    )
+
+
+def _exactness(hosts: Hosts) -> Html:
+    if not hosts.level:
+        return note(
+            "A point (x, y) means that x servers had at least y documents, or bytes. All hosts are counted exactly."
+        )
+    return note(
+        "A point (x, y) means that x servers had at least y documents, or bytes. There are more hosts than are kept by "
+        f"name: what the table says of one may be too little by {numbers.count(hosts.missed[0], 'document')} and "
+        f"{numbers.size(hosts.missed[1])} at most, and no host with more is missing. The small ones are known from a "
+        f"sample of one in {numbers.number(1 << hosts.level)}.",
+    )
+
+
+def at_least(hosts: Hosts, measure: int) -> list[tuple[int, int]]:
+    """For each value that occurs, how many hosts have at least so much: (hosts, value), the largest value first."""
+    weights: Counter[int] = Counter()
+    for row, weight in hosts.weighed(measure):
+        weights[(row.documents, row.size)[measure]] += weight
+    found, reached = [], 0
+    for value in sorted(filter(None, weights), reverse=True):
+        reached += weights[value]
+        found.append((reached, value))
+    return found
+
+
+def _spread(hosts: Hosts, measure: int, title: str, unit: str, label: Callable[[float], str]) -> Html:
+    points = at_least(hosts, measure)
+    x = charts.powers(1, points[-1][0], numbers.number)
+    y = charts.powers(points[-1][1], points[0][1], label)
+    shown: dict[tuple[int, int], tuple[int, int]] = {}
+    for many, value in points:
+        shown.setdefault((round(x.place(many) * POINTS), round(y.place(value) * POINTS)), (many, value))
+    (_, largest), (many, least) = points[0], points[-1]
+    return charts.dots(
+        shown.values(),
+        x,
+        y,
+        (title, f"The first has {label(largest)}; {numbers.number(many)} have at least {label(least)}."),
+        ("servers with at least so much", unit),
+    )
+
+
+def _first(rows: Iterable[HostRow], documents: int) -> Html:
+    rows = [row for row in rows if row.documents]
+    first = {row.name: row for by in (_documents, _size) for row in sorted(rows, key=by, reverse=True)[:MOST]}
+    cells: list[list[Cell]] = [
+        [
+            row.name,
+            row.documents,
+            row.documents / documents,
+            row.size,
+            row.failures,
+            row.milliseconds / row.downloads / 1000,
+        ]
+        for row in sorted(first.values(), key=lambda row: (-row.documents, row.name))
+    ]
+    head = [
+        *(Column("Host"), Column("Documents", "number"), Column("Share", "part"), Column("Bytes", "size")),
+        *(Column("Failures", "number"), Column("Mean duration", "seconds")),
+    ]
+    return table("host-table", head, cells, "Hosts with most documents or bytes")
+
+
+def _documents(row: HostRow) -> int:
+    return row.documents
+
+
+def _size(row: HostRow) -> int:
+    return row.size
+
+
+def _slowest(rows: Iterable[HostRow]) -> Html:
+    slow = [(row.milliseconds / row.downloads / 1000, row) for row in rows if row.downloads >= SLOW]
+    if not slow:
+        return note(f"No host has answered {SLOW} times yet, so none is called slow.")
+    slow.sort(key=lambda item: (-item[0], item[1].name))
+    cells: list[list[Cell]] = [[row.name, mean, row.downloads] for mean, row in slow[:MOST]]
+    head = [Column("Host"), Column("Mean duration", "seconds"), Column("Downloads", "number")]
+    return table("slow-table", head, cells, f"Slowest hosts, of those that answered at least {SLOW} times")
+
+
+def _failing(rows: Iterable[HostRow]) -> Html:
+    failing = sorted((row for row in rows if row.failures), key=lambda row: (-row.failures, row.name))
+    if not failing:
+        return note("No host failed: every URL that was asked for got an answer below 500.")
+    cells: list[list[Cell]] = [[row.name, row.failures, row.downloads] for row in failing[:MOST]]
+    head = [
+        *(Column("Host"), Column("Failures", "number", "URLs that ended without an answer, or with 5xx")),
+        Column("Answers", "number"),
+    ]
+    return table("failing-table", head, cells, "Hosts with most failures")
+
+
+def domains(source: Source) -> Html:
+    """Hosts and documents by top-level domain (figure 10)."""
+    statistics = source.statistics
+    if not statistics.documents:
+        return section("domains", "Top-level domains", note("There are no documents yet."))
+    hosts: Counter[str] = Counter()
+    for row, weight in statistics.hosts.weighed(0):
+        if row.documents:
+            hosts[top_level(row.name)] += weight
+    whole = sum(hosts.values())
+    rows = statistics.domains.rows()
+    cells: list[list[Cell]] = [
+        [_dotted(name), hosts[name], hosts[name] / whole, many, many / statistics.documents, size]
+        for name, many, size in rows[:MOST]
+    ]
+    rest = statistics.documents - sum(row[1] for row in rows[:MOST])
+    if rest:
+        left = whole - sum(hosts[row[0]] for row in rows[:MOST])
+        size = statistics.size - sum(row[2] for row in rows[:MOST])
+        cells.append(["(others)", left, left / whole, rest, rest / statistics.documents, size])
+    head = [
+        *(Column("Domain"), Column("Hosts", "number"), Column("of hosts", "share"), Column("Documents", "number")),
+        *(Column("of documents", "share"), Column("Bytes", "size")),
+    ]
+    return section("domains", "Top-level domains", join(table("domain-table", head, cells, "Hosts and documents")))
+
+
+def _dotted(name: str) -> str:
+    return name if name.startswith("(") else f".{name}"
+
+
+HEAD = [
+    *(Column("Drone"), Column("Documents", "number"), Column("Share", "share"), Column("Bytes", "size")),
+    *(Column("URLs ended", "number"), Column("Failed", "number", "URLs without an answer"), Column("Queued", "number")),
+    *(Column("Hosts", "number"), Column("Active", "seconds", "time in which anything was downloaded")),
+    *(Column("Last checkpoint", "when"), Column("State")),
+]
+
+
+def drones(source: Source) -> Html | None:
+    """A row for each; nothing for a crawl that is no hive."""
+    if not source.drones:
+        return None
+    whole = max(source.statistics.documents, 1)
+    return section(
+        "drones",
+        "Drones",
+        table("drone-table", HEAD, [_row(drone, whole) for drone in source.drones], "What each drone did"),
+        note("Hosts are those with a record: one that changed hands leaves a record behind, and so counts twice."),
+    )
+
+
+def _row(drone: Source, whole: int) -> list[Cell]:
+    statistics, series = drone.statistics, drone.statistics.series
+    return [
+        drone.jobdir.name,
+        statistics.documents,
+        statistics.documents / whole,
+        statistics.size,
+        sum(statistics.outcomes.values()),
+        sum(many for status, many in statistics.outcomes.items() if status in FAILURES),
+        drone.queued,
+        drone.state.hosts,
+        sum(map(bool, series.downloads)) * series.width / 1000,
+        drone.at or None,
+        "ended" if drone.clean else "running, or killed",
+    ]

@@ -1,0 +1,161 @@
+"""Links of crawls that followed them: extracted again from the archive, or taken from the tables.
+
+A page is read by the crawl's own visitor, so that its links are those that a crawl would submit. Where reading has come
+to is part of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Self
+
+import msgpack
+
+from webcrawl.base.libraries import missing
+from webcrawl.base.model import Exchange, Link
+from webcrawl.crawl.visitor import HOPS, Visitor
+from webcrawl.record.archives.archives import ENDINGS, LOST, Archives, name_of
+from webcrawl.record.archives.originals import NAME, Originals
+from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.segments.building import Building
+from webcrawl.tools.segments.left import Left
+
+logger = logging.getLogger(__name__)
+
+PLACE = "segments.archive."  # before a file's name: where to go on
+TABLE = "segments.table."  # before a file's path: it was read
+LOST_META = "segments.lost"
+WINDOW = 50_000  # pages of whose links none has come yet
+TOLD = 10
+WrongPage = (StoreError, OSError, MemoryError)  # errors that are not the page's
+
+
+class ArchiveReader:
+    """Gives the pages of WARC files to the visitor. What cannot be read is counted, and told in lines."""
+
+    def __init__(self, crawl: Building, visitor: Visitor, db: CrawlDB, values: Mapping[str, Any]) -> None:
+        self._crawl, self._visitor, self._db = crawl, visitor, db
+        self._truncate = values["DOWNLOAD_TRUNCATE"]
+        self._originals = Originals(db.folder / NAME)
+        db.join(self._originals)
+        self._told = 0
+        self.lost = int(db.get(LOST_META) or b"0")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._originals.close()
+
+    def read(self, left: Left) -> Iterator[int]:
+        """Submits the links of each page that was not read yet; yields after each, with their number."""
+        files, later = left.archives()
+        if later:
+            logger.warning(
+                "%s: the crawl runs, or was killed: %d unfinished archive files are left for later", left.jobdir, later
+            )
+        for answer in Archives(files, self._place, self._originals, self._truncate):
+            links = self._page(*answer.found) if answer.found is not None else 0
+            self._db.set(PLACE + answer.name, msgpack.packb(answer.next))
+            self.lose(sum(name.startswith(LOST) for name in answer.lost))
+            yield links
+        for path, length in left.gone("warc", *ENDINGS):
+            place = self._place(name_of(path))
+            if place is None or place.offset < length:
+                self.lose(1, f"{path}: taken away before all of it was read: copy it back, or its links are missing")
+
+    def _place(self, name: str) -> Place | None:
+        data = self._db.get(PLACE + name)
+        return None if data is None else Place(*msgpack.unpackb(data))
+
+    def _page(self, link: Link, exchange: Exchange) -> int:
+        if link.path.endswith("P"):  # robots.txt, fetched for other pages
+            return 0
+        try:
+            page = self._visitor.visit(link, exchange)
+            self._visitor.follow(page)
+        except WrongPage:
+            raise
+        except Exception:  # as in a crawl it ends this page
+            self._told += 1
+            if self._told <= TOLD:
+                logger.exception("%s: its links cannot be read", link.url)
+            self.lose(1)
+            return 1
+        return len(page.followed or ()) + 1
+
+    def lose(self, number: int, why: str = "") -> None:
+        """So many records or files could not be read."""
+        if why:
+            logger.warning("%s", why)
+        if number:
+            self.lost += number
+            self._db.set(LOST_META, b"%d" % self.lost)
+
+
+class TableReader:
+    """Takes links from Parquet files, and how their pages were found from the table `pages`, if there is one.
+
+    Both tables have pages in the order in which they ended, so that some thousand pages at hand are enough.
+    """
+
+    def __init__(self, crawl: Building, db: CrawlDB, lose: Callable[[int, str], None]) -> None:
+        self._crawl, self._db, self._lose = crawl, db, lose
+
+    def read(self, left: Left) -> Iterator[int]:
+        """Submits the links of each page; yields after each, with their number."""
+        names = [f"{TABLE}{path.resolve()}" for path in left.tables("links")]
+        new = [path for path, name in zip(left.tables("links"), names, strict=True) if self._db.get(name) is None]
+        pages = _Pages(left.tables("pages"))
+        for path in new:
+            for page, links in groupby(_rows(path, "from_url", "to_url", "kind", "followed"), lambda row: row[0]):
+                yield self._page(pages.find(page), [(url, kind) for _, url, kind, followed in links if followed])
+            self._db.set(f"{TABLE}{path.resolve()}", b"1")
+        for path, _ in left.gone("tables", ".parquet"):
+            if path.name.startswith("links-") and self._db.get(f"{TABLE}{path.resolve()}") is None:
+                self._lose(1, f"{path}: taken away before it was read: copy it back, or its links are missing")
+
+    def _page(self, page: Link, links: list[tuple[str, str]]) -> int:
+        discovery = self._crawl.parts.discovery
+        if len(links) == 1 and links[0][1] == "redirect":
+            discovery.redirected(page, links[0][0], "")
+        elif links:
+            discovery.discover(page, [url for url, _ in links], lambda at: HOPS.get(links[at][1], "L"))
+        return len(links) + 1
+
+
+class _Pages:
+    """The ways by which pages were found. One that is not at hand counts as a seed."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self._rows = (row for path in files for row in _rows(path, "url", "hops", "via", "seed"))
+        self._at_hand: OrderedDict[str, Link] = OrderedDict()
+
+    def find(self, url: str) -> Link:
+        if url not in self._at_hand:
+            for page, hops, via, seed in islice(self._rows, WINDOW):
+                self._at_hand[page] = Link(page, hops or "", via or "", seed or "")
+                if page == url:
+                    break
+            while len(self._at_hand) > WINDOW:
+                self._at_hand.popitem(last=False)
+        return self._at_hand.pop(url, None) or Link(url, seed=url)
+
+
+def _rows(path: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - it is optional
+
+        from webcrawl.record.tables.reading import rows  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise StoreError(f"{path}: {missing('pyarrow')}") from error
+    try:
+        yield from rows(path, *columns)
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise StoreError(f"{path}: {' '.join(str(error).split())}") from error

@@ -1,0 +1,244 @@
+"""The commands to a hive that runs: `scrapy hive stop`, `pause`, `exclude`, `resize` and so on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.quantities import count
+from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.control.commands import COMMANDS, checked
+from webcrawl.crawl.control.exclusions import dated
+from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.hive_folder import HiveFolder
+from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.slot_map import MOST_DRONES
+from webcrawl.tools.commands.console import say_all
+from webcrawl.tools.supervisor.servers import MakeOperator, Target
+
+FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
+EXCLUDE = "exclude"
+PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
+LOOKS = 0.5  # seconds between two
+SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
+
+
+def is_order(name: str, *words: str) -> bool:
+    """True if such a command goes to all drones: also what lasts of a host, which may change hands."""
+    return name in FOR_ALL or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
+
+
+def give(target: Target, name: str, arguments: Sequence[str]) -> int:
+    """Gives an order for `scrapy hive`; returns the exit status."""
+    say_all(f"{given(target, name, arguments)}\n")
+    return 0
+
+
+def given(target: Target, name: str, arguments: Sequence[str]) -> str:
+    """Gives a command to all drones, and waits until they have carried it out; says so. CannotStart if they do not."""
+    try:
+        checked(name, *arguments)
+    except CommandError as error:
+        raise CannotStart(str(error)) from error
+    if name == EXCLUDE:
+        arguments = dated(arguments, time.time())
+    return asyncio.run(_given(target.running(), name, arguments))
+
+
+async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str]) -> str:
+    operator = make_operator()
+    try:
+        there = len((await operator.look()).leases)
+        if not there:
+            raise CannotStart("no drone of this hive is there")
+        number = await operator.command(name, *arguments)
+        end = time.monotonic() + PATIENCE
+        while waiting := _behind(look := await operator.look(), number):
+            if time.monotonic() > end:
+                drones = ", ".join(map(str, waiting))
+                raise CannotStart(f"{name}: drones {drones} have not answered; they will know it")
+            await asyncio.sleep(LOOKS)
+        refusals = [(drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))]
+    except Away as error:
+        refusals = []
+        if name != "stop":  # the server of a hive ends with it
+            raise CannotStart(f"the hive's server is {error.state}: {error}") from error
+    finally:
+        await operator.close()
+    if refusals:
+        raise CannotStart("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
+    return f"{name}: done by {count(there, 'drone')}"
+
+
+def _behind(look: Look, number: int) -> list[int]:
+    """The drones that are there and have not carried it out; who stops is no longer there."""
+    return [drone for drone in look.leases if drone not in look.reports or look.reports[drone].applied < number]
+
+
+def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
+    """Changes the number of drones while the hive runs, and waits until all slots are where they belong."""
+    if not 1 <= wanted <= MOST_DRONES:
+        raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
+    must_run(target)
+    return asyncio.run(_changed(target.running(), target.folder, range(wanted), (), say))
+
+
+def give_up(
+    target: Target,
+    drone: int,
+    say: Callable[[str], Any],
+    lost: Collection[int] = (),
+    still: Callable[[], None] = lambda: None,
+) -> int:
+    """Gives the slots of a drone to the others; with `lost`, though its state is gone. `still` may end the waiting."""
+    must_run(target)
+    members = others(one_look(target), drone)
+    return asyncio.run(_changed(target.running(), target.folder, members, lost, say, still))
+
+
+def must_run(target: Target) -> None:
+    """CannotStart if nobody runs the hive of a folder, so that no change would go on. One by its server may be."""
+    if target.folder is not None and not target.folder.supervised:
+        raise CannotStart(stopped(target.folder))
+
+
+def stopped(folder: HiveFolder) -> str:
+    """Of a hive that nobody runs: how it is, and what to do."""
+    state = "has finished" if folder.finished else "is not running"
+    wanted = folder.known().wanted
+    if not wanted:
+        return f"{folder.path}: the hive {state}: start it first"
+    change = f"the change to {count(len(wanted), 'drone')} has not ended"
+    return f"{folder.path}: the hive {state}, and {change}: start it again, and it goes on with that"
+
+
+def others(look: Look, drone: int) -> tuple[int, ...]:
+    """All members but this drone; CannotStart if it is none, or the last one."""
+    members = look.map.drones if look.map is not None else ()
+    if drone not in members:
+        raise CannotStart(f"--drone {drone}: the hive has the drones {', '.join(map(str, members))}")
+    if len(members) == 1:
+        raise CannotStart(f"--drone {drone}: no drone would be left")
+    return tuple(one for one in members if one != drone)
+
+
+def one_look(target: Target) -> Look:
+    """A look at what the server knows now."""
+    return asyncio.run(_one_look(target.running()))
+
+
+async def _one_look(make_operator: MakeOperator) -> Look:
+    operator = make_operator()
+    try:
+        return await operator.look()
+    except Away as error:
+        raise CannotStart(f"the hive's server is {error.state}: {error}") from error
+    finally:
+        await operator.close()
+
+
+async def _changed(
+    make_operator: MakeOperator,
+    folder: HiveFolder | None,
+    members: Collection[int],
+    lost: Collection[int],
+    say: Callable[[str], Any],
+    still: Callable[[], None] = lambda: None,
+) -> int:
+    """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
+    operator = make_operator()
+    try:
+        _check(await operator.look(), lost)
+        if folder is not None:
+            _note(folder, members, lost)
+        await operator.resize(members, lost)
+        await _until_settled(Waiting(operator, folder, members, lost), say, still)
+    except Away as error:
+        raise CannotStart(f"the hive's server is {error.state}: {error}; the change goes on when it is back") from error
+    finally:
+        await operator.close()
+    return 0
+
+
+def _check(look: Look, lost: Collection[int]) -> None:
+    """Whatever can be refused is refused before anything changes."""
+    if not look.leases:
+        raise CannotStart("no drone of this hive is there")
+    for drone in () if lost else look.leases:  # what is lost is not given away
+        if drone in look.reports and (why := look.reports[drone].stays):
+            raise CannotStart(f"the hive cannot be resized: {why}")
+
+
+def _note(folder: HiveFolder, members: Collection[int], lost: Collection[int]) -> None:
+    """What is wanted stands in hive.json first: whoever runs the hive tells the server that, if all else dies now."""
+    known = folder.known()
+    drones = tuple(drone for drone in known.drones if drone not in lost)
+    lost = tuple(sorted({*known.lost, *lost}))
+    folder.write(replace(known, drones=drones, lost=lost, wanted=tuple(members)))
+
+
+async def _until_settled(waiting: Waiting, say: Callable[[str], Any], still: Callable[[], None]) -> None:
+    said = ""
+    while waits := await waiting.look():
+        if waits != said:
+            say(f"waiting for {waits}")
+            said = waits
+        still()
+        await asyncio.sleep(LOOKS)
+    say(f"the web is shared by {count(len(waiting.members), 'drone')} now")
+
+
+class Waiting:
+    """For the end of a change. The hive of a folder says it in hive.json; of any other the server alone is asked."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        folder: HiveFolder | None,
+        members: Collection[int],
+        lost: Collection[int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._operator, self._folder, self._lost, self._clock = operator, folder, lost, clock
+        self.members = members
+        self._heard = clock()  # when anybody was there
+
+    async def look(self) -> str:
+        """The drones that the change waits for now; nothing once it has ended. CannotStart: it does not go on."""
+        if self._folder is not None and self._has_ended(self._folder):
+            return ""
+        try:
+            look = await self._operator.look()
+        except Away as error:
+            if self._is_silent() or self._folder is None:
+                raise
+            return f"the hive's server, which is {error.state}"
+        if look.leases:
+            self._heard = self._clock()
+        elif self._is_silent():
+            raise CannotStart("no drone of this hive is there any more: the change goes on when they are started again")
+        if look.wanted and look.wanted - {*self._lost} != {*self.members}:
+            raise _overtaken(look.wanted)
+        waits = unsettled(look, self.members, self._lost)
+        return waits or ("the drones that leave" if self._folder is not None else "")
+
+    def _has_ended(self, folder: HiveFolder) -> bool:
+        supervised = folder.supervised  # before hive.json is read: the last thing that it does is to write there
+        founding = folder.known()
+        if {*(founding.wanted or founding.drones)} != {*self.members}:
+            raise _overtaken(founding.wanted or founding.drones)
+        if founding.wanted and not supervised:
+            raise CannotStart(stopped(folder))
+        return not founding.wanted
+
+    def _is_silent(self) -> bool:
+        """True if nobody was there for so long that it is no restart."""
+        return self._clock() - self._heard > SILENCE
+
+
+def _overtaken(wanted: Collection[int]) -> CannotStart:
+    return CannotStart(f"others were asked for since then: drones {', '.join(map(str, sorted(wanted)))}")

@@ -1,0 +1,171 @@
+"""`scrapy hive status`: the drones of a hive as a table, running or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from webcrawl.base.quantities import count
+from webcrawl.crawl.hive.drone_report import State
+from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder
+from webcrawl.crawl.hive.operator import Look
+from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
+from webcrawl.store.jobdir.sums import revisits
+from webcrawl.tools.supervisor.servers import MakeOperator, Target
+
+RUNNING, STOPPED = "running", "stopped"
+AT_WORK = (State.RUNNING, State.PAUSED, State.DRAINING)
+PAUSE = 2.5  # seconds between two looks, which give the rate
+BEAT = 1.0  # seconds between two reports of a drone that does not say how long it runs
+COLUMNS = {  # name of a figure: heading
+    "drone": "drone",
+    "state": "state",
+    "pages": "pages",
+    "rate": "pages/s",
+    "queued": "queued",
+    "hosts": "hosts",
+    "letters": "letters waiting",
+    "seen": "last sign of life",
+    "place": "place",
+}
+TEXTS = ("state", "seen", "place")
+
+
+def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A row for each drone, and what concerns all. `lease`: seconds for which a sign of life holds."""
+    found: dict[int, dict[str, Any]] = {}
+    stats: dict[int, Mapping[str, Any]] = {}
+    common: dict[str, Any] = {"name": target.name, "queen": None, "server_bytes": 0, "generation": 0}
+    common |= _as_meant(target.folder)
+    if target.folder is not None:
+        for drone in target.folder.all_drones():
+            stats[drone] = target.folder.figures(drone)
+            found[drone] = _from_file(drone, stats[drone], str(target.folder.drone(drone)))
+    common |= revisits(stats.values())
+    make_operator = target.server()
+    if make_operator is not None:
+        try:
+            before, now = asyncio.run(_two_looks(make_operator))
+        except Away:  # a server of the hive's own, which is about to end, or to start again
+            return [found[drone] for drone in sorted(found)], common
+        common |= {"queen": now.queen, "server_bytes": now.bytes, "generation": now.map.generation if now.map else 0}
+        common |= _as_found(now, common)
+        common |= revisits({**stats, **{drone: report.figures for drone, report in now.reports.items()}}.values())
+        for drone in now.drones:
+            found[drone] = found.get(drone, _from_file(drone, {}, "")) | _from_report(drone, before, now, lease)
+    return [found[drone] for drone in sorted(found)], common
+
+
+def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
+    """The state by hive.json: how many drones are meant, and whether a change of their number has not ended."""
+    if folder is None:
+        return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
+    founding = folder.known()
+    state = RUNNING if folder.supervised else FINISHED if folder.finished else STOPPED
+    meant = founding.wanted or founding.drones
+    return {"state": state, "running": 0, "meant": len(meant), "changing": bool(founding.wanted)}
+
+
+def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
+    """The state by the server. Drones elsewhere may run without whoever runs the hive here."""
+    there = [drone for drone, report in look.reports.items() if drone in look.leases and report.state in AT_WORK]
+    members = look.wanted or (look.map.drones if look.map is not None else ())
+    return {
+        "state": RUNNING if there else meant["state"],
+        "running": len(there),
+        "meant": meant["meant"] or len(members),
+        "changing": meant["changing"] or bool(look.map and look.wanted and look.wanted != {*look.map.drones}),
+    }
+
+
+async def _two_looks(make_operator: MakeOperator) -> tuple[Look, Look]:
+    operator = make_operator()
+    try:
+        before = await operator.look()
+        if before.leases:
+            await asyncio.sleep(PAUSE)
+        return before, await operator.look()
+    finally:
+        await operator.close()
+
+
+def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """As of the drone's last checkpoint."""
+    reason = figures.get("reason")
+    return {
+        "drone": drone,
+        "state": f"stopped ({reason})" if reason else "stopped",
+        "pages": figures.get("pages", 0),
+        "rate": 0.0,
+        "queued": figures.get("queued", 0),
+        "hosts": figures.get("hosts", 0),
+        "letters": None,
+        "seen": figures.get("at", "never"),
+        "place": place,
+    }
+
+
+def _from_report(drone: int, before: Look, now: Look, lease: float) -> dict[str, Any]:
+    report, earlier, left = now.reports.get(drone), before.reports.get(drone), now.leases.get(drone)
+    host, pid = now.places.get(drone, ("", 0))
+    row: dict[str, Any] = {}
+    if left is not None:
+        row["seen"] = f"{max(lease - left, 0):.0f} s ago"
+    if report is None:
+        return row | {"state": "starting" if left is not None else "away"}
+    row.setdefault("seen", "-")  # the server knows what it said, but not when
+    where = report.host or host
+    state = str(report.state) + (", idle" if report.idle else "")
+    if left is None and now.map is not None and drone not in now.map.drones:
+        state = "gone"  # it has given away all that it had
+    elif left is None:
+        state = "stopped" if report.state == State.STOPPING else "away"
+    row |= {
+        "state": state,
+        "pages": report.figures.get("pages", 0),
+        "queued": report.figures.get("queued", 0),
+        "hosts": report.figures.get("hosts", 0),
+        "letters": report.unacknowledged,
+        "place": f"{where}:{report.jobdir} ({pid or report.pid})" if where else report.jobdir,
+    }
+    if report.trouble:
+        row["state"] += f": {report.trouble}"
+    if earlier is not None and earlier.run == report.run and report.beat > earlier.beat:
+        pages = row["pages"] - earlier.figures.get("pages", 0)
+        row["rate"] = round(pages / ((report.seconds - earlier.seconds) or (report.beat - earlier.beat) * BEAT), 1)
+    return row
+
+
+def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list[str]:
+    """The lines of the table, and one of what concerns all."""
+    cells = [list(COLUMNS.values())]
+    cells += [["-" if row[name] is None else str(row[name]) for name in COLUMNS] for row in found]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    aligned = [str.ljust if name in TEXTS else str.rjust for name in COLUMNS]
+    lines = [
+        "  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    pages, queued = (sum(row[name] for row in found) for name in ("pages", "queued"))
+    rate = sum(row["rate"] for row in found)
+    queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
+    size = f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way" if common["server_bytes"] else ""
+    again = figures_of(common)
+    return [
+        *lines,
+        f"{common['name']}: {_drones(common)}{queen}; {pages} pages ({rate:.1f}/s), {queued} queued{size}",
+        *([in_words(again)] if again is not None else []),
+    ]
+
+
+def _drones(common: Mapping[str, Any]) -> str:
+    """The numbers of drones that run, and that are meant."""
+    state, running, meant = common["state"], common["running"], common["meant"]
+    if state != RUNNING:
+        drones = count(meant, "drone")
+        change = f": the change to {drones} has not ended, and goes on at the next start" if common["changing"] else ""
+        return f"{state}{change or f', {drones}'}"
+    others = f", {meant} meant" if running != meant else ""
+    return f"{count(running, 'drone')} running{others}{': the change goes on' if common['changing'] else ''}"

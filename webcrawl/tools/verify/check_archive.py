@@ -1,0 +1,200 @@
+"""Checks WARC files record by record, and each file's index against its records (docs/warc.md)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from hashlib import sha1
+from math import inf
+from pathlib import Path
+from typing import BinaryIO
+
+from webcrawl.base.digest import label
+from webcrawl.base.surt import surt
+from webcrawl.store import rowcrc
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
+from webcrawl.store.jobdir.index_line import LONGEST as LONGEST_LINE
+from webcrawl.store.output import OPEN
+from webcrawl.tools.verify.gzip_members import Member, Torn, find
+
+LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
+VERSION = re.compile(rb"WARC/1\.[01]\r\n")
+FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\r\n]+)")
+MANDATORY = {"WARC-Type", "WARC-Record-ID", "WARC-Date", "Content-Length", "WARC-Block-Digest"}
+END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a single LF may end a line
+HEAD = 1 << 16  # bytes of an HTTP head at most
+
+
+def check_archive(
+    path: Path, file: BinaryIO, length: int, found: Counter[str], index: Index | None = None
+) -> Iterator[DamagedFile]:
+    """Yields each damaged record, then searches for the next one and continues there.
+
+    Yields also each place where the index says something else.
+    """
+    at, info, first, sound = 0, "", True, True
+    while at < length:
+        try:
+            member = Member(file, at, length)
+            fields = _record(member)
+            info = _place(fields, info, first=first)
+            found["records"] += 1
+            if index is not None and fields["WARC-Type"] in INDEXED:
+                yield from index.compare(at, member.next - at, fields)
+            at = member.next
+        except Torn as torn:
+            sound = False
+            yield DamagedFile(path, at, str(torn))
+            at = _next(file, at + 1, length)
+            info = info or "?"
+        first = False
+    if index is not None and sound:
+        yield from index.rest()
+
+
+def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
+    """The identifier of the file's warcinfo record, which every other record must name."""
+    if first is not (fields["WARC-Type"] == "warcinfo"):
+        raise Torn(
+            "the file does not begin with a warcinfo record" if first else "a warcinfo record that is not the first"
+        )
+    if not first and fields.get("WARC-Warcinfo-ID") != info and info != "?":
+        raise Torn(f"WARC-Warcinfo-ID: {fields.get('WARC-Warcinfo-ID')} where the file has {info}")
+    return fields["WARC-Record-ID"] if first else info
+
+
+def _next(file: BinaryIO, at: int, end: int) -> int:
+    """The start of the next record. The gzip magic alone occurs by chance every 16 million bytes, so more is read."""
+    while (at := find(file, at, end)) < end:
+        try:
+            Member(file, at, end).until(b"\r\n", len("WARC/1.1\r\n"))
+        except Torn:
+            at += 1
+        else:
+            return at
+    return end
+
+
+def _record(member: Member) -> dict[str, str]:
+    """The fields of a record; Torn if anything in it is wrong."""
+    fields = _fields(member.until(b"\r\n\r\n", LONGEST))
+    kind, wanted = fields["WARC-Type"], fields.get("WARC-Payload-Digest", "")
+    block, payload = _digests(member, int(fields["Content-Length"]), with_head=kind == "response")
+    if block != fields["WARC-Block-Digest"]:
+        raise Torn("block digest mismatch")
+    if wanted and kind in ("response", "resource") and payload != wanted:  # a revisit has no payload
+        raise Torn("payload digest mismatch")
+    if member.until(b"\r\n\r\n", 4) != b"\r\n\r\n" or member.read(1):
+        raise Torn("longer than its Content-Length")
+    return fields
+
+
+def _digests(member: Member, length: int, *, with_head: bool) -> tuple[str, str]:
+    """The digests of the block, and of the part after the HTTP head."""
+    block, payload, head, left = sha1(usedforsecurity=False), sha1(usedforsecurity=False), b"", length
+    while left:
+        piece = member.read(left)
+        if not piece:
+            raise Torn(f"{left} bytes shorter than its Content-Length")
+        left -= len(piece)
+        block.update(piece)
+        if with_head:
+            head += piece
+            if left and len(head) < HEAD:
+                continue
+            with_head, piece = False, head[_head(head) :]
+        payload.update(piece)
+    return label(block.digest()), label(payload.digest())
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    version = VERSION.match(head)
+    if version is None:
+        raise Torn("not a WARC record")
+    try:
+        lines = head[version.end() : -4].decode().split("\r\n")
+    except UnicodeDecodeError as error:
+        raise Torn(f"fields: {error}") from error
+    matches = [FIELD.fullmatch(line) for line in lines]
+    fields = {match[1]: match[2] for match in matches if match is not None}
+    missing = MANDATORY - set(fields)
+    if None in matches or missing or not fields["Content-Length"].isdecimal():
+        raise Torn(f"its fields: {', '.join(sorted(missing)) or 'one is none, or no Content-Length'}")
+    return fields
+
+
+def _head(block: bytes) -> int:
+    """The length of the HTTP head of a block."""
+    end = END_OF_HEAD.search(block)
+    return end.end() if end is not None else len(block)
+
+
+class Index:
+    """The lines of an index, by the place of the record; 250 bytes of memory for each.
+
+    The crawl noted the checksum of the lines in the order of the archive, before they were sorted. `until`: lines of
+    records from this byte of the archive on are none of the checkpoint's, which the crawl has sorted in since then.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, length: int, until: float = inf) -> None:
+        self._path, self._file, self._length, self._until = path, file, length, until
+        self._archive = archive_of(path.name.removesuffix(OPEN))
+        self._lines: dict[int, tuple[int, int, int, str]] = {}  # place and length of the line, what it says, digest
+
+    def read(self) -> Iterator[DamagedFile]:
+        """Yields each line that is none, is not in order, or is of a record that has one already."""
+        at, before, is_sorted = 0, b"", self._path.suffix != OPEN
+        self._file.seek(0)
+        while at < self._length and (line := self._file.readline(min(LONGEST_LINE, self._length - at))):
+            why = self._take(line, at)
+            if why or (is_sorted and line < before):
+                yield DamagedFile(self._path, at, why or "not sorted")
+            at, before = at + len(line), line
+
+    def _take(self, line: bytes, at: int) -> str:
+        """What is wrong with this line, if anything is."""
+        try:
+            found = check(line)
+        except BadLine as error:
+            return str(error)
+        if found.file != self._archive:
+            return f"of no record of {self._archive}"
+        offset = found.offset
+        if offset >= self._until:
+            return ""
+        if offset in self._lines:
+            return f"a second line for the record at byte {offset}"
+        says = hash((found.key, found.stamp, found.url, str(found.length)))
+        self._lines[offset] = at, len(line), says, found.digest
+        return ""
+
+    def crc(self) -> int:
+        """Of the lines in the order of the archive."""
+        crc = 0
+        for _, (at, size, _, _) in sorted(self._lines.items()):
+            self._file.seek(at)
+            crc = rowcrc.crc32_of_many(self._file.read(size), crc)
+        return crc
+
+    def compare(self, at: int, length: int, fields: Mapping[str, str]) -> Iterator[DamagedFile]:
+        """Yields the line for this record of the archive if it says something else, or that there is none.
+
+        The digest of a response with a transfer coding is not among its fields: there only the checksum tells.
+        """
+        found = self._lines.pop(at, None)
+        if found is None:
+            yield DamagedFile(self._path, 0, f"no line for the record at byte {at} of {self._archive}")
+            return
+        place, _, says, digest = found
+        url, kind = fields.get("WARC-Target-URI", ""), fields["WARC-Type"]
+        block = fields["WARC-Block-Digest"] if kind == "conversion" else digest
+        right = fields.get("WARC-Payload-Digest", block)
+        if says != hash((surt(url), stamp(fields["WARC-Date"]), url, str(length))) or digest != right:
+            yield DamagedFile(self._path, place, f"not what the record at byte {at} of {self._archive} says")
+
+    def rest(self) -> Iterator[DamagedFile]:
+        """Yields the lines for which the archive had no record."""
+        for at, (place, *_) in self._lines.items():
+            yield DamagedFile(self._path, place, f"{self._archive} has no such record at byte {at}")

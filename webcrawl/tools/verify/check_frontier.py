@@ -1,0 +1,245 @@
+"""Checks the frontier's rows (hosts, domains, queues, robots.txt rules), and that they agree with each other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from random import Random
+
+import msgpack
+
+from webcrawl.frontier.distant_turns import Entry, unpack
+from webcrawl.frontier.state import META, open_frontier
+from webcrawl.net.robots_packed import split
+from webcrawl.store import rowcrc
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir import domain_row, host_row
+from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.meta_row import read_terms
+from webcrawl.store.jobdir.queue_row import SavedQueues, link_flaw
+from webcrawl.store.jobdir.snapshot import Snapshot
+
+OURS = f"{open_frontier.__module__}.{open_frontier.__qualname__}"
+OTHER = "frontier "  # before a dotted path, among the figures: a frontier whose URLs are not looked at
+RULES = re.compile(
+    r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*"
+    r"(\ncontent-(usage|signal): [0-9a-f]{1,4} [^\n]*)*(\nlicense: [^\n]+)*"
+)
+AWAY = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
+
+
+def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads everything once; counts hosts, queued URLs and robots.txt rules."""
+    queues = SavedQueues(snapshot)
+    mine: Counter[str] = Counter()
+    places = Places()
+    whole = True
+    for damage in _hosts(snapshot, queues, mine, places):
+        whole = False
+        yield damage
+    for damage in check_domains(snapshot, queues, mine):
+        whole = False
+        yield damage
+    for damage in _front(snapshot, queues, mine, places, whole=whole):
+        whole = False
+        yield damage
+    if whole:  # otherwise every block of an unreadable queue would be reported too
+        yield from queues.check_blocks(mine)
+    yield from _robots(snapshot, queues, mine)
+    found.update(mine)
+    other = _other(snapshot)
+    if other:
+        found[OTHER + other] = 1
+
+
+def _other(snapshot: Snapshot) -> str | None:
+    """Whose frontier has the URLs that wait, in a form of its own, if it is not ours."""
+    try:
+        path = read_terms(snapshot.get("terms") or b"{}").get("FRONTIER", OURS)
+    except (ValueError, AttributeError):  # which is looked at elsewhere
+        return None
+    return str(path) if path != OURS else None
+
+
+@dataclass
+class Places:
+    """Hosts that are parked or set aside by their rows, and so have to be in one queue of names each."""
+
+    parked: Counter[str] = field(default_factory=Counter)
+    aside: dict[str, float] = field(default_factory=dict)  # and when each comes back
+    urls_aside: int = 0
+
+
+def _hosts(snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: Places) -> Iterator[DamagedFile]:
+    for row in host_row.host_rows(snapshot):
+        found["hosts"] += 1
+        name, _, data, _ = row
+        what = f"table host, {name}"
+        try:
+            host = host_row.check(row)
+            later = [record for _, record in host.later]
+            count = _links(snapshot, chain(later, *(queues.records(queue, what) for queue in host.queues)), what, name)
+        except (ValueError, TypeError) as error:
+            yield snapshot.damaged(f"{what}: {error}", value=data)
+        except DamagedFile as damage:
+            yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
+        else:
+            found["queued"] += count
+            places.parked[name] += host.state is State.PARKED
+            if host.state is State.ASIDE:
+                places.aside[name] = host.aside
+                places.urls_aside += count
+            if bool(count) is (host.state is State.IDLE) and host.state is not State.MOVING:
+                yield snapshot.damaged(f"{what}: {count} URLs in state {host.state.name}", value=data)
+
+
+def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
+    """The number of records. Raises DamagedFile if one is not a link, or belongs to another host."""
+    count = 0
+    for record in records:
+        count += 1
+        flaw = link_flaw(record, host)
+        if flaw:
+            raise snapshot.damaged(f"{what}: {flaw}")
+    return count
+
+
+def _without_names(records: Iterable[bytes], names: Counter[str]) -> Iterator[bytes]:
+    """The links of a line; the names of parked hosts are counted."""
+    for record in records:
+        if b" " in record:
+            yield record
+        else:
+            names[record.decode()] += 1
+
+
+def _front(
+    snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: Places, *, whole: bool
+) -> Iterator[DamagedFile]:
+    data = snapshot.get(META)
+    if data is None:
+        return
+    try:
+        state = msgpack.unpackb(data)
+        for level, saved in enumerate(state["front"]):
+            what = f"table meta, {META}: level {level}"
+            found["queued"] += _links(snapshot, queues.records(saved, what), what)
+        if "revisits" in state:
+            what = f"table meta, {META}: revisits"
+            found["queued"] += _links(snapshot, queues.records(state["revisits"], what), what)
+        waiting = Counter(record.decode() for record in queues.records(state["parked"], f"table meta, {META}: parked"))
+        for group, saved in state["lines"].items():
+            what = f"table meta, {META}: line of {group}"
+            found["queued"] += _links(snapshot, _without_names(queues.records(saved, what), waiting), what)
+        entries = _aside(queues, state["aside"])
+        noted = tuple(state["set aside"])
+        version, words, gauss = state["random"]
+        Random().setstate((version, tuple(words), gauss))
+        queued, _, _ = state["queued"], int(state["width"]), Counter(state["counters"])
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        yield snapshot.damaged(f"table meta, {META}: {error!r}")
+    except DamagedFile as damage:
+        yield damage
+    else:
+        if whole and queued != found["queued"]:
+            yield snapshot.damaged(f"table meta, {META}: {queued} URLs queued, the queues have {found['queued']}")
+        if whole:
+            yield from _odd(snapshot, waiting, entries, noted, places)
+
+
+def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
+    """The entries of the queue of hosts set aside; some may be of hosts that came back before."""
+    entries: set[Entry] = set()
+    for length, first, queue in saved:
+        records = queues.records(queue, f"table meta, {META}: aside for {length}")
+        entries.update(map(unpack, chain((first,), records)))
+    return entries
+
+
+def _odd(
+    snapshot: Snapshot,
+    waiting: Counter[str],
+    entries: set[Entry],
+    noted: tuple[int, ...],
+    places: Places,
+) -> Iterator[DamagedFile]:
+    """Hosts whose rows and the queues of names disagree."""
+    parked, aside = places.parked, places.aside
+    if waiting != +parked:
+        odd = next(iter((waiting - parked) | (parked - waiting)))
+        yield snapshot.damaged(f"table meta, {META}: {odd} is parked or waiting in line, but not both")
+    for name, at in aside.items():
+        if (at, name) not in entries:
+            yield snapshot.damaged(f"table meta, {META}: {name} is set aside, and does not come back")
+            break
+    if noted != (places.urls_aside, len(aside)):
+        yield snapshot.damaged(
+            f"table meta, {META}: {noted} URLs and hosts are set aside, the hosts say {(places.urls_aside, len(aside))}"
+        )
+
+
+def _robots(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) -> Iterator[DamagedFile]:
+    for row in snapshot.rows("SELECT origin, until, rules, crc FROM robots"):
+        found["robots"] += 1
+        origin, until, rules, _ = row
+        what = f"table robots, {origin}"
+        if not rowcrc.agrees(rowcrc.robots, row):
+            yield snapshot.damaged(f"{what}: checksum", value=rules)
+            continue
+        try:
+            if not isinstance(until, float) or "://" not in origin or not _are_rules(queues, rules, what):
+                yield snapshot.damaged(f"{what}: not the rules of an origin", value=rules)
+        except (ValueError, TypeError) as error:
+            yield snapshot.damaged(f"{what}: {error}", value=rules)
+        except DamagedFile as damage:
+            yield damage
+
+
+def _are_rules(queues: SavedQueues, rules: bytes, what: str) -> bool:
+    """Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at again; before
+    either, since when robots.txt is away.
+    """
+    if rules.startswith(b"!"):
+        away = AWAY.match(rules)
+        if away is None or (not away["rules"] and away.end() < len(rules)):
+            return False
+        rules = rules[away.end() :]
+    rules = split(rules).rules or b""
+    return not rules or RULES.fullmatch(queues.unpack(rules, what).decode()) is not None
+
+
+def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads both tables; counts domains and the URLs that wait for budget."""
+    for row in snapshot.rows(domain_row.ALL):
+        found["domains"] += 1
+        name, _, waiting, data, _ = row
+        what = f"table domain, {name}"
+        try:
+            count = _waiting(queues, domain_row.check(row).queue, what)
+        except (ValueError, TypeError) as error:
+            yield snapshot.damaged(f"{what}: {error}", value=data)
+        except DamagedFile as damage:
+            yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
+        else:
+            found["queued"] += count
+            found["over budget"] += count
+            if count != waiting:
+                yield snapshot.damaged(f"{what}: {waiting} URLs wait, its queue has {count}", value=data)
+    for number, sources in snapshot.rows("SELECT domain, sources FROM linked"):
+        found["linked"] += 1
+        if flaw := domain_row.check_sources(sources):
+            yield snapshot.damaged(f"table linked, {number}: {flaw}")
+
+
+def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
+    """The number of URLs in a domain's queue; ValueError if one is no link, DamagedFile for the queue."""
+    count = 0
+    for record in () if queue is None else queues.records(queue, what):
+        count += 1
+        flaw = link_flaw(record)
+        if flaw:
+            raise ValueError(flaw)
+    return count

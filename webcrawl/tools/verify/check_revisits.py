@@ -1,0 +1,179 @@
+"""Checks pages that wait to be fetched again, what was fetched ahead, and who announces changes (docs/files.md)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import msgpack
+
+from webcrawl.base.model import is_link
+from webcrawl.crawl.revisit import announcers
+from webcrawl.crawl.revisit import listing_versions as listed
+from webcrawl.crawl.revisit.announcers import Announcer
+from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED, TIME, WIDTHS
+from webcrawl.crawl.revisit.queue_entry import record_in
+from webcrawl.crawl.revisit.record import unpack
+from webcrawl.net.websub import subscriptions
+from webcrawl.net.websub.subscriptions import FIELDS, State
+from webcrawl.store import rowcrc
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.framing import count_records, some
+from webcrawl.store.jobdir.queue_row import SavedQueues
+from webcrawl.store.jobdir.snapshot import Snapshot
+
+NUMBER = re.compile(rf"[0-9a-f]{{{2 * TIME}}}")
+ERRORS = (ValueError, TypeError, IndexError)
+QUEUES = "", HELD  # those by due time, and those put aside
+
+
+def check_revisits(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads everything once; counts records, and pages fetched ahead. A crawl without revisits has none of it."""
+    if snapshot.has("revisit"):
+        yield from _records(snapshot, found)
+    if snapshot.has("ahead"):
+        yield from _ahead(snapshot, found)
+
+
+def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    queues, blocks = SavedQueues(snapshot, "revisit"), Counter[str]()
+    whole = True
+    for what, records in places(snapshot, queues):
+        try:
+            for record in records:
+                _look(record)
+                found["revisits"] += 1
+        except ERRORS as error:
+            whole = False
+            yield snapshot.damaged(f"table meta, {what}: {error}")
+        except DamagedFile as damage:
+            whole = False
+            yield damage
+    if whole:  # otherwise every block of an unreadable queue would be reported too
+        yield from queues.check_blocks(blocks)
+        noted = number_of_records(snapshot)
+        if noted != found["revisits"]:
+            yield snapshot.damaged(f"table meta, {SORTED}: {noted} records, the buckets have {found['revisits']}")
+    for which in QUEUES:
+        for (name, _, end, _), (_, start, _, _) in pairwise(_buckets(snapshot, which)):
+            if end > start:
+                yield snapshot.damaged(f"table meta, {name}: it overlaps the next one")
+
+
+def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, bytes]]:
+    """Name, interval in ticks and saved queue of each bucket, in the order of time."""
+    prefix = which + BUCKET
+    for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{prefix}*",)):
+        at, width = NUMBER.fullmatch(str(name).removeprefix(prefix)), value[0] if value else len(WIDTHS)
+        if at is None or width not in range(len(WIDTHS)) or int(at[0], 16) % (1 << WIDTHS[width]):
+            raise snapshot.damaged(f"table meta, {name}: not a bucket", value=value)
+        yield name, int(at[0], 16), int(at[0], 16) + (1 << WIDTHS[width]), value[1:]
+
+
+def number_of_records(snapshot: Snapshot) -> int:
+    """The number of records, as the last checkpoint has noted it."""
+    heads = (snapshot.get(which + SORTED) or b"" for which in QUEUES)
+    return sum(int.from_bytes(head[TIME : TIME + COUNT], "big") for head in heads)
+
+
+def places(snapshot: Snapshot, queues: SavedQueues) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """The name and the records of all places where records are."""
+    for which in QUEUES:
+        yield from _places(snapshot, queues, which)
+
+
+def _places(snapshot: Snapshot, queues: SavedQueues, which: str) -> Iterator[tuple[str, Iterable[bytes]]]:
+    for name, _, _, saved in _buckets(snapshot, which):
+        yield name, queues.records(saved, f"table meta, {name}")
+    parts, rest = which + DIVIDED, which + SORTED
+    try:
+        divided = [(width, saved) for _, width, saved in msgpack.unpackb(snapshot.get(parts) or b"\x90")]
+    except ERRORS as error:
+        raise snapshot.damaged(f"table meta, {parts}: {error!r}") from error
+    for width, saved in divided:
+        yield f"{parts} of width {width}", queues.records(saved, f"table meta, {parts}")
+    data = snapshot.get(rest)
+    if data is not None:
+        yield rest, _framed(queues.unpack(data[TIME + COUNT :], f"table meta, {rest}"))
+
+
+def _framed(data: bytes) -> Iterator[bytes]:
+    yield from some(data, 0, count_records(data))
+
+
+def _look(record: bytes) -> None:
+    """Raises ValueError if this is no entry of a bucket."""
+    record_in(record)
+
+
+def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    for row in snapshot.rows("SELECT key, since, data, crc FROM ahead"):
+        found["ahead"] += 1
+        what = f"table ahead, {row[0]}"
+        if not rowcrc.agrees(rowcrc.ahead, row):
+            yield snapshot.damaged(f"{what}: checksum", value=row[2])
+            continue
+        try:
+            if row[2]:
+                unpack(row[2])
+            elif row[1] >= 0:
+                yield snapshot.damaged(f"{what}: fetched, but nothing was found")
+        except ERRORS as error:
+            yield snapshot.damaged(f"{what}: {error}", value=row[2])
+
+
+LISTED = "SELECT listing, count, read, keys, dates, crc FROM listed"
+ANNOUNCER = "SELECT host, data, crc FROM announcer"
+SUBSCRIPTION = f"SELECT {FIELDS}, crc FROM subscription"
+
+
+def check_signals(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads each row once; counts listings and subscriptions."""
+    if snapshot.has("listed"):
+        yield from _listed(snapshot, found)
+    if snapshot.has("announcer"):
+        yield from _announcers(snapshot)
+    if snapshot.has("subscription"):
+        yield from _subscriptions(snapshot, found)
+
+
+def _listed(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    for row in snapshot.rows(LISTED):
+        listing, count, _, keys, dates, _ = row
+        found["listings"] += 1
+        what = f"table listed, {listing}"
+        if not rowcrc.agrees(listed.checksum, row):
+            yield snapshot.damaged(f"{what}: checksum")
+            continue
+        try:
+            deltas = listed.columns(count, keys, 8).view("<u8")
+            listed.columns(count, dates, 4)
+        except ValueError as error:
+            yield snapshot.damaged(f"{what}: {error}")
+            continue
+        if not deltas[1:].all() or sum(map(int, deltas)) >= 1 << 64:
+            yield snapshot.damaged(f"{what}: keys are not in order")
+
+
+def _announcers(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    for row in snapshot.rows(ANNOUNCER):
+        what = f"table announcer, {row[0]}"
+        if not rowcrc.agrees(announcers.checksum, row):
+            yield snapshot.damaged(f"{what}: checksum")
+            continue
+        try:
+            Announcer.unpack(row[1])
+        except Exception:  # noqa: BLE001 - msgpack's and struct's have no common base
+            yield snapshot.damaged(f"{what}: not a host's listings")
+
+
+def _subscriptions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    for row in snapshot.rows(SUBSCRIPTION):
+        token, _, _, page, _, state, *_ = row
+        found["subscriptions"] += 1
+        if not rowcrc.agrees(subscriptions.checksum, row):
+            yield snapshot.damaged(f"table subscription, {token}: checksum")
+        elif not is_link(page) or state not in [*State]:
+            yield snapshot.damaged(f"table subscription, {token}: not a subscription")

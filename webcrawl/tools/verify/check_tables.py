@@ -1,0 +1,224 @@
+"""Checks the tables: readable, with the rows that were noted, and rows that agree with the log and the archive."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack
+from datetime import datetime
+from importlib.util import find_spec
+from itertools import chain, islice, repeat
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+from webcrawl.base.percent_encoding import visible
+from webcrawl.record.tables.progress import CHANGES, FOLDER, ROWS, STATE, Part, Progress
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.output import OPEN, STREAM
+from webcrawl.store.regular import regular
+from webcrawl.tools.verify.gzip_members import Member, Torn
+
+UNREAD = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
+
+
+def check_tables(
+    snapshot: Snapshot, jobdir: Path, damaged: Collection[Path], found: Counter[str]
+) -> Iterator[DamagedFile]:
+    """Counts rows. Files that are `damaged`, and those that their owner has taken away, are left out."""
+    noted = dict(snapshot.rows("SELECT path, length FROM output WHERE path GLOB ?", (f"{FOLDER}/*",)))
+    notes = {name: data for name in (STATE, CHANGES) if (data := snapshot.get(name)) is not None}
+    if not notes:
+        return
+    try:
+        progress = dict.fromkeys((STATE, CHANGES), Progress()) | {name: Progress.of(notes[name]) for name in notes}
+        grow = [stream for one in progress.values() for stream in one.streams]
+        rows = {
+            name.removeprefix(ROWS): int(value)
+            for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{ROWS}*",))
+        } | {f"{stream.name}{STREAM}": stream.rows for stream in grow}
+    except (ValueError, TypeError, KeyError) as error:
+        names = ", ".join(notes)
+        yield snapshot.damaged(f"table meta, {names}: {error!r}", value=b"".join(notes.values()))
+        return
+    streams = {name for name in noted if name.endswith(STREAM)}
+    if odd := streams ^ {f"{stream.name}{STREAM}" for stream in grow}:
+        yield snapshot.damaged(f"table meta, {', '.join(notes)}: {min(odd)} is noted once only")
+        return
+    if find_spec("pyarrow") is None:
+        found[UNREAD] += bool(noted)
+        return
+    tables = {
+        table: _Table(jobdir, {name: noted[name] for name in sorted(noted) if _table(name) == table}, rows, damaged)
+        for table in ("pages", "links", "hosts", "changes")
+    }
+    parts = progress[STATE].parts
+    yield from check_pages(jobdir, tables["pages"].rows, tables["links"].rows, parts, damaged, found)
+    yield from check_changes(jobdir, tables["changes"].rows, progress[CHANGES].parts, damaged, found)
+    for table in tables.values():
+        yield from table.rest()
+
+
+def _table(name: str) -> str:
+    return name.removeprefix(f"{FOLDER}/").partition("-")[0]
+
+
+class _Table:
+    """The files of one table, in the order in which they were written."""
+
+    def __init__(self, jobdir: Path, lengths: dict[str, int], rows: dict[str, int], damaged: Collection[Path]) -> None:
+        self._jobdir, self._lengths, self._expected, self._damaged = jobdir, lengths, rows, damaged
+        self._begun = False
+        self.damages: list[DamagedFile] = []
+
+    def rows(self, *columns: str) -> Iterator[Row]:
+        """The values of these columns; what is wrong with a file is added to `damages`."""
+        from webcrawl.record.tables import reading  # noqa: PLC0415 - pyarrow is optional
+
+        self._begun = True
+        for name, length in self._lengths.items():
+            path = reading.where(self._jobdir, name)
+            expected, count = self._expected.get(name, 0), 0
+            if path is not None and path not in self._damaged:
+                try:
+                    for batch in reading.batches(path, columns, length):
+                        count += batch.num_rows
+                        yield from zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
+                except Exception as error:  # noqa: BLE001 - pyarrow's, of any kind, for bytes of any kind
+                    self.damages.append(DamagedFile(path, 0, " ".join(str(error).split())))
+                else:
+                    if count != expected:
+                        self.damages.append(DamagedFile(path, 0, f"{count} rows, {expected} are noted"))
+            yield from repeat(None, max(0, expected - count))
+
+    def rest(self) -> Iterator[DamagedFile]:
+        """What is wrong with the files, all of which are read by now or here."""
+        if not self._begun:
+            for _ in self.rows("url_host_name"):
+                pass
+        yield from self.damages
+
+
+PIECE = 1 << 18
+HEAD = 1 << 20  # bytes of a record's fields at most
+TYPES = (b"response", b"revisit", b"resource", b"conversion", b"metadata")  # the last of what is withheld
+FIELD = re.compile(rb"^(WARC-Type|WARC-Date|WARC-Payload-Digest): (.*)\r$", re.MULTILINE)
+
+
+class Records:
+    """The archive's files, one open at a time: places come in the order in which they were written."""
+
+    def __init__(self, jobdir: Path, damaged: Collection[Path]) -> None:
+        self._folder, self._damaged = jobdir / "warc", damaged
+        self._name = ""
+        self._file: BinaryIO | None = None
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def odd(self, name: str, offset: int, length: int, time: datetime, digest: str | None) -> str:
+        """What is wrong with this place, if anything is. Of a file that is damaged or not here nothing is."""
+        file = self._of(name)
+        if file is None:
+            return ""
+        try:
+            member = Member(file, offset, offset + length)
+            fields = dict(FIELD.findall(member.until(b"\r\n\r\n", HEAD)))
+            while member.read(PIECE):
+                pass
+        except Torn as torn:
+            return f"{name} has no record at byte {offset}: {torn}"
+        kind, date = fields.get(b"WARC-Type"), fields.get(b"WARC-Date", b"-").rstrip(b"Z")  # WARC 1.0: whole seconds
+        fetched = time.isoformat(timespec="milliseconds").encode()
+        if member.next != offset + length or kind not in TYPES or not fetched.startswith(date):
+            return f"{name} has another record at byte {offset}"
+        theirs = fields.get(b"WARC-Payload-Digest")  # none with a transfer coding
+        if kind != b"conversion" and theirs is not None and theirs.decode() != f"sha1:{digest}":
+            return f"{name} has another payload at byte {offset}"
+        return ""
+
+    def _of(self, name: str) -> BinaryIO | None:
+        if name != self._name:
+            self._open.close()
+            self._name = name
+            paths = [path for path in (self._folder / name, self._folder / f"{name}{OPEN}") if path.exists()]
+            sound = [path for path in paths if path not in self._damaged]
+            self._file = self._open.enter_context(regular(sound[0])) if sound else None
+        return self._file
+
+
+COLUMNS = (
+    *("fetch_status", "url", "links"),
+    *("warc_filename", "warc_record_offset", "warc_record_length", "fetch_time", "content_digest"),
+)
+Row = tuple[Any, ...] | None  # None: of a file that is not here
+Rows = Callable[..., Iterator[Row]]
+
+
+def check_pages(
+    jobdir: Path, pages: Rows, links: Rows, parts: list[Part], damaged: Collection[Path], found: Counter[str]
+) -> Iterator[DamagedFile]:
+    """Yields each row that says something else; of those that follow a missing or superfluous one, the first only."""
+    log = jobdir / LOG
+    left = links("from_url")
+    agrees = log not in damaged
+    lines = chain.from_iterable(lines_of(log, part) for part in parts) if agrees else iter(())
+    with Records(jobdir, damaged) as records:
+        counted = True
+        for number, row in enumerate(pages(*COLUMNS)):
+            line = next(lines, None)
+            if row is None:
+                counted = False  # how many links were its own is not known
+                continue
+            found["rows"] += 1
+            status, url, count, *place = row
+            if agrees and line != (str(status), visible(url)):
+                agrees = False
+                yield _odd(jobdir, number, f"{status} {url}, where crawl.log has {' '.join(line or ('no line',))}")
+            if counted and any(link is not None and link[0] != url for link in islice(left, count)):
+                counted = False
+                yield _odd(jobdir, number, f"{url} has other links than its {count} rows of the table links")
+            if place[0] is not None and (why := records.odd(*place)):
+                yield _odd(jobdir, number, f"{url}: {why}")
+        if agrees and next(lines, None) is not None:
+            yield DamagedFile(log, 0, f"more lines than {FOLDER}/ has pages")
+        if sum(1 for _ in left) and counted:
+            yield DamagedFile(jobdir / FOLDER, 0, "more links than its pages have")
+
+
+def _odd(jobdir: Path, number: int, why: str) -> DamagedFile:
+    return DamagedFile(jobdir / FOLDER, 0, f"row {number} of pages: {why}")
+
+
+def lines_of(log: Path, part: Part) -> Iterator[tuple[str, str]]:
+    """Status and URL of each line of this part."""
+    for _, fields in each(log, part.start, part.end):
+        status, url = (fields[STATUS], fields[URL]) if len(fields) > URL else (b"", b"")
+        yield status.decode("ascii", "replace"), url.decode("ascii", "replace")
+
+
+def check_changes(
+    jobdir: Path, changes: Rows, parts: list[Part], damaged: Collection[Path], found: Counter[str]
+) -> Iterator[DamagedFile]:
+    """Yields the first row of each run's that has no line: those that follow it may be compared with the wrong ones."""
+    log = jobdir / LOG
+    rows, number = changes("fetch_status", "url"), 0
+    for part in parts:
+        lines = lines_of(log, part) if log not in damaged else None
+        for row in islice(rows, part.rows):
+            number += 1
+            if row is None:  # of a file that is not here
+                continue
+            found["changes"] += 1
+            status, url = row
+            if lines is not None and (str(status), visible(url)) not in lines:  # reads on to the line
+                lines = None
+                yield DamagedFile(jobdir / FOLDER, 0, f"row {number - 1} of changes: crawl.log has no {status} {url}")
+    if next(rows, None) is not None:
+        yield DamagedFile(jobdir / FOLDER, 0, "more rows of changes than were noted")

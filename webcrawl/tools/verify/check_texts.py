@@ -1,0 +1,198 @@
+"""Checks text files line by line, and that crawl.log and the full-text index have the same pages (docs/outputs.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from webcrawl.base.percent_encoding import visible
+from webcrawl.record.fulltext.text_files import FOLDER, members, pages
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.jobdir.crawl_line import LOG, URL, each
+
+if TYPE_CHECKING:
+    from webcrawl.record.fulltext.text_index import Contents
+
+
+ENDING = ".jsonl.gz"
+KEYS = {
+    "ordinal": int,
+    "url": str,
+    "title": str,
+    "language": str,
+    "fetched_at": str,
+    "type": str,
+    "digest": str,
+    "headings": list,
+    "text": str,
+}
+AROUND = 10_000  # lines of crawl.log among which a page is looked for: both have pages in the order of their ends
+
+
+class Texts:
+    """All text files of a crawl, in the order of their names."""
+
+    def __init__(self, jobdir: Path, log_length: int, found: Counter[str]) -> None:
+        self._found, self._jobdir = found, jobdir
+        self._next: int | None = 0  # the number of the next page, if the file before is here
+        self._log = _urls(jobdir / LOG, log_length)
+        self._around: dict[str, None] = {}
+        self._indexed: Indexed | None = None
+        self._lines: AtOnce = {}
+
+    def holds(self, name: str) -> bool:
+        """True if this output is one of them."""
+        return name.startswith(f"{FOLDER}/") and name.endswith(ENDING)
+
+    def absent(self) -> None:
+        """The next file was taken away."""
+        self._next = None
+
+    def check(self, path: Path, file: BinaryIO, length: int) -> Iterator[DamagedFile]:
+        """Yields each member that is damaged, and each line that is not as it should be."""
+        end = 0
+        try:
+            for at, packed_end, data in members(path, file, 0, length):
+                end = packed_end
+                for line in pages(path, at, data):
+                    yield from self._page(path, at, line)
+        except DamagedFile as damage:
+            yield damage
+            self._next = None
+            return
+        if end < length:
+            yield DamagedFile(path, end, "the last member is cut")
+            self._next = None
+
+    def rest(self) -> Iterator[DamagedFile]:
+        """Lines of the index about the last pages."""
+        yield from self._compare()
+
+    def _page(self, path: Path, at: int, line: dict[str, Any]) -> Iterator[DamagedFile]:
+        self._found["texts"] += 1
+        flaw = _flaw(line)
+        if flaw:
+            yield DamagedFile(path, at, f"a page's line: {flaw}")
+            self._next = None
+            return
+        ordinal, url = line["ordinal"], line["url"]
+        if self._next is not None and ordinal != self._next:
+            yield DamagedFile(path, at, f"page {ordinal} where {self._next} should be")
+        self._next = ordinal + 1
+        if not self._is_each(visible(url)):
+            yield DamagedFile(path, at, f"page {ordinal}, {url}: not in {LOG}")
+        self._lines[ordinal] = Line(path, at, url, "change" in line)
+        if len(self._lines) >= AROUND:
+            yield from self._compare()
+
+    def _is_each(self, url: str) -> bool:
+        around = self._around
+        while url not in around:
+            line = next(self._log, None)
+            if line is None:
+                return False
+            around[line] = None
+            if len(around) > AROUND:
+                del around[next(iter(around))]
+        del around[url]
+        return True
+
+    def _compare(self) -> Iterator[DamagedFile]:
+        if self._indexed is None:
+            self._indexed = Indexed(self._jobdir, self._found)
+        yield from self._indexed.compare(self._lines)
+        self._lines = {}
+
+
+def _flaw(line: Any) -> str:
+    if not isinstance(line, dict):
+        return "no object"
+    wrong = [name for name, kind in KEYS.items() if not isinstance(line.get(name), kind)]
+    return f"{', '.join(wrong)}" if wrong else "no number" if line["ordinal"] < 0 else ""
+
+
+def _urls(path: Path, length: int) -> Iterator[str]:
+    """The URLs of crawl.log, up to this length."""
+    try:
+        for _, fields in each(path, 0, length):
+            if len(fields) > URL:
+                yield fields[URL].decode(errors="replace")
+    except OSError:
+        return  # reported elsewhere
+
+
+class Line(NamedTuple):
+    """Of a page: its text file, its member's first byte, its URL, and whether it was fetched before."""
+
+    path: Path
+    at: int
+    url: str
+    again: bool
+
+
+AtOnce = dict[int, Line]  # by the page's number
+META = "meta.json"  # names the segments, whose files tantivy writes first
+UNREAD = "index unread"  # among the figures: the index is there, but tantivy is not
+
+
+class Indexed:
+    """The index of a crawl, if it has one."""
+
+    def __init__(self, jobdir: Path, found: Counter[str]) -> None:
+        self._folder, self._found = jobdir / "index", found
+        self._contents: Contents | None = None
+        # A crawl that has just begun, or was killed then, has the folder and nothing of an index.
+        self._said = not ((self._folder / META).exists() or any(self._folder.glob("*.store")))
+
+    def compare(self, lines: AtOnce) -> Iterator[DamagedFile]:
+        """Yields each line that is not in the index exactly once, unless the index has not got so far.
+
+        In place of all lines of a page that was fetched again it has the last one.
+        """
+        if not self._said:
+            self._said = True
+            yield from self._open()
+        if self._contents is None or not lines:
+            return
+        try:
+            has = self._contents.urls(min(lines), max(lines) + 1)
+            for ordinal, line in lines.items():
+                why = self._flaw(self._contents, ordinal, line, has.get(ordinal, []))
+                if why:
+                    yield DamagedFile(line.path, line.at, f"page {ordinal}, {line.url}: the index has {why}")
+        except StoreError as error:
+            yield self._damaged(str(error))
+
+    def _flaw(self, contents: Contents, ordinal: int, line: Line, urls: list[str]) -> str:
+        """What the index has in place of this line, if that is wrong; counts it otherwise."""
+        if urls == [line.url]:
+            before = next(iter(contents.numbers(line.url)), ordinal) if line.again else ordinal
+            self._found["indexed"] += before == ordinal
+            return "" if before == ordinal else f"page {before} too, which was the same page before"
+        if urls:
+            return " ".join(urls)
+        if ordinal >= contents.until:
+            self._found["unindexed"] += 1
+        elif not any(later > ordinal for later in contents.numbers(line.url)):
+            return "nothing"
+        else:
+            self._found["replaced"] += 1
+        return ""
+
+    def _open(self) -> Iterator[DamagedFile]:
+        try:
+            from webcrawl.record.fulltext.text_index import Contents  # noqa: PLC0415 - tantivy is optional
+
+            self._contents = has = Contents(self._folder)
+        except ImportError:
+            self._found[UNREAD] += 1
+        except StoreError as error:
+            yield self._damaged(str(error))
+        else:
+            if has.count > has.until:
+                yield self._damaged(f"{has.count} pages, the last of which is number {has.until - 1}")
+
+    def _damaged(self, why: str) -> DamagedFile:
+        return DamagedFile(self._folder / META, 0, why)

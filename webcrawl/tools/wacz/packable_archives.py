@@ -1,0 +1,211 @@
+"""The finished archive files of a crawl, those that are not here, and one sorted index of all, which readers search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from isal import isal_zlib
+
+from webcrawl.frontier.seen.files import opened
+from webcrawl.record.objectstore.stored import elsewhere
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import StateLocked
+from webcrawl.store.jobdir.crawls import is_crawl
+from webcrawl.store.jobdir.index_line import (
+    ARCHIVE,
+    INDEX,
+    INDEXED,
+    REVISIT,
+    archive_of,
+    begin,
+    end,
+    index_of,
+    mime,
+    place,
+)
+from webcrawl.store.lock import Lock
+from webcrawl.store.output import OPEN
+from webcrawl.store.outputs import FINISHED
+from webcrawl.store.regular import regular
+from webcrawl.store.sorting import sort_lines
+from webcrawl.tools.wacz.warc_records import Record, records
+
+FOLDER = "warc"
+IN_STORE = ": they lie in the store (scrapy store -l says where); copy them back first"
+
+
+@dataclass(frozen=True, slots=True)
+class Archives:
+    """Files of a crawl that can be packed, by name; the rest in words."""
+
+    paths: list[Path]
+    left_out: list[str]
+
+
+def archives_of(jobdir: Path, *, running: bool) -> Archives:
+    """All finished files. CannotPack if there is none, or one that was not finished and nobody goes on with."""
+    folder = jobdir / FOLDER
+    if not folder.is_dir():
+        raise NothingToPack(f"{jobdir}: not a crawl with an archive: {FOLDER}/ is missing")
+    names = sorted(path.name for path in folder.iterdir())
+    begun = [name for name in names if name.endswith(ARCHIVE + OPEN)]
+    if begun and not running:
+        raise CannotPack(
+            f"{folder / begun[0]}: not finished, because the crawl was killed: start the crawl again, which finishes it"
+        )
+    other = [name for name in names if ".warc" in name and not name.endswith((ARCHIVE, ARCHIVE + OPEN))]
+    if other:
+        raise CannotPack(f"{folder / other[0]}: replay programs read only .warc.gz from a WACZ file")
+    here = [name for name in names if name.endswith(ARCHIVE)]
+    still_open = [name.removesuffix(OPEN) for name in begun]
+    gone = sorted(
+        _noted(jobdir).union(archive_of(name) for name in names if name.endswith(INDEX)).difference(here, still_open)
+    )
+    if not here:
+        why = ": the crawl has not finished its first" if begun else ""
+        if gone and elsewhere(jobdir):
+            why = IN_STORE
+        raise NothingToPack(f"{folder}: no finished archive file{why}")
+    stored = elsewhere(jobdir)
+    left_out = [f"{FOLDER}/{name}: {_why_gone(stored.get(f'{FOLDER}/{name}'))}: left out" for name in gone]
+    left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
+    return Archives([folder / name for name in here], left_out)
+
+
+def _why_gone(address: str | None) -> str:
+    return "finished, and no longer here" if address is None else f"lies in the store: {address}"
+
+
+def archives_of_all(stills: Sequence[Still]) -> Archives:
+    """The finished files of one crawl, or of all drones of a hive. CannotPack if none has one, or two have one name."""
+    if len(stills) == 1:
+        return archives_of(stills[0].jobdir, running=stills[0].running)
+    paths: dict[str, Path] = {}
+    left_out: list[str] = []
+    for still in stills:
+        try:
+            found = archives_of(still.jobdir, running=still.running)
+        except NothingToPack as nothing:
+            left_out.append(f"{nothing}: left out")
+            continue
+        left_out += [f"{still.jobdir.name}/{line}" for line in found.left_out]
+        for path in found.paths:
+            if path.name in paths:
+                raise CannotPack(f"{path}: the same name as {paths[path.name]}: pack the drones one by one")
+            paths[path.name] = path
+    if not paths:
+        stored = IN_STORE if any(elsewhere(still.jobdir) for still in stills) else ""
+        raise NothingToPack(f"{stills[0].jobdir.parent}: no drone has a finished archive file{stored}")
+    return Archives([*paths.values()], left_out)
+
+
+def index_path(archive: Path) -> Path:
+    """The place of the index of an archive file, if it is there."""
+    return archive.with_name(index_of(archive.name))
+
+
+def _noted(jobdir: Path) -> set[str]:
+    """The archive files that the crawl has finished, as far as its state says so."""
+    if not is_crawl(jobdir):
+        return set()
+    snapshot, files = opened(jobdir / "state")
+    try:
+        start = f"{FINISHED}{FOLDER}/"
+        rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{start}*{ARCHIVE}",))
+        return {str(name).removeprefix(start) for (name,) in rows}
+    finally:
+        files.close()
+        snapshot.close()
+
+
+class Still:
+    """Keeps a crawl from being started while its files are read; `running` if one is."""
+
+    def __init__(self, jobdir: Path) -> None:
+        self.jobdir, self.running = jobdir, False
+        self._lock: Lock | None = None
+        if is_crawl(jobdir):
+            try:
+                with suppress(OSError):  # read-only: then nobody starts one either
+                    self._lock = Lock(jobdir / "state")
+            except StateLocked:
+                self.running = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            self._lock.close()
+
+
+class CannotPack(Exception):  # noqa: N818 - reads as what it is
+    """One line for the user."""
+
+
+class NothingToPack(CannotPack):
+    """A crawl has no finished archive file; others of its hive may have."""
+
+
+NAME = "index.cdx.gz"
+BLOCK = 1024  # lines, 60 KB packed: what a reader loads for one page
+GZIP = 31  # zlib's number for a gzip member
+LEVEL = 2
+WAYS = 200  # files merged at once
+
+
+def make_index(archive: Path, target: Path) -> None:
+    """Writes the sorted index of an archive file that has none."""
+    lines = target.with_name(f"{target.name}.lines")
+    with regular(archive) as file, lines.open("wb") as out:
+        for record in records(file, 0, archive.stat().st_size):
+            if record.kind in INDEXED:
+                out.write(_line(record, archive.name))
+    sort_lines(Disk(), lines, target)
+    lines.unlink()
+
+
+def merged(indexes: list[Path], scratch: Path) -> Iterator[bytes]:
+    """All lines of these sorted files, in order; few files are open at a time."""
+    while len(indexes) > WAYS:
+        starts = range(0, len(indexes), WAYS)
+        indexes = [_joined(indexes[at : at + WAYS], scratch / f"{len(indexes)}-{at}") for at in starts]
+    with ExitStack() as opened:
+        yield from merge(*[opened.enter_context(regular(path)) for path in indexes])
+
+
+def _joined(group: list[Path], target: Path) -> Path:
+    with ExitStack() as opened, target.open("wb") as out:
+        out.writelines(merge(*[opened.enter_context(regular(path)) for path in group]))
+    return target
+
+
+def blocks(lines: Iterable[bytes], keys: BinaryIO, counted: Callable[[int], None]) -> Iterator[bytes]:
+    """The lines as gzip members; `keys` gets the first key and the place of each (cdxj-gzip-1.0)."""
+    keys.write(b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "%s"}\n' % NAME.encode())
+    at, rest = 0, iter(lines)
+    while block := list(islice(rest, BLOCK)):
+        packed = isal_zlib.compress(b"".join(block), LEVEL, GZIP)
+        place = {"offset": at, "length": len(packed), "digest": f"sha256:{sha256(packed).hexdigest()}"}
+        keys.write(b" ".join((*block[0].split(b" ", 2)[:2], json.dumps(place).encode())) + b"\n")
+        at += len(packed)
+        counted(len(block))
+        yield packed
+
+
+def _line(record: Record, archive: str) -> bytes:
+    """As the crawl writes it."""
+    fields = record.fields
+    kind = REVISIT if record.kind == "revisit" else record.media_type
+    status = f'"status": "{record.status}", ' if record.status else ""
+    digest = fields.get("WARC-Payload-Digest") or fields.get("WARC-Block-Digest", "")
+    start = begin(fields.get("WARC-Target-URI", "").strip("<>"), fields.get("WARC-Date", ""))
+    return f"{start}{mime(kind)}{status}{place(digest, record.length, record.at)}{end(archive)}".encode()

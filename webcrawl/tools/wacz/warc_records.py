@@ -1,0 +1,185 @@
+"""Records of an archive file: their fields, the pages among them, and those that refer to other archives."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b32encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha1
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from webcrawl.base.model import requisite_hops
+from webcrawl.store.jobdir.index_line import INDEXED, REVISIT, IndexLine, read
+from webcrawl.store.regular import regular
+from webcrawl.tools.verify.gzip_members import Member, Torn
+
+HEAD = 1 << 16  # bytes of a block that are kept: more than any HTTP head, or any metadata
+FIELDS = 1 << 20
+_VERSION = re.compile(rb"WARC/1\.[01]\r\n")
+_TYPE = re.compile(rb"\ncontent-type:[ \t]*([^\r\n;]*)", re.IGNORECASE)
+_STATUS = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
+_END = re.compile(rb"\n\r?\n")
+
+
+@dataclass(slots=True)
+class Record:
+    """One record; `block` is its beginning."""
+
+    fields: dict[str, str]
+    block: bytes
+    at: int
+    length: int
+
+    @property
+    def kind(self) -> str:
+        return self.fields.get("WARC-Type", "")
+
+    @property
+    def head(self) -> bytes:
+        """The HTTP head, if there is one."""
+        end = _END.search(self.block)
+        return self.block[: end.end() if end else None] if _STATUS.match(self.block) else b""
+
+    @property
+    def media_type(self) -> str:
+        """The answer's, or that of a record without one."""
+        found = _TYPE.search(self.head)
+        if self.head:
+            return found[1].strip().decode("latin-1") if found else ""
+        return self.fields.get("Content-Type", "").partition(";")[0].strip()
+
+    @property
+    def status(self) -> str:
+        found = _STATUS.match(self.head)
+        return found[1].decode() if found else ""
+
+
+def records(file: BinaryIO, at: int, end: int) -> Iterator[Record]:
+    """The records from byte `at` on. Torn if one is damaged."""
+    while at < end:
+        member = Member(file, at, end)
+        head = member.until(b"\r\n\r\n", FIELDS)
+        if not _VERSION.match(head):
+            raise Torn("not a WARC record")
+        block = b""
+        while piece := member.read(HEAD):
+            if len(block) < HEAD:
+                block += piece
+        yield Record(dict(_fields(head)), block, at, member.next - at)
+        at = member.next
+
+
+def values(record: Record) -> dict[str, str]:
+    """The fields in the block of a metadata record."""
+    return dict(_fields(record.block))
+
+
+def _fields(text: bytes) -> Iterator[tuple[str, str]]:
+    for line in text.decode("utf-8", "replace").split("\r\n"):
+        name, colon, value = line.partition(": ")
+        if colon:
+            yield name, value
+
+
+DOCUMENTS = frozenset(("text/html", "application/xhtml+xml"))
+FOLLOWING = 4  # records of one exchange
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """A page as the lists have it."""
+
+    url: str
+    stamp: str  # 14 digits
+    title: str
+    is_seed: bool
+
+    @property
+    def date(self) -> str:
+        """The time by ISO 8601."""
+        at = self.stamp
+        return f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z"
+
+    def line(self) -> bytes:
+        """Its line of a list, as JSON."""
+        name = b32encode(sha1(f"{self.stamp} {self.url}".encode(), usedforsecurity=False).digest()).decode().lower()
+        about = {"id": name, "url": self.url, "ts": self.date}
+        if self.title:
+            about["title"] = self.title
+        return json.dumps(about, ensure_ascii=False).encode() + b"\n"
+
+
+def header(name: str, title: str) -> bytes:
+    """The first line of a list."""
+    return json.dumps({"format": "json-pages-1.0", "id": name, "title": title}).encode() + b"\n"
+
+
+def pages(index: Iterable[bytes], archive: BinaryIO, end: int) -> Iterator[PageEntry]:
+    """The pages that an archive file of this length has, by its index."""
+    for line in index:
+        if b'"status": "200"' not in line:
+            continue
+        says = read(line)
+        if says.mime.lower() not in DOCUMENTS and not says.is_revisit:
+            continue
+        page = _page(says, archive, end)
+        if page is not None:
+            yield page
+
+
+def _page(says: IndexLine, archive: BinaryIO, end: int) -> PageEntry | None:
+    """The page of an answer, by its metadata record; None if another page shows it, or if it was no document."""
+    at, about = says.offset, dict[str, str]()
+    if at + says.length > end:
+        raise Torn("the file ends early")
+    if says.is_revisit and next(records(archive, at, end)).media_type.lower() not in DOCUMENTS:
+        return None
+    at += says.length
+    for record in islice(records(archive, at, end), FOLLOWING):
+        if record.kind == "metadata":
+            about = values(record)
+            break
+        if record.kind in INDEXED:
+            break
+    path = about.get("hopsFromSeed", "")
+    if requisite_hops(path) or path.endswith("P"):
+        return None
+    return PageEntry(says.url, says.stamp, about.get("title", ""), not path.strip("R"))
+
+
+MARK = REVISIT.encode()
+STAMP = 14  # digits
+DATE = "WARC-Refers-To-Date"
+
+
+def elsewhere(archive: Path, index: Path, first: str) -> int:
+    """Of an archive file with its index: those that refer to a time before the first of the package."""
+    return sum(date < first for date in _referred(archive, index))
+
+
+def first_of(indexes: Iterable[Path]) -> str:
+    """The first time in these indexes, as a stamp."""
+    return min((stamp for index in indexes for stamp in _stamps(index)), default=b"").decode("latin-1")
+
+
+def _stamps(index: Path) -> Iterator[bytes]:
+    with regular(index) as lines:
+        for line in lines:
+            yield line.partition(b" ")[2][:STAMP]
+
+
+def _referred(archive: Path, index: Path) -> Iterator[str]:
+    """The times of the captures that its revisit records refer to, as stamps."""
+    end = archive.stat().st_size
+    with regular(index) as lines, regular(archive) as file:
+        for line in lines:
+            if MARK in line:
+                record = next(records(file, read(line).offset, end), None)
+                if record is None:
+                    raise Torn("the file ends early")
+                if date := record.fields.get(DATE, ""):
+                    yield "".join(filter(str.isdecimal, date))[:STAMP]

@@ -1,0 +1,219 @@
+"""A crawl's JOBDIR, opened to be asked about URLs: in one read transaction, without a lock, without writing a byte."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.loading import load
+from webcrawl.crawl.control.in_force import META as IN_FORCE
+from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
+from webcrawl.crawl.hive.partition import SlotFingerprints, partition_of
+from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.saved_state import COUNTERS
+from webcrawl.crawl.saved_state import FILTERS as LEARNED
+from webcrawl.crawl.segments import FOUND
+from webcrawl.crawl.terms import FOLLOW, ON
+from webcrawl.record.objectstore.stored import stored_in
+from webcrawl.store.jobdir import meta_row
+from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
+from webcrawl.store.jobdir.index_line import INDEX
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
+from webcrawl.store.jobdir.outputs import lengths
+from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
+from webcrawl.store.regular import regular
+from webcrawl.tools.optout.optout_records import records_as_saved
+from webcrawl.tools.why.filtering import Filters
+from webcrawl.tools.why.form import Form, form_of
+from webcrawl.tools.why.known_urls import opened
+from webcrawl.tools.why.later import Later, left_for_later
+from webcrawl.tools.why.log_search import LogFile
+from webcrawl.tools.why.record_search import Indexes
+from webcrawl.tools.why.saved_settings import SavedSheets, values_of
+from webcrawl.urls.foldings import Folding, read_host_rules
+from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.optout import COMMAND
+from webcrawl.urls.rules_error import RulesError
+from webcrawl.urls.url_fingerprint import Fingerprints
+
+HOSTS = 500_000  # looked at for one of a domain: half a second
+
+
+class Source:
+    """One crawl, as of its last checkpoint. `trusted`: code beyond webcrawl's own that its settings may name."""
+
+    def __init__(self, jobdir: Path, trusted: Collection[str] = ()) -> None:
+        JobDir.open(jobdir)
+        self.jobdir, self._trusted = jobdir, trusted
+        self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
+        self.domains = RegisteredDomains()
+        self._closing = ExitStack()
+        self.snapshot, self.seen = opened(jobdir / "state")
+        self._closing.callback(self.snapshot.close)
+        self._closing.callback(self.seen.close)
+        try:
+            self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._closing.close()
+
+    def _read(self) -> None:
+        snapshot = self.snapshot
+        self.odd: list[str] = [*self.seen.odd]
+        self.terms = meta_row.terms(snapshot)
+        self.in_force: dict[str, Any] = meta_row.value(snapshot, IN_FORCE, meta_row.mapping, dict[str, Any]())
+        ordered = self.in_force.get("set")
+        self.values = values_of(self.terms, ordered if isinstance(ordered, Mapping) else {}, self._trusted, self.odd)
+        self.key = meta_row.key(snapshot)
+        self.at, self.ahead = meta_row.times(snapshot)
+        self.outputs = lengths(snapshot)
+        for name in (CRAWL_LOG, SKIPPED_LOG, LINKS_LOG):
+            try:
+                if self.outputs.get(name):
+                    regular(self.jobdir / name).close()
+            except OSError as error:
+                self.odd.append(f"{name}: {error.strerror}: what it would say is missing here")
+
+    @cached_property
+    def sheets(self) -> SavedSheets:
+        """Settings that were ordered for single hosts."""
+        return SavedSheets.read(self.snapshot)
+
+    @cached_property
+    def filtered(self) -> Counter[str]:
+        """Links dropped by each filter."""
+        tallies = meta_row.value(self.snapshot, COUNTERS, meta_row.mapping, dict[str, Any]())
+        return Counter(tallies.get("refused", {}))
+
+    @property
+    def written(self) -> list[str]:
+        """The OUTPUTS of the last run."""
+        return self.terms.get("OUTPUTS", "").split(", ")
+
+    @cached_property
+    def stored(self) -> dict[str, str]:
+        """The files of which a store has verified copies, by name, each with its address there."""
+        found, _ = stored_in(self.snapshot)
+        return {name: f"{one.address}/{name}" for name, one in found.items() if not one.is_taken}
+
+    @property
+    def has_stored_indexes(self) -> bool:
+        """True if indexes of the archive are among them."""
+        return any(name.endswith(INDEX) for name in self.stored)
+
+    # -- URLs
+
+    @cached_property
+    def filters(self) -> Filters:
+        learned = meta_row.value(self.snapshot, LEARNED, meta_row.mapping, dict[str, Any]())
+        excluded = [one for one in records_as_saved(self.snapshot) if one.source == COMMAND]
+        return Filters(self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted)
+
+    @cached_property
+    def _foldings(self) -> list[Folding]:
+        found: list[Folding] = []
+        path = self.values["URL_HOST_RULES"]
+        if path:
+            try:
+                found.append(read_host_rules(Path(path)))
+            except RulesError as error:
+                self.odd.append(str(error))
+        return [*found, *map(load, self.values["URL_FOLDINGS"])]
+
+    def form(self, asked: str) -> Form:
+        """The form in which this crawl knows a URL."""
+        return form_of(asked, self.values["URL_MAX_LENGTH"], self._foldings)
+
+    def domain_of(self, url: str) -> str:
+        return self.domains(host_of(url))
+
+    @cached_property
+    def _fingerprints(self) -> Fingerprints:
+        if self.slots is None:
+            return Fingerprints(self.key)
+        return SlotFingerprints(self.key, partition_of(self.values["HIVE_PARTITION"], self.domains).slot)
+
+    def keys(self, forms: Collection[Form]) -> list[int]:
+        """The numbers by which the seen store knows them."""
+        return self._fingerprints([form.compared for form in forms], [form.url for form in forms])
+
+    # -- a hive's
+
+    @cached_property
+    def slots(self) -> SlotMap | None:
+        """The map of which drone has what, as far as this one knows; None for a crawl of its own."""
+        return meta_row.value(self.snapshot, MAP, SlotMap.unpack, None) if self.snapshot.get(IDENTITY) else None
+
+    def owner(self, url: str) -> int | None:
+        """The drone whose URL it is."""
+        if self.slots is None:
+            return None
+        slot = partition_of(self.values["HIVE_PARTITION"], self.domains).slot(host_of(url))
+        return self.slots.owners[slot] if slot < len(self.slots.owners) else None
+
+    # -- files
+
+    def now(self) -> float:
+        """The crawl's time, if its clock goes on as the machine's does."""
+        return max(time.time() - self.ahead, self.at)
+
+    def log(self, name: str) -> LogFile:
+        """One of the logs; those of tabs have the URL in the third field."""
+        tabs = name != CRAWL_LOG
+        length = None if self.alive else self.outputs.get(name, 0)
+        return LogFile(self.jobdir / name, length, 2 if tabs else 3, b"\t" if tabs else b" ")
+
+    def has(self, name: str) -> bool:
+        """True if the crawl writes this output."""
+        return name in self.outputs or (self.alive and (self.jobdir / name).exists())
+
+    @property
+    def follows(self) -> bool:
+        """True if links that are found are crawled, and not left for a later segment."""
+        return self.terms.get(FOLLOW, ON) == ON
+
+    def left_for_later(self, urls: Collection[str], *, deep: bool) -> tuple[dict[str, Later], list[str]]:
+        """Those of these URLs that are, and what was not looked through."""
+        length = None if self.alive else self.outputs.get(FOUND, 0)
+        return left_for_later(self.jobdir, urls, self.domain_of, length, deep=deep)
+
+    @property
+    def indexes(self) -> Indexes:
+        """The indexes of the archive."""
+        return Indexes(self.jobdir, self.outputs, alive=self.alive)
+
+    @cached_property
+    def _first_page(self) -> str:
+        """The first page in the log that is no robots.txt."""
+        for line in self.log(CRAWL_LOG).first_lines():
+            if not line.is_prerequisite:
+                return line.url
+        return ""
+
+    def some_page(self, host: str) -> str:
+        """A page of this crawl that is not of this host; empty if it has none yet."""
+        page = self._first_page
+        return page if page and host_of(page) != host else ""
+
+    def has_domain(self, url: str) -> bool:
+        """True if one of the hosts that this crawl has heard of is of the registered domain, as far as is quick."""
+        domain = self.domain_of(url)
+        some = f"SELECT name FROM host LIMIT {HOSTS}"
+        sql = f"SELECT 1 FROM ({some}) WHERE name = ?1 OR substr(name, -length(?1) - 1) = '.' || ?1 LIMIT 1"
+        return any(True for _ in self.snapshot.rows(sql, (domain,)))

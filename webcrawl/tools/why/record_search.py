@@ -1,0 +1,186 @@
+"""Finds the records of a URL in the archive: by binary search in finished indexes, which are sorted."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from json.encoder import encode_basestring_ascii as quoted
+from pathlib import Path
+from typing import Any
+
+from webcrawl.base.model import Exchange
+from webcrawl.base.surt import surt
+from webcrawl.net.robots_syntax import LIMIT
+from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable
+from webcrawl.record.archives.archived_answers import most as bytes_of
+from webcrawl.record.warc.reader import NotWarc, Records
+from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.jobdir.index_line import INDEX, BadLine, IndexLine, read
+from webcrawl.store.output import OPEN
+from webcrawl.store.regular import regular
+
+LONGEST = 1 << 16  # bytes of a line: a URL, its key, and some more
+BLOCK = 1 << 12  # bytes read at once where a search has come close
+PIECE = 4 << 20
+WORTH = 5000  # bytes of a file that are read in the time of one search: with more URLs, all of it is read
+OPEN_MOST = 64 << 20  # bytes of an index that is not sorted yet: it has one file's records
+
+
+class Indexes:
+    """All indexes of a JOBDIR, as far as the last checkpoint has noted them."""
+
+    def __init__(self, jobdir: Path, lengths: Mapping[str, int], *, alive: bool = False) -> None:
+        """`alive`: the crawl runs, and what it wrote since counts too."""
+        self._jobdir = jobdir
+        self._lengths = {path: size for path, size in lengths.items() if INDEX in path}
+        if alive:
+            for path in jobdir.glob(f"warc/*{INDEX}{OPEN}"):
+                with suppress(FileNotFoundError):  # finished at this moment
+                    self._lengths[path.relative_to(jobdir).as_posix()] = path.stat().st_size
+        self.gone = 0  # finished ones that were taken away
+        self.cut = False  # not all of the open one was looked at
+
+    @property
+    def any(self) -> bool:
+        return bool(self._lengths)
+
+    def find(self, urls: Iterable[str]) -> dict[str, list[IndexLine]]:
+        """The entries of each of these URLs, the latest last."""
+        found: dict[str, list[IndexLine]] = {url: [] for url in urls}
+        keys: dict[str, set[str]] = {}
+        for url in found:
+            keys.setdefault(surt(url), set()).add(url)
+        self.gone = 0
+        for name, length in self._lengths.items():
+            try:
+                self._look(name, length, keys, found)
+            except FileNotFoundError:
+                self.gone += 1
+        for entries in found.values():
+            entries.sort(key=lambda entry: entry.stamp)
+        return found
+
+    def _look(self, name: str, length: int, keys: Mapping[str, set[str]], found: dict[str, list[IndexLine]]) -> None:
+        final = name.removesuffix(OPEN)
+        path = self._jobdir / final
+        if path.exists():
+            with regular(path) as file:
+                descriptor = file.fileno()
+                size = os.fstat(descriptor).st_size
+                if len(keys) * WORTH > size:
+                    for line in _lines_with(descriptor, size, set(found)):
+                        self._note(line, keys.get(line.partition(b" ")[0].decode("ascii", "replace"), set()), found)
+                    return
+                for key, wanted in keys.items():
+                    for line in lines_of(descriptor, size, f"{key} ".encode()):
+                        self._note(line, wanted, found)
+            return
+        wanted = set(found)
+        with regular(self._jobdir / f"{final}{OPEN}") as file:
+            self.cut = self.cut or length > OPEN_MOST
+            for line in _lines_with(file.fileno(), min(length, OPEN_MOST), wanted):
+                self._note(line, wanted, found)
+
+    def _note(self, line: bytes, wanted: set[str], found: dict[str, list[IndexLine]]) -> None:
+        try:
+            entry = read(line)
+        except BadLine:
+            return
+        if entry.url in wanted:
+            path = self._jobdir / "warc" / entry.file
+            file = entry.file if path.exists() or not Path(f"{path}{OPEN}").exists() else f"{entry.file}{OPEN}"
+            found[entry.url].append(entry.in_file(file))
+
+
+def lines_of(descriptor: int, size: int, start: bytes) -> Iterator[bytes]:
+    """The lines of a sorted file that begin with these bytes."""
+    low, high = 0, size  # the first of them begins behind `low`, or at 0, and not behind `high`
+    while high - low > BLOCK:
+        middle = (low + high) // 2
+        at, line = _line_behind(descriptor, middle, size, len(start))
+        if at >= high:
+            high = middle
+        elif line < start:
+            low = at
+        else:
+            high = middle
+    at = low
+    rest = b""
+    while at < size:
+        data = os.pread(descriptor, BLOCK, at)
+        if not data:
+            return
+        at += len(data)
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            if line.startswith(start):
+                yield line
+            elif line > start:
+                return
+        if len(rest) > LONGEST:
+            return
+
+
+def _line_behind(descriptor: int, place: int, size: int, need: int) -> tuple[int, bytes]:
+    """The place of the first line behind this byte, and at least so many bytes of it, if it has them.
+
+    The end of the file if no line begins there.
+    """
+    at, data = place, b""
+    while at < size and len(data) < LONGEST:
+        more = os.pread(descriptor, BLOCK, at)
+        if not more:
+            break
+        data += more
+        at += len(more)
+        end = data.find(b"\n") + 1
+        if end and end < len(data) and (len(data) - end >= need or b"\n" in data[end:] or at >= size):
+            return place + end, data[end:].partition(b"\n")[0]
+    return size, b""
+
+
+def _lines_with(descriptor: int, size: int, urls: set[str]) -> Iterator[bytes]:
+    """The lines of a file in any order that have one of these URLs."""
+    few = [f'"url": {quoted(url)}'.encode() for url in urls] if len(urls) <= 8 else None
+    at, rest = 0, b""
+    while at < size:
+        data = os.pread(descriptor, min(PIECE, size - at), at)
+        if not data:
+            return
+        at += len(data)
+        whole, _, rest = (rest + data).rpartition(b"\n")
+        if few is None:
+            yield from whole.split(b"\n")
+        else:
+            yield from (line for one in few if one in whole for line in whole.split(b"\n") if one in line)
+
+
+def archived(jobdir: Path, entry: IndexLine, address: str | None = None) -> dict[str, Any]:
+    """The place of a record, and the command that prints it; or the address where the file lies if it is not here."""
+    path = jobdir / "warc" / entry.file
+    found: dict[str, Any] = {
+        "file": str(path),
+        "offset": entry.offset,
+        "length": entry.length,
+        "date": entry.stamp,
+        "status": entry.status or None,
+        "mime": entry.mime or None,
+        "digest": entry.digest or None,
+    }
+    if not path.exists():
+        return found | {"missing": True, **({"stored": address} if address else {})}
+    name = shlex.quote(str(path))
+    return found | {"command": f"tail -c +{entry.offset + 1} {name} | head -c {entry.length} | gzip -dc"}
+
+
+def exchange_of(jobdir: Path, entry: IndexLine, most: int = LIMIT) -> Exchange | None:
+    """The answer of a record, its body up to `most` bytes; None if it cannot be read."""
+    path = jobdir / "warc" / entry.file
+    with suppress(OSError, NotWarc, Unusable):
+        with Records(path, bytes_of(most), lambda _: None, Place(entry.offset, 0)) as records:
+            record = records.next()
+        if record is not None and record.place.offset == entry.offset:
+            return Answers(most).read(Capture(record, record.place))[1]
+    return None

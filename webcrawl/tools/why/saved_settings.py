@@ -1,0 +1,177 @@
+"""The settings of a crawl as its state keeps them: of all hosts, and of single ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+import msgpack
+
+from webcrawl import settings as defaults
+from webcrawl.crawl.checks import SettingError, read
+from webcrawl.crawl.checks.check import RETRIES
+from webcrawl.crawl.control.changeable import CHANGEABLE
+from webcrawl.crawl.control.in_force import PAUSED_HOSTS as PAUSED
+from webcrawl.crawl.control.sheets import META, PerHost, names_for, without_conflict
+from webcrawl.store.jobdir import meta_row
+from webcrawl.store.jobdir.snapshot import Snapshot
+
+NONE = "none"
+FILTERS = "URL_FILTERS "
+CONNECTIONS = "HOST_CONNECTIONS "
+RANGE = re.compile(r"range\((\d+), (\d+)\)")
+BETWEEN = ", "  # what joins the values of a list
+OURS = "webcrawl."
+NAMES = (
+    *("USER_AGENT", "URL_SCOPE", "URL_SCHEMES", "URL_MAX_LENGTH", "URL_MAX_DEPTH", "URL_EXCLUDE_FILE"),
+    *("URL_EXCLUDE_EXTENSIONS", "URL_INCLUDE", "URL_EXCLUDE", "TRAP_RULES"),
+    *("TRAP_MAX_PAGES", "URL_FOLDINGS", "URL_HOST_RULES", "PORTS_ALLOWED", "REQUISITES", "REDIRECT_MAX_HOPS"),
+    *("FRONTIER_LEVELS", "POLITENESS_POLICY", "POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
+    *("POLITENESS_PER_IP", "CRAWL_DELAY_MAX", "HOST_MAX_PAGES", "HOST_MAX_FAILURES", "HOST_PATIENCE", "DOMAIN_BUDGET"),
+    *("DOMAIN_BUDGET_PAGES", "OBEY_NOFOLLOW", "HIVE_PARTITION"),
+    *("FRONTIER_QUEUES", "FRONTIER_MAX_QUEUES", "FRONTIER_DOMAIN_SHARE", "CONCURRENT_REQUESTS", "HOST_RETRY_WAIT"),
+    *("RETRY_AFTER_MAX", "SLOW_DOWN_MAX"),
+)
+CODE = ("POLITENESS_POLICY", "DOMAIN_BUDGET")  # paths of classes, beside the filters and foldings
+
+
+def values_of(
+    terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Collection[str], odd: list[str]
+) -> dict[str, Any]:
+    """`ordered`: what was set by command. Code that is neither webcrawl's nor `trusted` is not loaded."""
+    values: dict[str, Any] = {}
+    for name in NAMES:
+        default = getattr(defaults, name)
+        written = _written(name, terms[name]) if name in terms else default
+        if name in CODE and not may_load(str(written), trusted):
+            odd.append(f"{name} = {written}: not webcrawl's own, and not looked at")
+            written = default
+        if name == "URL_FOLDINGS":
+            written = _trusted(name, written, trusted, odd)
+        values[name] = _value(name, written, default, odd)
+    values["URL_FILTERS"] = _filters(terms)
+    named = {name.removeprefix(CONNECTIONS): most for name, most in terms.items() if name.startswith(CONNECTIONS)}
+    values["HOST_CONNECTIONS"] = _value("HOST_CONNECTIONS", named, {}, odd)
+    values |= {**RETRIES, "RETRY_HTTP_CODES": None}  # what is retried is the crawl's business
+    values["DEPTH_LIMIT"] = _number(terms.get("DEPTH_LIMIT"))
+    values["REVISIT_POLICY"] = terms.get("REVISIT_POLICY", NONE)  # as text: whose code it is does not matter
+    values["ROBOTSTXT_OBEY"] = terms.get("ROBOTSTXT_OBEY", "on") == "on"
+    values["ROBOTSTXT_USER_AGENT"] = _maybe(terms.get("ROBOTSTXT_USER_AGENT"))
+    for name in CHANGEABLE:  # nothing else, for a name of code would be loaded
+        if name in ordered and name in values:
+            values[name] = _ordered(name, ordered[name], values[name], odd)
+    return values
+
+
+def _written(name: str, text: str) -> Any:
+    """A value that a user could have written for this text of the state."""
+    if name == "PORTS_ALLOWED":
+        return [f"{first}-{int(end) - 1}" for first, end in RANGE.findall(text)]
+    if name == "URL_HOST_RULES":
+        return text.rpartition(" (")[0] or text
+    if name in ("URL_INCLUDE", "URL_EXCLUDE"):
+        return [] if text == NONE else text.split(BETWEEN)
+    return text
+
+
+def _value(name: str, written: Any, default: Any, odd: list[str]) -> Any:
+    try:
+        return read(name, written)
+    except SettingError as error:
+        if isinstance(written, list):  # one expression with a comma and a blank in it
+            try:
+                return read(name, [BETWEEN.join(written)])
+            except SettingError:
+                pass
+        odd.append(str(error))
+        return read(name, default)
+
+
+def _ordered(name: str, written: Any, before: Any, odd: list[str]) -> Any:
+    """Lists were kept as the user wrote them."""
+    try:
+        return read(name, written)
+    except SettingError as error:  # a file that is gone since
+        odd.append(str(error))
+        return before
+
+
+def _trusted(name: str, written: Any, trusted: Collection[str], odd: list[str]) -> list[str]:
+    paths = written.split(BETWEEN) if isinstance(written, str) else list(written)
+    kept = [path for path in paths if path != NONE and may_load(path, trusted)]
+    odd += [f"{name}: {path} is not webcrawl's own, and not looked at" for path in paths if path not in (*kept, NONE)]
+    return kept
+
+
+def _filters(terms: Mapping[str, str]) -> dict[str, int]:
+    """The filters with their orders; those that the crawl switched off are left out."""
+    found: dict[str, int] = {}
+    named = {name.removeprefix(FILTERS): order for name, order in terms.items() if name.startswith(FILTERS)}
+    for path, order in (named or defaults.URL_FILTERS).items():
+        number = _number(str(order))
+        if number is not None:
+            found[path] = number
+    return found
+
+
+def may_load(path: str, trusted: Collection[str]) -> bool:
+    """True if a name from somebody's state may be imported: nobody's JOBDIR decides which code runs here."""
+    return path.startswith(OURS) or path in trusted
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _maybe(text: str | None) -> str:
+    return "" if text in (None, NONE) else str(text)
+
+
+T = TypeVar("T")
+
+
+class SavedSheets:
+    """Settings that were ordered for some hosts only."""
+
+    def __init__(self, sheets: Mapping[str, Mapping[str, Any]], paused: frozenset[str] = frozenset()) -> None:
+        self._sheets, self.paused = sheets, paused
+
+    @classmethod
+    def read(cls, snapshot: Snapshot) -> SavedSheets:
+        sheets = meta_row.value(snapshot, META, _sheets, dict[str, Any]())
+        return cls(sheets, meta_row.value(snapshot, PAUSED, _names, frozenset[str]()))
+
+    def of(self, host: str) -> Mapping[str, Any]:
+        """The settings that hold for this host alone; of several sheets the most specific one counts."""
+        found: dict[str, Any] = {}
+        for name in reversed(tuple(names_for(host)) if self._sheets else ()):
+            found |= self._sheets.get(name, {})
+        return found
+
+    def values(self, values: Mapping[str, Any], host: str) -> Mapping[str, Any]:
+        """All settings, as they hold for this host."""
+        own = self.of(host)
+        return without_conflict({**values, **own}) if own else values
+
+    def per_host(self, setting: str) -> PerHost[Any] | None:
+        """One setting by host, as a filter takes it; None if no sheet has it."""
+        if not any(setting in sheet for sheet in self._sheets.values()):
+            return None
+        return PerHost(lambda host: self.of(host).get(setting))
+
+    def own(
+        self, settings: Collection[str], make: Callable[[Mapping[str, Any]], T], values: Mapping[str, Any]
+    ) -> PerHost[T] | None:
+        """Maps hosts to what `make` makes of all settings as they hold there; None if none of these is a host's own."""
+        if not any(not sheet.keys().isdisjoint(settings) for sheet in self._sheets.values()):
+            return None
+        return PerHost(lambda host: make(self.values(values, host)) if set(settings) & set(self.of(host)) else None)
+
+
+def _sheets(data: bytes) -> dict[str, Any]:
+    return {str(name): dict(sheet) for name, sheet in msgpack.unpackb(data).items()}
+
+
+def _names(data: bytes) -> frozenset[str]:
+    return frozenset(map(str, msgpack.unpackb(data)))

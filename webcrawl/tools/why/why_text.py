@@ -1,0 +1,204 @@
+"""An answer for people: the first line says it, the others say how it comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from webcrawl.base.quantities import count
+from webcrawl.base.readable import readable
+from webcrawl.tools.why.answer import Answer
+from webcrawl.tools.why.filtering import REFUSES, UNASKED
+from webcrawl.tools.why.time_words import moment, stamp
+
+LINES = 20  # of each list; --json has all
+VISITS = 5  # of the log, and of the archive; --json has more
+WIDTH = 10  # of the names of the lines
+
+
+def text_of(answer: Answer) -> str:
+    """Lines without anything that could control a terminal."""
+    lines = [f"{answer.state}: {answer.reason}", *_details(answer)]
+    return "".join(f"{readable(line)}\n" for line in lines)
+
+
+def line_of(answer: Answer) -> str:
+    """An answer in one line, for lists of URLs."""
+    return readable(f"{answer.state:<8} {answer.url}  {answer.reason}")
+
+
+def _details(answer: Answer) -> Iterator[str]:
+    yield _row("URL", answer.url)
+    for name, told in PARTS.items():
+        first = True
+        for line in told(answer.details):
+            yield _row(name if first else "", line)
+            first = False
+
+
+def _row(name: str, text: str) -> str:
+    return f"  {name:<{WIDTH}} {text}"
+
+
+def _form(details: Mapping[str, Any]) -> Iterator[str]:
+    form = details["canonical"]
+    if form["changes"]:
+        yield form["url"]
+        yield from form["changes"]
+    if "compared" in form:
+        yield f"counts as {form['compared']}"
+
+
+def _filters(details: Mapping[str, Any]) -> Iterator[str]:
+    filters = details.get("filters", [])
+    said = [one for one in filters if one["verdict"] != "passes"]
+    passed = len(filters) - len(said)
+    if not said and filters:
+        yield f"all {passed} let it pass: {', '.join(one['name'] for one in filters)}"
+    for one in said:
+        if one["verdict"] == REFUSES:
+            yield f"{one['name']} refuses it: {one['rule']}"
+        elif one["verdict"] == UNASKED:
+            yield f"{one['name']} could not be asked: {one['rule']}"
+
+
+def _found(details: Mapping[str, Any]) -> Iterator[str]:
+    found = details.get("found")
+    if found is None:
+        return
+    if found.get("via"):
+        way = f" (path {found['path']} from {found['seed']})" if found.get("path") and found.get("seed") else ""
+        yield f"on {found['via']}{way}"
+    elif "path" in found:
+        yield "as a seed, or by a spider"
+
+
+def _seen(details: Mapping[str, Any]) -> Iterator[str]:
+    seen = details.get("seen")
+    if seen is not None and details["canonical"]["url"]:
+        yield f"yes: {seen['where']}" if seen["known"] and seen["where"] else "yes" if seen["known"] else "no"
+
+
+def _queue(details: Mapping[str, Any]) -> Iterator[str]:
+    queue = details.get("queue")
+    if queue is None:
+        return
+    level = f" at level {queue['level']}" if "level" in queue else ""
+    yield f"{queue['place']:,} of {queue['of']:,}{level}"
+    if queue["due"]:
+        yield f"its turn comes {queue['due']}, if the crawl runs"
+    if queue["attempt"] > 1:
+        yield f"this will be attempt {queue['attempt']}"
+
+
+def _robots(details: Mapping[str, Any]) -> Iterator[str]:
+    robots = details.get("robots")
+    if robots is None:
+        return
+    if robots["rule"] is None:
+        yield f"{robots['verdict']}{', no rule speaks of it' if robots['verdict'] == 'allowed' else ''}"
+    else:
+        line = f", line {robots['line']} of" if robots["line"] else ", a rule of"
+        yield f"{robots['verdict']} by {robots['rule']}{line} {robots['url']}"
+    if robots["fetched"] is not None:
+        yield f"fetched at {moment(robots['fetched'])}"
+    yield from robots["use"]
+    if robots["failed_tries"]:
+        yield f"could not be fetched {count(robots['failed_tries'], 'time')} in a row since"
+
+
+def _host(details: Mapping[str, Any]) -> Iterator[str]:
+    host = details.get("host")
+    if host is None:
+        return
+    health = f"paused by command; {host['health']}" if host["paused"] else host["health"]
+    yield f"{host['name']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
+    several = f", {host['connections']} requests at once" if host["connections"] > 1 else ""
+    yield f"asked every {host['delay']:g} s ({host['delay_because']}){several}"
+    if host["next_request"] and host["queued"]:
+        yield f"not before {moment(host['next_request'])}"
+    if host["failed_at"]:
+        yield f"failed last at {moment(host['failed_at'])} with {host['failed_status']}"
+
+
+def _domain(details: Mapping[str, Any]) -> Iterator[str]:
+    domain = details.get("domain")
+    if domain is None or domain["budget"] is None:
+        return
+    over = f", {count(domain['over_budget'], 'URL')} over it" if domain["over_budget"] else ""
+    pages, links = count(domain["budget"], "page"), count(domain["linking_domains"], "other domain")
+    yield f"{domain['name']}: {domain['pages']:,} of {pages}{over}; {links} known to link to it"
+
+
+def _log(details: Mapping[str, Any]) -> Iterator[str]:
+    yield from details.get("log", [])[-VISITS:]
+    yield from _before(details, "log")
+    for one in details.get("skipped", [])[-LINES:]:
+        yield f"left out at {moment(one['time'])}: {one['reason']}, on {one['via'] or 'no page'}"
+
+
+def _archive(details: Mapping[str, Any]) -> Iterator[str]:
+    for one in details.get("archive", [])[-VISITS:]:
+        what = f"{one['status'] or 'a record'}, {stamp(one['date'])}"
+        yield f"{what}: byte {one['offset']:,} of {one['file']}, {one['length']:,} bytes"
+        gone = f"the file lies in the store: {one['stored']}" if "stored" in one else "the file is no longer there"
+        yield one.get("command", gone)
+    yield from _before(details, "archive")
+
+
+def _before(details: Mapping[str, Any], name: str) -> Iterator[str]:
+    """The number of those that are not shown."""
+    more = details.get("counts", {}).get(name, 0) - VISITS
+    if more > 0:
+        yield f"and {more:,} before"
+
+
+def _drone(details: Mapping[str, Any]) -> Iterator[str]:
+    if "drone" in details:
+        yield f"{details['drone']}{'' if details['owned'] else ', whose URL it is not'}"
+
+
+def _list(name: str) -> Callable[[Mapping[str, Any]], Sequence[str]]:
+    return lambda details: details.get(name, [])[:LINES]
+
+
+def _now(details: Mapping[str, Any]) -> Iterator[str]:
+    yield details["now"]
+
+
+def _as_of(details: Mapping[str, Any]) -> Iterator[str]:
+    if details["as_of"]:
+        live = ", and the crawl was asked" if details.get("live") else ""
+        yield f"the checkpoint of {moment(details['as_of'])}{live}"
+
+
+def _again(details: Mapping[str, Any]) -> Iterator[str]:
+    again = details.get("again")
+    if again is None:
+        return
+    if again["due"] is None:
+        yield "is not wanted within the budget; the policy is asked again once per month"
+    else:
+        yield f"due {moment(again['due'])}, early or late as the budget has it"
+    visits = count(again["visits"], "visit")
+    yield f"last fetched {moment(again['fetched'])}; changed at {again['changes']:,} of {visits} since the first"
+
+
+PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[str] | Sequence[str]]] = {
+    "form": _form,
+    "filters": _filters,
+    "found": _found,
+    "seen": _seen,
+    "queue": _queue,
+    "robots": _robots,
+    "host": _host,
+    "domain": _domain,
+    "log": _log,
+    "archive": _archive,
+    "again": _again,
+    "drone": _drone,
+    "if found": _now,
+    "as of": _as_of,
+    "looked at": _list("looked"),
+    "note": _list("odd"),
+}
