@@ -29,11 +29,27 @@ def observed(random: np.random.Generator, pages: int) -> Array:
     return np.exp(-random.uniform(bins[:, 0], bins[:, 1])) / DAY
 
 
+def gamma(random: np.random.Generator, pages: int) -> Array:
+    """Changes per second: once in 30 days on average, with as many pages that hardly ever change as a Gamma has."""
+    return random.gamma(0.5, 2 / (30 * DAY), pages)
+
+
+def mixed(random: np.random.Generator, pages: int) -> Array:
+    """Changes per second: a tenth of the pages several times a day, the others once in 300 days."""
+    often = random.random(pages) < 0.1
+    return (
+        np.where(
+            often, np.exp(0.5 * random.standard_normal(pages)) * 4, np.exp(0.7 * random.standard_normal(pages)) / 300
+        )
+        / DAY
+    )
+
+
 _X = np.geomspace(1e-3, 40.0, 20_000)  # from where a square is as good to where all is reached
 _LOG_X = np.log(np.concatenate(([1e-12], _X)))
 _LOG_RISES = np.log(np.concatenate(([1e-24 / 2], -np.expm1(-_X) - _X * np.exp(-_X))))
 
-RATES = {"lognormal": lognormal, "observed": observed}
+RATES = {"lognormal": lognormal, "observed": observed, "gamma": gamma, "mixed": mixed}
 
 
 @dataclass

@@ -47,6 +47,44 @@ new WebSocket('ws://' + location.host + '/socket')
 open('/popup')"""
 
 
+LISTED = 8
+APP_PAGE = (
+    b"<!doctype html><link rel=stylesheet href=/style.css><div id=root></div><script type=module src=/app.js></script>"
+)
+APP_SCRIPT = b"""
+const get = async path => (await fetch(path)).json(), root = document.getElementById('root')
+const before = [localStorage.seen, sessionStorage.seen, document.cookie, window.name].join('')
+localStorage.seen = sessionStorage.seen = window.name = 'stale'
+document.cookie = 'seen=stale'
+if (location.pathname === '/') {
+    const first = await get('/api/first')
+    for (const n of await get(first.rest)) root.innerHTML += `<a href="/item/${n}">item</a> `
+} else if (location.pathname !== '/item/0') {  // that one stays empty
+    const {text} = await get('/api' + location.pathname)
+    root.innerHTML = text + before
+}
+"""
+
+
+class App(Site):
+    """A list and pages that a script makes of what it fetches, in two steps for the list."""
+
+    asked: Counter = Counter()  # noqa: RUF012 - of the running test
+
+    def answer(self):
+        self.asked[self.path] += 1
+        number = self.path.rpartition("/")[2]
+        kind, body = {
+            "/robots.txt": ("text/plain", b""),
+            "/app.js": ("text/javascript", APP_SCRIPT),
+            "/style.css": ("text/css", b"body { color: navy }"),
+            "/api/first": ("application/json", b'{"rest": "/api/rest"}'),
+            "/api/rest": ("application/json", json.dumps([*range(LISTED)]).encode()),
+            f"/api/item/{number}": ("application/json", b'{"text": "words of %b"}' % number.encode()),
+        }.get(self.path, ("text/html", APP_PAGE))
+        self.say(200, body, content_type=kind)
+
+
 class Shop(Site):
     """A page whose links a script makes, and one whose script leads elsewhere."""
 
@@ -147,7 +185,7 @@ def test_pages_are_rendered(crawl, tmp_path):
     assert stats["outcome/address_refused"] >= 1
     assert stats["flaw/rendered_early"] == 1  # the page that wanted to go elsewhere
 
-    records = [record for path in (tmp_path / "job/warc").iterdir() for record in read(path)]
+    records = [record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)]
     of = {(record.kind, record.fields.get("WARC-Target-URI")): record for record in records}
     response, document = of["response", f"{site}/"], of["conversion", f"{site}/"]
     assert response.block.endswith(b"\r\n\r\n" + PAGE)
@@ -156,6 +194,26 @@ def test_pages_are_rendered(crawl, tmp_path):
     assert b"made<script>" in of["conversion", f"{site}/made"].block
     assert ("conversion", f"{site}/plain") not in of  # not HTML: nothing to render
     assert list(verify(tmp_path / "job", Counter())) == []
+
+
+@inside
+def test_pages_made_of_what_scripts_fetch(crawl, tmp_path):
+    """A page is taken when its requests have come to rest; scripts and styles are fetched once; tabs are emptied."""
+    App.asked = Counter()
+    with serving(App) as site:
+        status, output = crawl(site)
+
+    assert status == 0, output
+    pages = ["/", *(f"/item/{n}" for n in range(LISTED))]
+    data = ["/api/first", "/api/rest", *(f"/api/item/{n}" for n in range(1, LISTED))]
+    assert Counter(["/robots.txt", "/app.js", "/style.css", *pages, *data]) == App.asked
+    stats = json.loads((tmp_path / "job/stats.json").read_text())
+    assert (stats["browser/pages"], stats["errors"], stats["flaw/rendered_empty"]) == (len(pages), 0, 1), output
+    assert len(re.findall(r"WARNING: .*/item/0>: rendered_empty", output)) == 1
+    records = [record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)]
+    documents = {r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"}
+    assert all(f"words of {n}<" in documents[f"{site}/item/{n}"] for n in range(1, LISTED))
+    assert "stale" not in "".join(documents.values())  # neither storage nor cookies of an earlier page
 
 
 @inside

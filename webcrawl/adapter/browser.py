@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from playwright.async_api import Browser, BrowserContext
 from playwright.async_api import Error as PlaywrightError
@@ -21,9 +22,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, NotSupported
 from scrapy.http import Response, TextResponse
 from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
+from scrapy_playwright.page import PageMethod
 from scrapy_playwright.provider import PlaywrightBrowserProvider
 
-from webcrawl.adapter.browser_page import PATIENCE, Rendering, differs, prepare, so_far
+from webcrawl.adapter.browser_page import PATIENCE, Rendering, Tab, differs, empty, prepare, rest, so_far
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
@@ -33,14 +35,18 @@ from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Outcome
 from webcrawl.content.html.mimetype import parse
+from webcrawl.content.html.rendered_text import visible_text
 from webcrawl.net.browser.browser_proxy import USER, BrowserProxy, Identity
 from webcrawl.net.browser.proxy_messages import Ask, Told, refusal
+from webcrawl.net.browser.shared_resources import SharedResources
 
 logger = logging.getLogger(__name__)
 
 PAGES = 4  # rendered at once, unless PLAYWRIGHT_MAX_CONTEXTS says otherwise: 100 MiB each
+TAB_PAGES = 100  # pages of one origin that a tab shows: what they leak is freed with it
 MOST = 200  # requests of one page; a script can ask for as many hosts as it likes
 EARLY_FLAW = "rendered_early"  # the document of a page that was not done
+EMPTY_FLAW = "rendered_empty"  # a document without text
 NONE_FLAW = "unrendered"  # the browser gave none: the page stays as it was sent
 FAILED = "browser_failed"  # the reason that ends a crawl whose browser cannot be started
 HTML = ("text/html", "application/xhtml+xml")
@@ -123,9 +129,13 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         identity = Identity.make()
         self._proxy = BrowserProxy(self._subrequest, identity.context)
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
-        self._tabs = asyncio.Semaphore(config.max_contexts or PAGES)
-        self._told = False
+        self._most = config.max_contexts or PAGES
+        self._turns = asyncio.Semaphore(self._most)
+        self._tabs: dict[str, Tab] = {}  # that are empty, by the origin whose pages they showed
+        self._told: set[str] = set()
         self._renderings: dict[str, Rendering] = {}
+        self._shared = SharedResources()
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # pages may want the same at once
 
     async def download_request(self, request: Request) -> Response:
         return await self._plain.download_request(request)
@@ -138,7 +148,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 trip.fetched = Outcome(
                     exchange.status, exchange.timings.total, ip=exchange.ip, at=time.time(), ended=time.monotonic()
                 )
-            async with self._tabs:
+            async with self._turns:
                 await self._render(request, exchange)
 
     async def close(self) -> None:
@@ -147,13 +157,20 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
     async def _render(self, request: Request, exchange: Exchange) -> None:
         """Puts the document in the exchange. If the page does not let itself be rendered, it stays as it is."""
-        page = self._proxy.admit()
-        rendering = self._renderings[page] = Rendering(request, exchange)
+        origin = "/".join(request.url.split("/", 3)[:3])
+        tab = await self._tab(origin) if _is_plain(request) else None
+        password = self._proxy.admit(tab.password if tab else "")
+        rendering = self._renderings[password] = Rendering(request, exchange, page=tab.page if tab else None)
         seconds = float(request.meta.get("download_timeout") or self._timeout)
+        done = False
         try:
+            await self._make_room()
             async with asyncio.timeout(seconds) as rendering.limit:
-                response: TextResponse = await super().download_request(self._copy(request, page, rendering))
+                response: TextResponse = await super().download_request(self._copy(request, password, rendering))
             self._take(exchange, response.text)
+            if not visible_text(response.text.encode(errors="replace"), "html").strip():
+                self._flaw(request, exchange, EMPTY_FLAW, "no text after its scripts have run")
+            done = True
         except BrowserFailed as error:
             self._fail(request, error)
             raise DownloadCancelledError("the browser cannot be started") from error
@@ -161,20 +178,50 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             text = await so_far(rendering.page)
             if text:
                 self._take(exchange, text)
-            self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, error)
+            why = " ".join(str(error).split()) or type(error).__name__
+            self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, why)
         finally:
-            del self._renderings[page]
-            self._proxy.dismiss(page)
-            await self._shut(page)
+            del self._renderings[password]
+            self._proxy.dismiss(password)
+            used = tab.used + 1 if tab else 1
+            if not (
+                done and used < TAB_PAGES and _is_plain(request) and await self._keep(origin, password, used, rendering)
+            ):
+                await self._shut(password)
+
+    async def _tab(self, origin: str) -> Tab | None:
+        """The empty tab of an origin, if it has one that is still there."""
+        tab = self._tabs.pop(origin, None)
+        if tab is not None and tab.page.is_closed():
+            await self._shut(tab.password)
+            return None
+        return tab
+
+    async def _make_room(self) -> None:
+        """Closes the empty tabs that are too many, the oldest first."""
+        while self._tabs and len(self._tabs) + len(self._renderings) > self._most:
+            await self._shut(self._tabs.pop(next(iter(self._tabs))).password)
+
+    async def _keep(self, origin: str, password: str, used: int, rendering: Rendering) -> bool:
+        """Keeps a page's tab for the next one of its origin, if it can be emptied."""
+        page = rendering.page
+        if page is None or origin in self._tabs or len(page.context.pages) > 1:
+            return False
+        try:
+            await empty(page)
+        except (PlaywrightError, TimeoutError):
+            return False
+        self._tabs[origin] = Tab(password, page, used)
+        return True
 
     def _take(self, exchange: Exchange, text: str) -> None:
         exchange.body, exchange.rendered = document_of(text, exchange)[: self._truncate], True
         self._count(["browser/pages"])
 
-    def _flaw(self, request: Request, exchange: Exchange, name: str, error: Exception) -> None:
-        """A page's own doing, most of the time; the first is logged, in case it is not."""
-        level, self._told = logging.DEBUG if self._told else logging.WARNING, True
-        logger.log(level, "%s: %s (%s)", request, name, " ".join(str(error).split()) or type(error).__name__)
+    def _flaw(self, request: Request, exchange: Exchange, name: str, why: str) -> None:
+        """A page's own doing, most of the time; the first of each name is logged, in case it is not."""
+        logger.log(logging.DEBUG if name in self._told else logging.WARNING, "%s: %s (%s)", request, name, why)
+        self._told.add(name)
         exchange.flaws = (*exchange.flaws, name)
         self._count([f"flaw/{name}"])
 
@@ -189,10 +236,15 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         }
         given = meta.get("playwright_context_kwargs") or {}
         before = partial(prepare, rendering, meta.get("playwright_page_init_callback"))
+        methods = meta.get("playwright_page_methods") or ()
+        methods = methods.values() if isinstance(methods, dict) else methods
         more = {
             "playwright_context": page,
             "playwright_context_kwargs": {**given, **ours},
             "playwright_page_init_callback": before,
+            "playwright_page_methods": [*methods, PageMethod(partial(rest, rendering))],
+            "playwright_page": rendering.page,
+            "playwright_include_page": _is_plain(request),  # its tab stays open
         }
         return request.replace(meta={**meta, **more})
 
@@ -233,6 +285,18 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             return Told(rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body)
         if rendering.asked > MOST:
             return self._refused(403, f"more than {MOST} requests")
+        rendering.begin()
+        try:
+            async with self._asking.setdefault(url, asyncio.Lock()):
+                told = self._shared.find(url, ask, time.time())
+                if told is not None:
+                    self._count(["browser/shared"])
+                return told or await self._asked(ask, url)
+        finally:
+            rendering.end()
+
+    async def _asked(self, ask: Ask, url: str) -> Told:
+        """An inline download's answer."""
         self._count(["browser/requests"])
         meta = {**ALONE, "verbatim_url": True}
         try:
@@ -243,7 +307,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         except Exception as error:  # noqa: BLE001 - it was logged if it is a mistake; the page goes on without the answer
             return self._refused(502, type(error).__name__)
         headers = [(name, value) for name, values in response.headers.items() for value in values]
-        return Told(response.status, headers, response.body)
+        told = Told(response.status, headers, response.body)
+        if not response.flags:  # it is whole
+            self._shared.keep(url, ask, told, time.time())
+        return told
 
     def _refused(self, status: int, why: str) -> Told:
         self._count(["browser/refused"])
@@ -251,6 +318,11 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
     def _count(self, names: list[str]) -> None:
         scheduler_of(self._crawler).crawl.parts.counters.update(names)
+
+
+def _is_plain(request: Request) -> bool:
+    """True if nothing is asked of its page that would still be there for the next one."""
+    return not any(name.startswith("playwright_") for name in request.meta)
 
 
 def _can_be_rendered(exchange: Exchange) -> bool:

@@ -205,7 +205,7 @@ class FrontierDownloader:
             if response.status >= 400:
                 trip.outcome.retries = _retries(request.meta)
             if trip.exchange is not None:  # by one of the crawl's own handlers
-                _add(trip.outcome, trip.exchange)
+                _add(trip.outcome, trip.exchange, trip.fetched)
                 self._note_cut(request, trip.outcome, trip.exchange, inline=trip.inline)
                 if self.since is not None:
                     await self._compare(self.since, trip.exchange)
@@ -443,8 +443,10 @@ def _status(error: Exception, request: Request) -> int:
     return Status.UNEXPECTED
 
 
-def _add(outcome: Outcome, exchange: Exchange) -> None:
+def _add(outcome: Outcome, exchange: Exchange, fetched: Outcome | None) -> None:
     outcome.ip = exchange.ip
+    if fetched is not None:  # its host has rested since, while a browser rendered the answer
+        outcome.at, outcome.ended = fetched.at, fetched.ended
     outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
     if exchange.unmodified:  # the page is another one's
         outcome.status = NOT_MODIFIED

@@ -99,6 +99,13 @@ def test_what_is_forgotten_does_not_bend_the_rate():
     assert np.std(means) < 0.25
 
 
+def test_a_change_is_one_change():
+    """A page that changed at each of 200 visits, 30 days apart, may change several times in that, not in a minute."""
+    record = observed([(30 * DAY, True)] * 200)
+
+    assert 1 / (30 * DAY) < record.shape / record.span < 1 / DAY
+
+
 def test_a_clock_that_is_set_back_breaks_nothing():
     """Visits in no time, or before the last one, count as a second."""
     record = observed([(-1e9, True), (0.0, True), (0.0, False)])

@@ -124,3 +124,27 @@ class TestUniform:
             policy.took(PageRecord("http://a/"), NOW, NOW - 30 * DAY)
 
         assert policy.due(PageRecord("http://a/"), NOW) == pytest.approx(NOW - 30 * DAY + 1000, abs=1)
+
+
+class TestLearning:
+    """The optimal policy visits a page early while it is in doubt whether it is worth visits."""
+
+    def due(self, **record):
+        """Seconds until the second due page of a policy whose threshold is a day, as the first has saved a visit."""
+        policy = Optimal(options(rate=1e-3))
+        policy.threshold.level, policy.threshold.look = DAY, lambda _: None  # it stays there
+        page = PageRecord("http://a/", **{"visits": 1, "shape": 1.0, "span": DAY} | record)
+        first = policy.due(page, NOW)
+        return policy.due(page, NOW) - NOW, first - NOW
+
+    def test_a_page_in_doubt(self):
+        """It is visited after the time between two changes of a page that is just worth visits, which tells most."""
+        early, usual = self.due()
+        assert early == pytest.approx(DAY)
+        assert usual > 2 * DAY
+
+    @pytest.mark.parametrize("known", [{"visits": 5}, {"shape": 1e6, "span": 1e6 * DAY / 3}, {"shape": 9.0}])
+    def test_a_page_that_is_known(self, known):
+        """After five visits, or where its rate is known well, it has its usual turn."""
+        early, usual = self.due(**known)
+        assert early == usual

@@ -16,7 +16,7 @@ PAGES, BUDGET = 2000, 0.2
 pytestmark = pytest.mark.xdist_group("revisit_simulation")
 
 
-def freshness(policy, visits=6, *, known=False, rates="lognormal"):
+def freshness(policy, visits=10, *, known=False, rates="lognormal"):
     """The share of the optimum in the second half."""
     world = World.make(PAGES, rates)
     store = Store(world, BUDGET * float(world.rates.sum()), policy, known=known)

@@ -11,6 +11,7 @@ from struct import Struct
 from webcrawl.crawl.revisit.record import PageRecord
 
 FADE = 0.9  # with each change, what was seen so far counts so much of what it did: a page may become another
+SURPRISE = 3.0  # times what an estimate from the visits alone says: one change raises the rate to that at most
 LEAST = 1.0  # seconds between two visits; a clock that is set back says less than nothing
 MOST = 250  # visits that are counted
 SHAPE, SPAN = 0.35, 0.35 * 30 * 86400  # to begin with: one change in 30 days on average, over several powers of ten
@@ -23,11 +24,17 @@ SIZE = _LAYOUT.size
 
 
 def observe(record: PageRecord, seconds: float, changed: bool, prior: tuple[float, float]) -> None:  # noqa: FBT001
-    """Puts one visit into the posterior Gamma(shape, span) of the record, and counts it."""
+    """Puts one visit into the posterior Gamma(shape, span) of the record, and counts it.
+
+    A change says that there was one, not how many: it puts the rate at ln(2n + 1) in its time at most, n being the
+    visits, which is what Cho and Garcia-Molina's estimator says of a page that had changed at each of them.
+    """
     shape, span = (record.shape, record.span) if record.shape > 0 and record.span > 0 else prior
     seconds = max(seconds, LEAST)
     if changed:
+        most = max(shape / span, SURPRISE * log1p(2 * (record.visits + 1)) / seconds)
         shape, span = after_change(shape, span, seconds)
+        span = max(span, shape / most)
         record.shape, record.span = shape * FADE, span * FADE
     else:
         record.shape, record.span = shape, span + seconds

@@ -95,9 +95,9 @@ class BrowserProxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def admit(self) -> str:
-        """A new page; its name is its password."""
-        page = secrets.token_urlsafe(24)
+    def admit(self, page: str = "") -> str:
+        """A new page, or one in the place of another that was dismissed; its name is its password."""
+        page = page or secrets.token_urlsafe(24)
         self._pages[page] = set()
         return page
 

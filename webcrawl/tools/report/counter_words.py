@@ -62,6 +62,7 @@ WRONG = {
         "flaw/coding": "broken or mislabelled compression; read as far as possible",
         "flaw/unknown_coding": "a compression that was not asked for",
         "flaw/rendered_early": "a page in a browser that was still loading",
+        "flaw/rendered_empty": "a page in a browser whose document has no text",
         "flaw/unrendered": "a page that the browser gave no document of",
     },
     "Bodies cut": CUTS,

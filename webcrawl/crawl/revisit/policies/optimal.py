@@ -1,6 +1,8 @@
 """Fetches a page where that is worth most: the threshold on Azar's index, with rates that are estimated.
 
-The index says what fetching a page again is worth, and when it will be worth so much.
+The index says what fetching a page again is worth, and when it will be worth so much. What is lost to somebody who
+knows the rates is lost on pages that are taken to be on the wrong side of the threshold. So half of the visits may be
+early ones, to pages of which it is not known yet on which side they are.
 """
 
 from __future__ import annotations
@@ -17,7 +19,11 @@ LONGEST = 50.0  # ln(1 + t / b): longer than any crawl
 SMALL = 1e-4  # ln(1 + t / b) for which the first approximation is exact enough
 STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
 
-EAGER = 0.25  # changes: a visit to a page of which so many are known counts twice, for what it teaches
+LEARNED = 5  # visits after which a page is taken for what it seems to be
+LEARNING = 0.5  # of the visits, at most
+SAVED = 1000.0  # visits of these that are kept for later
+DOUBT = 1.5  # deviations between a page's rate and that of the threshold; one that is farther off is not in doubt
+EARLY = 0.7  # of a page's interval: what comes later is no earlier visit
 LIGHTEST = 1e-12
 LEAST = 1e-3  # of the changes: signals that never failed may fail
 
@@ -65,12 +71,28 @@ class Optimal(Steered):
 
     def __init__(self, options: PolicyOptions) -> None:
         super().__init__(options, _interval)
+        self._learning = 0.0  # visits that may be made to learn
 
     def numbers(self, record: PageRecord, missed: float) -> tuple[float, float, float]:
         shape, span = self.rate(record)
         if missed < 1:  # the rate of changes that no signal announces
             span /= max(missed, LEAST)
         return shape, span, record.weight
+
+    def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
+        due = super().due(record, now, missed)
+        if record.visits:
+            self._learning = min(self._learning + LEARNING, SAVED)
+        if record.visits >= LEARNED or self._learning < 1.0:
+            return due
+        place = self.threshold.pace.place(now)
+        shape, span, weight = self.numbers(record, missed)
+        apart = self.threshold.level / max(weight, LIGHTEST)  # between changes of a page that is just worth visits
+        if apart >= EARLY * (due - place) or abs(log(shape / span * apart)) * sqrt(shape) > DOUBT:
+            return due
+        self._learning -= 1.0
+        self.threshold.pace.ahead += 1.0 - apart / (due - place)  # the rest of the visit is that of its turn
+        return place + apart
 
     def worth(self, weight: float, gap: float | None, now: float) -> bool:
         """A fetch at a signal makes the page fresh until the next one: that is its value."""
@@ -82,4 +104,4 @@ class Optimal(Steered):
 
 
 def _interval(level: float, shape: float, span: float, weight: float) -> float:
-    return interval(shape, span, level / max(weight, LIGHTEST) * shape / (shape + EAGER))
+    return interval(shape, span, level / max(weight, LIGHTEST))

@@ -1,0 +1,98 @@
+"""Revisit policies on pages that change by known processes: freshness within a budget, as a share of the optimum.
+
+The clock is simulated and the policies are the crawl's own. Every page is fetched once, at the rate of the budget;
+then its revisits begin. `freshness` is of the last fifth of the visits, `by_visits` after so many visits per page.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+
+import numpy as np
+
+from benchmarks.support.announced import KINDS, Announced
+from benchmarks.support.changing import RATES, World, best
+from benchmarks.support.filed import Filed
+from benchmarks.support.report import report, timed
+from benchmarks.support.revisiting import PARTS, Store, simulate
+from webcrawl.store.jobdir.revisit_figures import STALE
+
+
+def measure(policy: str, args: argparse.Namespace, share: float) -> None:
+    """One policy within one budget."""
+    world = World.make(args.pages, args.rates, args.seed, args.zipf)
+    budget = share * float(world.rates.sum())
+    more: dict[str, float] = {}
+    with ExitStack() as opened:
+        store, known = Store(world, budget, policy, known=args.known, seed=args.seed), best(world, budget)
+        if args.sitemaps:
+            store = Announced(world, budget, policy, args.sitemaps, args.listed, seed=args.seed)
+            known = best(world, budget, store.listed if args.sitemaps == "honest" else None)
+        elif args.filed:
+            store = opened.enter_context(Filed(world, budget, policy, seed=args.seed))
+        with timed() as clock:
+            got = list(simulate(store, args.visits, args.steps, args.parts))
+        if isinstance(store, Filed):
+            more = {"us_of_crawl": store.cpu / (store.total + len(world)) * 1e6, "disk_mib": store.disk / 2**20}
+    freshness = got[-1][1]
+    report(
+        "revisits",
+        policy=policy,
+        pages=args.pages,
+        rates=args.rates,
+        zipf=args.zipf,
+        budget=share,
+        freshness=freshness,
+        sitemaps=args.sitemaps,
+        optimum=known.freshness,
+        of_optimum=freshness / known.freshness,
+        **claims(store),
+        by_visits={round(visits, 1): round(fresh / known.freshness, 3) for visits, fresh in got},
+        us_per_visit=clock.cpu / (store.total + len(world)) * 1e6,
+        **more,
+    )
+
+
+def claims(store: Store) -> dict[str, float]:
+    """What the records say of the pages now, as a share of what is true or beside it."""
+    shape, span = (
+        np.where(store.shape > 0, store.shape, store.policy.prior.shape),
+        np.where(store.span > 0, store.span, store.policy.prior.span),
+    )
+    since = store.clock - store.fetched
+    likely = (span / (span + since)) ** shape
+    chance = np.exp(-store.world.rates * since)
+    return {
+        "rates_sum": float((shape / span).sum() / store.world.rates.sum()),
+        "fresh_said": float((store.world.weights * likely).sum()),
+        "fresh_true": float((store.world.weights * (store.changes_at > store.clock)).sum()),
+        "let_go": float((likely < STALE).sum() / max((chance < STALE).sum(), 1)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.revisits", description=__doc__)
+    parser.add_argument("policies", nargs="*", default=["optimal"], help="names or dotted paths (%(default)s)")
+    parser.add_argument("--pages", type=int, default=100_000, metavar="N")
+    parser.add_argument(
+        "--budget", type=float, nargs="+", default=[0.05, 0.2, 0.5], help="of all changes (%(default)s)"
+    )
+    parser.add_argument("--visits", type=float, default=10, help="per page (%(default)s)")
+    parser.add_argument("--steps", type=int, default=5, help="parts of the run that are reported (%(default)s)")
+    parser.add_argument("--rates", choices=RATES, default="lognormal")
+    parser.add_argument("--zipf", type=float, default=0.8, help="of the pages' importance; 0: all alike (%(default)s)")
+    parser.add_argument("--known", action="store_true", help="tell the policy the true rates")
+    parser.add_argument("--filed", action="store_true", help="keep the records in a crawl.db, as a crawl does")
+    parser.add_argument("--sitemaps", choices=KINDS, help="what the dates of sitemaps are like; the optimum knows them")
+    parser.add_argument("--listed", type=float, default=1.0, help="share of pages in sitemaps (%(default)s)")
+    parser.add_argument("--parts", type=int, default=PARTS, help="steps of the simulation per round (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    for share in args.budget:
+        for policy in args.policies:
+            measure(policy, args, share)
+
+
+if __name__ == "__main__":
+    main()
