@@ -95,16 +95,16 @@ def _said() -> Iterator[list[str]]:
 class FeedFile(FileFeedStorage):
     """With `-O` a file is overwritten when the crawl begins, as in Scrapy, unless nothing was left to do."""
 
-    _crawler: Crawler | None = None
+    crawler: Crawler | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, uri: str, *, feed_options: dict[str, Any] | None = None) -> Self:
         storage = cls(uri, feed_options=feed_options)
-        storage._crawler = crawler
+        storage.crawler = crawler
         return storage
 
     def open(self, spider: Spider) -> IO[bytes]:
-        path, engine = Path(self.path), self._crawler.engine if self._crawler is not None else None
+        path, engine = Path(self.path), self.crawler.engine if self.crawler is not None else None
         scheduler = engine.scheduler if engine is not None else None
         if self.write_mode == "wb" and path.exists() and _is_complete(scheduler):
             names = (path.with_stem(f"{path.stem}.{number}") for number in count(1))
