@@ -107,12 +107,12 @@ def work(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
     links = 0
     for number, block in enumerate(blocks, 1):
         for link, found in block:
-            crawl.discover(link, found, lambda _: "L")
+            crawl.parts.discovery.discover(link, found, lambda _: "L")
         links += sum(len(found) for _, found in block)
         if parts.seen.busy:
             break
         if number * BLOCK % CHECKPOINT == 0:
-            for _ in crawl.prepare():
+            for _ in crawl.parts.db.prepare():
                 pass
             crawl.checkpoint()
     while parts.seen.busy:

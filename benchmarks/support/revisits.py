@@ -35,7 +35,7 @@ def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
         simulation.kill(away=chance.choice((1.0, MINUTE)))
     simulation.run(end)
     report = Report(scale.policy, scale.pages, counters=simulation.counters, overlaps=simulation.judge.overlaps)
-    report.records = len(simulation.crawl.revisiting) if simulation.crawl.revisiting is not None else 0
+    report.records = len(simulation.crawl.parts.revisiting) if simulation.crawl.parts.revisiting is not None else 0
     there = (hit for run in simulation.runs for hit in run if hit.status == 200 and not is_robots(hit.path))
     report.urls = len({hit.url for hit in there})
     report.gone = len({hit.url for run in simulation.runs for hit in run if hit.edition == GONE})

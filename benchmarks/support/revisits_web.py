@@ -90,8 +90,8 @@ class Weeks(Simulation):
         begin, end = self.spells.get(host_of(link.url), (0.0, 0.0))
         if begin <= self.now < end:
             super()._begin(link)  # to `_away`
-            if self.crawl.revisiting is not None and link.history:
-                self.crawl.revisiting.headers(link)
+            if self.crawl.parts.revisiting is not None and link.history:
+                self.crawl.parts.revisiting.headers(link)
             return
         self._changes()
         self.judge.begins(link, self.now)
@@ -116,7 +116,7 @@ class Weeks(Simulation):
 
     def _ask(self, link: Link) -> tuple[Exchange, Hit]:
         """The answer as the network room would bring it."""
-        revisiting = self.crawl.revisiting
+        revisiting = self.crawl.parts.revisiting
         given = revisiting.headers(link) if revisiting is not None and link.history else []
         conditions = {name.decode(): value for name, value in given}
         host, target = self.world.locate(link.url) or (0, "/never")

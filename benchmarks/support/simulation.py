@@ -133,7 +133,7 @@ class Simulation:
         return self.now
 
     def checkpoint(self) -> None:
-        for _ in self.crawl.prepare():
+        for _ in self.crawl.parts.db.prepare():
             time.sleep(PAUSE)  # while a thread of it syncs
         self.crawl.checkpoint()
         self._saved = (self._fed, dict(self.judge.not_before))
@@ -171,9 +171,9 @@ class Simulation:
         """Hands out what is due; returns when there may be more."""
         self._find()
         while len(self._flying) < self._slots:
-            refusal = self.crawl.take_refusal()
+            refusal = self.crawl.parts.refusals.take()
             if refusal is not None:
-                self.crawl.refusal_delivered(refusal)
+                self.crawl.parts.refusals.delivered(refusal)
                 continue
             link = self.crawl.take(self.now)
             if link is None:
@@ -185,7 +185,7 @@ class Simulation:
         while self._fed < len(self._feed) and self._feed[self._fed][0] <= self.now:
             urls = self._feed[self._fed][1]
             for at in range(0, len(urls), MOST):
-                self.crawl.discover(HUB, urls[at : at + MOST], lambda _: "L")
+                self.crawl.parts.discovery.discover(HUB, urls[at : at + MOST], lambda _: "L")
             self._fed += 1
             self._changes()
 
@@ -223,7 +223,7 @@ class Simulation:
             self._on_asked(asked)
         outcome = self._outcome(asked)
         if link.path.endswith("P") and outcome.status not in NO_OUTCOMES:
-            self.crawl.robots_answered(link, outcome.status, answer.body, answer.location, self.now)
+            self.crawl.parts.robots_answers.answered(link, outcome.status, answer.body, answer.location, self.now)
         self.crawl.finish(link, outcome, None)
 
     def _outcome(self, asked: Asked) -> Outcome:
@@ -231,10 +231,10 @@ class Simulation:
         answer, error = asked.answer, asked.answer.error
         outcome = Outcome(answer.status, answer.seconds, answer.wait, at=self.now, ended=self.now)
         if error is None:
-            self.crawl.uplink.answered(asked.link.url, self.now)
+            self.crawl.parts.uplink.answered(asked.link.url, self.now)
             return outcome
         outcome.status, outcome.permanent, outcome.doubtful = error.status, error.permanent, error.sign in DOUBTFUL
-        wait = self.crawl.uplink.failed(asked.link.url, error, asked.begun, self.now)
+        wait = self.crawl.parts.uplink.failed(asked.link.url, error, asked.begun, self.now)
         if wait is not None:
             return Outcome(Status.UNTRIED, answer.seconds, wait, at=self.now, ended=self.now)
         return outcome

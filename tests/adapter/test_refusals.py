@@ -12,7 +12,7 @@ from tests.support.plain_site import Site, serving
 from tests.support.refusal_spiders import Asking
 from webcrawl.adapter.request_links import has_errback, to_link
 from webcrawl.base.model import Link, Status
-from webcrawl.crawl.refusals import Refusals
+from webcrawl.crawl.lost_requests import Refusals
 from webcrawl.store.crawldb import CrawlDB
 
 

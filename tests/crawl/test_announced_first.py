@@ -23,19 +23,19 @@ def _web(tmp_path):
 
 
 def told(web):
-    web.crawl.revisiting.tell(web.url("/a"), web.now)
+    web.crawl.parts.revisiting.tell(web.url("/a"), web.now)
     web.run(HOUR)
 
 
 def turn(web):
     """Its first turn, which comes late."""
-    web.crawl.submit(Link(f"{HOST}/a", "L"))
+    web.crawl.parts.discovery.submit(Link(f"{HOST}/a", "L"))
     web.run(HOUR)
 
 
 def found(web):
     """By the figures."""
-    figures = web.crawl.revisiting.counts.figures()
+    figures = web.crawl.parts.revisiting.counts.figures()
     return {name: getattr(figures, name) for name in FINDINGS if getattr(figures, name)}
 
 
@@ -57,9 +57,9 @@ def test_of_a_host_without_listings(web):
     """A feed announces pages of other hosts of its site: they are new once as well."""
     url = "http://www.a.test/a"
     web.documents[url] = Document(b"<p>a")
-    web.crawl.revisiting.tell(url, web.now)
+    web.crawl.parts.revisiting.tell(url, web.now)
     web.run(HOUR)
-    web.crawl.submit(Link(url, "L"))
+    web.crawl.parts.discovery.submit(Link(url, "L"))
     web.run(HOUR)
     assert [page.change for page in web.pages if page.url == url] == ["new", "unchanged"]
     assert found(web) == {"unchanged_digest": 1}
@@ -98,7 +98,7 @@ def test_it_is_gone_in_its_turn(web):
 def test_no_word_on_its_host(web):
     """A signal of a page that was never fetched is neither true nor false."""
     told(web)
-    figures = web.crawl.revisiting.counts.figures()
+    figures = web.crawl.parts.revisiting.counts.figures()
     assert (figures.signals_true, figures.signals_false) == (0, 0)
 
 

@@ -1,10 +1,13 @@
 """What is opened is closed again if a later part cannot be opened."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
 
+from tests.support.places import ROOT
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl import assembly
 from webcrawl.crawl.assembly import assemble
@@ -20,6 +23,13 @@ PARTS = (
     "Seeding",
     "_visitor",
 )
+OFF = {
+    f"webcrawl.crawl.{name}"
+    for name in (
+        *("open_revisits", "revisiting", "page_states", "signalling", "revisit.revisits", "revisit.signals"),
+        *("hive_parts", "hive.drone", "hive.member", "metrics.collector", "metrics.exposition", "control.server"),
+    )
+}
 
 
 def values(folder):
@@ -71,5 +81,18 @@ def test_who_has_a_budget(tmp_path, changed, counts):
     """Budgets hold unless the scope keeps to the seeds' own sites; one that is set holds there too."""
     crawl, _ = assemble({**values(tmp_path), **changed}, spider="web")
 
-    assert crawl._frontier._budgets.counts is counts
+    assert crawl.parts.frontier._budgets.counts is counts
     crawl.close()
+
+
+def test_what_is_off_is_not_imported(tmp_path):
+    """A crawl with the defaults imports neither revisits nor a hive, metrics or a control server."""
+    code = (
+        "import sys; from pathlib import Path; from tests.crawl.test_assembly import values\n"
+        "from webcrawl.crawl.assembly import assemble\n"
+        f"assemble(values(Path({str(tmp_path)!r})), spider='web')[0].close()\n"
+        f"print(*({OFF!r} & sys.modules.keys()))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert run.stdout.split() == []

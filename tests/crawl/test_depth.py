@@ -32,7 +32,7 @@ def _crawl(parts):
 def _submitted(crawl, monkeypatch):
     """The links that the crawl finds."""
     found = []
-    monkeypatch.setattr(crawl._seen, "submit", lambda _, records: found.extend(map(unpack, records)))
+    monkeypatch.setattr(crawl.parts.seen, "submit", lambda _, records: found.extend(map(unpack, records)))
     return found
 
 
@@ -43,9 +43,9 @@ def walk(crawl, submitted, *urls):
     for url in urls:
         redirect, target = url[0] == ">", f"http://{url.lstrip('>')}"
         if redirect:
-            crawl.redirected(page, target, "")
+            crawl.parts.discovery.redirected(page, target, "")
         else:
-            crawl.discover(page, [target], lambda _: "L")
+            crawl.parts.discovery.discover(page, [target], lambda _: "L")
         if not submitted:
             break
         page = submitted.pop()
@@ -84,16 +84,16 @@ class TestDepth:
     def test_the_later_links_of_a_large_page_are_no_deeper(self, crawl, submitted):
         """Links that enter in portions count like the first."""
         page = Link("http://b.example/", "LLL", "http://seed.example/", "http://seed.example/")
-        crawl.discover(page, [f"/{i}" for i in range(PORTION + 1)], lambda _: "L")
-        crawl._discovery.submit_portion(PACE)
+        crawl.parts.discovery.discover(page, [f"/{i}" for i in range(PORTION + 1)], lambda _: "L")
+        crawl.parts.discovery.submit_portion(PACE)
 
         assert {one.path for one in submitted} == {"LLlL"}
         assert len(submitted) == PORTION + 1
 
     def test_a_request_of_a_spider_counts_from_the_start(self, crawl):
         """A request is as deep as it says, wherever it leads."""
-        assert crawl.submit(Link("http://b.example/", "LLL", "http://seed.example/"))
-        assert not crawl.submit(Link("http://c.example/", "LLLL", "http://seed.example/"))
+        assert crawl.parts.discovery.submit(Link("http://b.example/", "LLL", "http://seed.example/"))
+        assert not crawl.parts.discovery.submit(Link("http://c.example/", "LLLL", "http://seed.example/"))
 
 
 def redirects(visitor, page, submitted):

@@ -107,7 +107,7 @@ def test_a_signal_is_followed(web):
     """It says more than the owner's promise; and what that fetch is told holds from then on."""
     one = web({"/a": lasting(3 * HOUR)})
     one.run(2 * HOUR)
-    one.crawl.revisiting.tell(one.url("/a"), one.now)
+    one.crawl.parts.revisiting.tell(one.url("/a"), one.now)
     one.run(4 * HOUR)
 
     told, own = gaps(one, "/a")
@@ -121,7 +121,7 @@ def test_a_page_that_a_signal_found_gone(web, wait):
     one = web({"/a": lasting(2 * HOUR)})
     one.run(wait)
     page, one.documents["/a"] = one.documents["/a"], Document(status=404)
-    one.crawl.revisiting.tell(one.url("/a"), one.now)
+    one.crawl.parts.revisiting.tell(one.url("/a"), one.now)
     one.run(120)
     one.documents["/a"] = page
     one.run(2 * HOUR)

@@ -27,7 +27,7 @@ def _web(request, tmp_path):
 def told(web, document):
     """A signal comes."""
     web.documents["/a"] = document
-    web.crawl.revisiting.tell(web.url("/a"), web.now)
+    web.crawl.parts.revisiting.tell(web.url("/a"), web.now)
     web.run(HOUR)
 
 
@@ -93,7 +93,7 @@ def test_it_was_as_true_as_any_change(web):
     passed(web, web.here)
 
     passed(web, web.here)
-    (record,) = [one for one in web.crawl.revisiting.revisits.release(10) if one.url == web.url("/a")]
+    (record,) = [one for one in web.crawl.parts.revisiting.revisits.release(10) if one.url == web.url("/a")]
     assert record.changes == 1
 
 
@@ -101,7 +101,7 @@ def test_it_rests_like_other_pages(web):
     """However often it is announced, it is asked for once a minute at most."""
     passed(web, GONE)
     for _ in range(60):
-        web.crawl.revisiting.tell(web.url("/a"), web.now)
+        web.crawl.parts.revisiting.tell(web.url("/a"), web.now)
         web.run(2)
 
     times = web.times("/a")[-3:]
@@ -130,7 +130,7 @@ def test_who_announces_what_was_never_there_is_wrong(web):
     """A page without a record that is not there at a signal is as it was."""
     web.seed("/never")
     web.run(HOUR)
-    web.crawl.revisiting.tell(web.url("/never"), web.now)
+    web.crawl.parts.revisiting.tell(web.url("/never"), web.now)
     web.run(HOUR)
 
     assert counted(web) == (0, 1)

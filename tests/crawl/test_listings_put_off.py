@@ -24,7 +24,7 @@ def _web(tmp_path):
 
 def the_listing(web):
     """Its record, wherever it waits."""
-    (record,) = [one for one in web.crawl.revisiting.revisits.release(100) if one.url == web.url("/map.xml")]
+    (record,) = [one for one in web.crawl.parts.revisiting.revisits.release(100) if one.url == web.url("/map.xml")]
     return record
 
 

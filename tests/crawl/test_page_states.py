@@ -80,12 +80,12 @@ class TestWhatIsProcessed:
         """A page that is fetched at a signal is processed if it may have been something else meanwhile."""
         one = web({"/": A}, REVISIT_AGE=10 * HOUR)
         one.run(HOUR)
-        one.crawl.revisiting.tell(one.url("/"), one.now)
+        one.crawl.parts.revisiting.tell(one.url("/"), one.now)
         one.run(HOUR)
         assert one.changes("/") == ["new", "unchanged"]
         through(one, "/", *[B] * 10)
         one.documents["/"] = A
-        one.crawl.revisiting.tell(one.url("/"), one.now)
+        one.crawl.parts.revisiting.tell(one.url("/"), one.now)
         one.run(HOUR)
 
         assert one.changes("/") == ["new", "unchanged", "changed", "changed"]
@@ -96,7 +96,7 @@ class TestWhatIsProcessed:
         one = web({"/": B, "/other": A}, "/other", "/", REVISIT_AGE=100 * HOUR)
         one.run(HOUR)
         one.documents["/"] = A
-        one.crawl.revisiting.tell(one.url("/"), one.now)
+        one.crawl.parts.revisiting.tell(one.url("/"), one.now)
         one.run(HOUR)
 
         assert one.changes("/") == ["new", "changed"]
@@ -114,7 +114,7 @@ class TestWhatIsProcessed:
             one.checkpoint()
             one.kill()
         for path in ("/same", "/becomes"):
-            one.crawl.revisiting.tell(one.url(path), one.now)
+            one.crawl.parts.revisiting.tell(one.url(path), one.now)
         one.run(HOUR)
 
         last = {page.url: page for page in one.pages}
@@ -158,7 +158,7 @@ class TestWhatIsSaid:
         one = web({"/": A}, REVISIT_AGE=10 * HOUR, HOST_MAX_FAILURES=100)
         one.run(0.5 * HOUR)
         one.documents["/"] = Document(status=status)
-        assert one.crawl.revisiting.tell(one.url("/"), one.now)
+        assert one.crawl.parts.revisiting.tell(one.url("/"), one.now)
         one.run(HOUR)
 
         assert one.changes("/")[0] == "new"

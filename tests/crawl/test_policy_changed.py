@@ -38,7 +38,7 @@ def days(one, many):
 
 
 def state_of(one):
-    return one.crawl.revisiting._policy.state()
+    return one.crawl.parts.revisiting._policy.state()
 
 
 @pytest.mark.parametrize(("before", "after"), list(permutations(POLICIES, 2)))

@@ -37,7 +37,7 @@ def links(count, site="big"):
 
 
 def discover(crawl, count, page=BIG):
-    crawl.discover(page, links(count, page.url.split("/")[2].split(".")[-2]), lambda _: "L", base="")
+    crawl.parts.discovery.discover(page, links(count, page.url.split("/")[2].split(".")[-2]), lambda _: "L", base="")
 
 
 def submitted(crawl):
@@ -94,16 +94,18 @@ class TestPortions:
             discover(crawl, 3 * PORTION, Link("http://small.test/"))
             after(crawl, 4, start=10.0)
 
-            sites = Counter(dict(crawl._db.query("SELECT site, count(*) FROM portion GROUP BY site")))
+            sites = Counter(dict(crawl.parts.db.query("SELECT site, count(*) FROM portion GROUP BY site")))
             assert sites == {"big.test": 14}
 
     def test_hop_and_base_are_the_pages(self, tmp_path):
         """A link of a later portion has the letter, the page and the base that it would have had at once."""
         with crawling(tmp_path, CONCURRENT_REQUESTS=1) as (crawl, _):
             some = ["mailto:a"] * PORTION + ["../one"]
-            crawl.discover(BIG, some, lambda at: "E" if at == PORTION else "L", base="http://base.test/a/b/")
+            crawl.parts.discovery.discover(
+                BIG, some, lambda at: "E" if at == PORTION else "L", base="http://base.test/a/b/"
+            )
             crawl.take(0.0)
-            (record,) = crawl._frontier._back.active.values()
+            (record,) = crawl.parts.frontier._back.active.values()
 
             assert record.name == "base.test"
             assert record.given.startswith(b"http://base.test/robots.txt LEP ")
@@ -114,7 +116,7 @@ class TestPortions:
         with crawling(tmp_path) as (crawl, _):
             discover(crawl, 3 * PORTION)
             with monkeypatch.context() as patched:
-                patched.setattr(crawl._pipeline, "process", lambda *_: 1 / 0)
+                patched.setattr(crawl.parts.pipeline, "process", lambda *_: 1 / 0)
                 crawl.take(0.0)
             crawl.take(1.0)
 

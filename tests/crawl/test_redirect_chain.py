@@ -25,14 +25,14 @@ class Walk:
         return self.new()
 
     def new(self):
-        seen = self.crawl._seen
+        seen = self.crawl.parts.seen
         seen.merge()
         return [unpack(record) for record in seen.take(100) if record]
 
     def seed(self, url=A):
         """The link of a URL that was submitted."""
         link = Link(url, seed=url)
-        assert self.crawl.submit(link)
+        assert self.crawl.parts.discovery.submit(link)
         self.new()
         return link
 
@@ -176,21 +176,21 @@ class TestRobots:
     def test_its_next_request_gets_the_cookie(self, tmp_path, location):
         """The next request of the same robots.txt has the cookie, and the rules that it gets are obeyed."""
         with crawling(tmp_path) as (crawl, visitor):
-            crawl.submit(Link(A))
+            crawl.parts.discovery.submit(Link(A))
             asked = crawl.take(0.0)
             headers = [(b"Location", location.encode()), (b"Set-Cookie", b"a=1")]
             visitor.visit(asked, exchange(asked.url, status=302, headers=headers, body=b""))
-            again = crawl._robots.decide(Link(A), 0.0)
+            again = crawl.parts.robots.decide(Link(A), 0.0)
             assert (again.url, again.path, sent(again)) == (f"http://a.test{location}", "P", b"a=1")
             visitor.visit(again, exchange(again.url, body=b"User-agent: *\nDisallow: /"))
 
-            assert crawl._robots.decide(Link(A), 0.0) < 0
+            assert crawl.parts.robots.decide(Link(A), 0.0) < 0
 
     @pytest.mark.parametrize("size", [1, 2000])
     def test_no_other_host_gets_it(self, tmp_path, size):
         """A robots.txt that redirects to another host takes no cookie there; a large one is forgotten."""
         with crawling(tmp_path) as (crawl, visitor):
-            crawl.submit(Link(A))
+            crawl.parts.discovery.submit(Link(A))
             asked = crawl.take(0.0)
             headers = [(b"Location", b"http://other.test/r"), (b"Set-Cookie", b"a=" + b"x" * size)]
             visitor.visit(asked, exchange(asked.url, status=302, headers=headers, body=b""))

@@ -9,8 +9,8 @@ from tests.support.frontiers import add, make
 from webcrawl.base.model import Outcome, Status
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.lost_requests import Refusals
 from webcrawl.crawl.parts import Parts
-from webcrawl.crawl.refusals import Refusals
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 
@@ -45,6 +45,7 @@ def _crawl(tmp_path, clock):
     }
     parts |= {"seeding": SimpleNamespace(first=False, ended=True), "clock": clock, "ending": Ending(WAIT)}
     parts |= {"uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    parts["discovery"] = SimpleNamespace(submit_portion=lambda now: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://a/1", "http://a/2")
     while not frontier.resting():
@@ -62,7 +63,7 @@ def test_others_have_something_to_do(crawl, clock):
     assert not crawl.rests
     clock.now += 10 * WAIT
     assert crawl.rests
-    clock.now = max(clock.now, crawl._frontier.next_ready())
+    clock.now = max(clock.now, crawl.parts.frontier.next_ready())
 
     assert crawl.take(clock.now) is not None
     assert crawl.pending  # it is being tried
@@ -86,7 +87,7 @@ def test_something_comes(crawl, clock):
     crawl.all_rest = True
     clock.now += WAIT
     assert crawl.rests
-    add(crawl._frontier, "http://b/")
+    add(crawl.parts.frontier, "http://b/")
 
     assert not crawl.rests
     assert crawl.take(clock.now) is not None

@@ -9,7 +9,7 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_change import By, Change, Judged
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit_figures import LASTS, SPAN, RevisitCounts, Watched
+from webcrawl.crawl.revisit_counts import LASTS, SPAN, RevisitCounts, Watched
 from webcrawl.crawl.saved_state import SavedCounters
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.revisit_figures import DAY, META, RevisitFigures

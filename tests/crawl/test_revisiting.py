@@ -9,6 +9,7 @@ import pytest
 from tests.support.changing_site import Document
 from tests.support.revisiting import HOST, START, Web
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.crawl.hive_parts import Mailbox
 
 HOUR, DAY = 3600, 86_400
 
@@ -57,7 +58,7 @@ class TestWhen:
         one = web({"/": Document(b"<p>1")}, REVISIT_POLICY="none")
         one.run(3 * HOUR)
 
-        assert (one.times("/"), one.crawl.pending, one.crawl.revisiting) == ([0], False, None)
+        assert (one.times("/"), one.crawl.pending, one.crawl.parts.revisiting) == ([0], False, None)
 
     def test_rate(self, web):
         """REVISIT_RATE bounds how many are fetched again."""
@@ -385,7 +386,7 @@ class TestMoves:
         one.documents |= {f"{path}/there": Document(b"<p>there") for path in pages}
         one.run(HOUR, most=15)
 
-        assert one.crawl.revisiting.now().waiting == len(one.crawl.revisiting._given) > 0
+        assert one.crawl.parts.revisiting.now().waiting == len(one.crawl.parts.revisiting._given) > 0
 
 
 class TestNothingIsLostOrDoubled:
@@ -436,7 +437,7 @@ class TestNothingIsLostOrDoubled:
         one.now += 2
         for status in (0, -50):
             link = one.crawl.take(one.now)
-            assert one.crawl.revisiting.headers(link)
+            assert one.crawl.parts.revisiting.headers(link)
             one.finish(link, None, Outcome(status, 0.05, at=one.now, ended=one.now))
             one.now += 100
         one.run(10)
@@ -502,7 +503,7 @@ class TestNothingIsLostOrDoubled:
         pages = {f"/{number}": Document(b"<p>%d" % number) for number in range(5)}
         one = web(pages, *pages, REVISIT_AGE=6 * HOUR)
         one.run(0.5 * HOUR)
-        one.crawl.hosts.drop("a.test")
+        one.crawl.parts.hosts.drop("a.test")
         one.run(20 * HOUR)
         assert len(one.asked) == 5
         one.checkpoint()
@@ -532,8 +533,8 @@ class TestNothingIsLostOrDoubled:
         one = web({"/": Document(b"<p>1"), "/2": Document(b"<p>2")}, "/", "/2")
         one.run(HOUR - 1)
         one.now += 10
-        one.crawl.revisiting.split.idle(one.now)
-        one.crawl.revisiting.feed(one.now)
+        one.crawl.parts.revisiting.split.idle(one.now)
+        one.crawl.parts.revisiting.feed(one.now)
         assert one.crawl.stats()["queued"] == 2
         one.stop()
         one.open(REVISIT_POLICY="none")
@@ -586,11 +587,13 @@ class TestHive:
         """Its record is kept here from now on, and due as if it had been fetched here."""
         one, other = web({"/": Document(b"<p>1", etag='"1"')}), web({"/": Document(b"<p>1")}, "http://b.test/")
         one.run(0.5 * HOUR)
-        assert one.crawl.revisiting.drain()
-        assert not one.crawl.revisiting.drain()
-        record = one.crawl._frontier._front.pop_old()
+        assert one.crawl.parts.revisiting.drain()
+        assert not one.crawl.parts.revisiting.drain()
+        record = one.crawl.parts.frontier._front.pop_old()
         other.now = one.now
-        other.crawl.mailbox(None).queued([record, Link("http://a.test/new").pack()])
+        parts = other.crawl.parts
+        mailbox = Mailbox(parts.discovery, parts.frontier, parts.seeding, parts.clock, None, parts.revisiting)
+        mailbox.queued([record, Link("http://a.test/new").pack()])
         other.documents = {"*": Document(b"<p>2", etag='"2"')}
         other.run(HOUR)
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from contextlib import closing
-from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +10,8 @@ from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.crawl import admission
 from webcrawl.crawl.admission import CHASE, RobotsAdmission
-from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.parts import Parts
+from webcrawl.crawl.inline import InlineDownloads
+from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.robots_rows import RobotsRows
@@ -32,12 +31,21 @@ class Web:
         self.admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl", patience=patience))
         limits = Limits(queues=10, max_queues=100, patience=patience)
         self.frontier = make(db, limits, politeness=politeness, admission=self.admission.decide, dropped=self._dropped)
-        parts = dict.fromkeys(field.name for field in fields(Parts)) | {"frontier": self.frontier}
-        parts |= {"robots": self.admission, "counters": Counter(), "clock": lambda: self.now}
-        connected = {"may_await": lambda now: True, "awaited": lambda now: None}
-        parts["uplink"] = SimpleNamespace(robots_fails=lambda origin, status, now: True, **connected)
-        parts["in_force"] = SimpleNamespace(paused=False)
-        self.crawl = Crawl(Parts(**parts))
+        uplink = SimpleNamespace(
+            robots_fails=lambda origin, status, now: True, may_await=lambda now: True, awaited=lambda now: None
+        )
+        self.answers_to = RobotsAnswers(self.admission, uplink, self.frontier, None)
+        self.inline = InlineDownloads(
+            self.frontier.lending,
+            self.admission,
+            lambda: self.now,
+            None,
+            Counter(),
+            None,
+            uplink=uplink,
+            rests=lambda: False,
+            excludes=None,
+        )
 
     def _dropped(self, link, status):
         self.dropped.append(status)
@@ -60,7 +68,7 @@ class Web:
                 self.asked.append((now, link.url))
                 status, body, location = self.answers(link.url, now)
                 outcome = Outcome(status, 0.2)
-                self.crawl.robots_answered(link, status, body, location, now + 0.2)
+                self.answers_to.answered(link, status, body, location, now + 0.2)
             self.frontier.done(link, outcome, now + 0.2)
         return until
 
@@ -153,15 +161,15 @@ class TestAwaited:
         """A download that somebody awaits is refused after the third failure, and asks again when that is due."""
         web, link, got = Web(db, fails(DAY)), Link("http://a/1", "E"), []
         for _ in range(4):
-            got.append(web.crawl.inline.lend(link, lambda _: None))
+            got.append(web.inline.lend(link, lambda _: None))
             if isinstance(got[-1], Link):
-                web.crawl.robots_answered(got[-1], 503, b"", None, web.now)
-                web.crawl.inline.give_back(got[-1], Outcome(503, 0.2, ended=0.0))
+                web.answers_to.answered(got[-1], 503, b"", None, web.now)
+                web.inline.give_back(got[-1], Outcome(503, 0.2, ended=0.0))
             web.now = max(web.frontier.lending.ready_at("a"), web.admission.book.next_try(link.url))
         web.now -= 1
 
         assert [one.url for one in got[:3]] == ["http://a/robots.txt"] * 3
-        assert web.crawl.inline.lend(link, lambda _: None) == Status.ROBOTS_UNREACHABLE
+        assert web.inline.lend(link, lambda _: None) == Status.ROBOTS_UNREACHABLE
 
 
 class TestOrigins:

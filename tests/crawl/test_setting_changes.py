@@ -10,6 +10,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import META
+from webcrawl.crawl.parts import Surroundings
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.optout import OptOut
@@ -19,7 +20,7 @@ from webcrawl.urls.optout import OptOut
 def crawl(folder, fixed=(), *, keep=True, **settings):
     """A run; its last checkpoint is taken if all went well."""
     values = {**check(settings), "JOBDIR": str(folder), "LINK_LOG": False, "ROBOTSTXT_USER_AGENT": None}
-    opened, _ = assemble(values, spider="web", fixed=fixed)
+    opened, _ = assemble(values, Surroundings(fixed=fixed), spider="web")
     try:
         yield opened
         if keep:
@@ -31,7 +32,7 @@ def crawl(folder, fixed=(), *, keep=True, **settings):
 def dropped(opened, *urls):
     """Which of these links of a page do not pass the filters."""
     page = Link("http://a.test/", seed="http://a.test/")
-    return set(urls) - opened.passing(page, urls, "")
+    return set(urls) - opened.parts.discovery.passing(page, urls, "")
 
 
 LONG, IMAGE, OTHER = "http://a.test/" + "x" * 200, "http://a.test/x.png", "http://b.test/"
@@ -53,7 +54,7 @@ class TestFilters:
         """Links are filtered anew at once, and in the next run."""
         with crawl(tmp_path) as opened:
             assert dropped(opened, LONG, IMAGE, OTHER) == set()
-            opened.in_force.set(name, value)
+            opened.parts.in_force.set(name, value)
             assert out in dropped(opened, LONG, IMAGE, OTHER)
         with crawl(tmp_path) as opened:
             assert out in dropped(opened, LONG, IMAGE, OTHER)
@@ -62,17 +63,17 @@ class TestFilters:
         """A file of exclusions that is named now holds for URLs that are queued, as one named at the start does."""
         (tmp_path / "out.txt").write_text("a.test\n")
         with crawl(tmp_path / "job", ROBOTSTXT_OBEY=False) as opened:
-            opened.submit(Link("http://a.test/", seed="http://a.test/"))
-            opened.in_force.set("URL_EXCLUDE_FILE", str(tmp_path / "out.txt"))
+            opened.parts.discovery.submit(Link("http://a.test/", seed="http://a.test/"))
+            opened.parts.in_force.set("URL_EXCLUDE_FILE", str(tmp_path / "out.txt"))
             for moment in range(20):
-                assert opened.take(opened.now() + moment) is None
+                assert opened.take(opened.parts.clock() + moment) is None
             assert opened.stats()["frontier/dropped/-5001"] == 1
 
     def test_what_was_excluded_stays(self, tmp_path):
         """Rules by command hold under other filters too."""
         with crawl(tmp_path) as opened:
-            opened.in_force.exclude(OptOut("b.test"))
-            opened.in_force.set("URL_MAX_LENGTH", "100")
+            opened.parts.in_force.exclude(OptOut("b.test"))
+            opened.parts.in_force.set("URL_MAX_LENGTH", "100")
 
             assert dropped(opened, LONG, IMAGE, OTHER) == {LONG, OTHER}
 
@@ -81,33 +82,33 @@ class TestFilters:
         (tmp_path / "bad.txt").write_text("http://\n")
         with crawl(tmp_path / "job", URL_MAX_LENGTH=100) as opened:
             with pytest.raises(CommandError, match=r"bad\.txt"):
-                opened.in_force.set("URL_EXCLUDE_FILE", str(tmp_path / "bad.txt"))
+                opened.parts.in_force.set("URL_EXCLUDE_FILE", str(tmp_path / "bad.txt"))
 
             assert dropped(opened, LONG, OTHER) == {LONG}
-            assert opened.in_force.set_values == {}
+            assert opened.parts.in_force.set_values == {}
 
     def test_a_file_that_is_gone(self, tmp_path):
         """A crawl does not begin without the exclusions that it was ordered, unless the command line says otherwise."""
         file = tmp_path / "out.txt"
         file.write_text("a.test\n")
         with crawl(tmp_path / "job") as opened:
-            opened.in_force.set("URL_EXCLUDE_FILE", str(file))
+            opened.parts.in_force.set("URL_EXCLUDE_FILE", str(file))
         file.unlink()
 
         with pytest.raises(ValueError, match=r"URL_EXCLUDE_FILE = .*there is no such file"), crawl(tmp_path / "job"):
             pass
         with crawl(tmp_path / "job", fixed={"URL_EXCLUDE_FILE"}) as opened:
-            assert opened.in_force.set_values == {}
+            assert opened.parts.in_force.set_values == {}
 
 
 class TestScope:
     def test_seeds_were_not_noted(self, tmp_path):
         """The scope `seeds` cannot be had later, neither by command nor on the command line."""
         with crawl(tmp_path, URL_SCOPE="seeds") as opened:
-            opened.in_force.set("URL_SCOPE", "any")
+            opened.parts.in_force.set("URL_SCOPE", "any")
             assert dropped(opened, OTHER) == set()
             with pytest.raises(CommandError, match="the seeds' domains were not noted"):
-                opened.in_force.set("URL_SCOPE", "seeds")
+                opened.parts.in_force.set("URL_SCOPE", "seeds")
             assert dropped(opened, OTHER) == set()
 
         with crawl(tmp_path, URL_SCOPE="seeds") as opened:  # as at the start: the command goes before it
@@ -123,7 +124,7 @@ class TestScope:
         with crawl(tmp_path, URL_SCOPE="seeds") as opened:
             opened.begin()
         with crawl(tmp_path, URL_SCOPE="seeds", keep=False) as opened:
-            opened.in_force.set("URL_SCOPE", "any")
+            opened.parts.in_force.set("URL_SCOPE", "any")
         with crawl(tmp_path, URL_SCOPE="seeds", fixed={"URL_SCOPE"}) as opened:
             assert dropped(opened, OTHER) == {OTHER}
 
@@ -131,28 +132,28 @@ class TestScope:
 def test_an_unknown_setting_of_another_version(tmp_path, caplog):
     """What another version could set, and this one does not know, is said to be out of force; the crawl begins."""
     with crawl(tmp_path) as opened:
-        opened.in_force.set("URL_MAX_LENGTH", "100")
+        opened.parts.in_force.set("URL_MAX_LENGTH", "100")
     db = CrawlDB(tmp_path / "state")
     db.set(META, (db.get(META) or b"").replace(b"URL_MAX_LENGTH", b"URL_MAX_WEIGHT"))
     db.checkpoint()
     db.close()
 
     with crawl(tmp_path, fixed={"URL_MAX_WEIGHT"}, keep=False) as opened:
-        assert opened.in_force.set_values == {}
+        assert opened.parts.in_force.set_values == {}
     with crawl(tmp_path) as opened:
-        assert opened.in_force.set_values == {}
+        assert opened.parts.in_force.set_values == {}
     assert "URL_MAX_WEIGHT = 100 by command is not in force any more: there is no such setting" in caplog.text
 
 
 def test_levels(tmp_path):
     """Another bias changes how often levels are served, at once."""
     with crawl(tmp_path, FRONTIER_LEVELS=2) as opened:
-        front = opened._frontier._front
+        front = opened.parts.frontier._front
         front._random = Random(1).random
         for level in (0, 1):
             for number in range(300):
                 front.push(level, b"%d %d" % (level, number))
-        opened.in_force.set("FRONTIER_BIAS", "1000")
+        opened.parts.in_force.set("FRONTIER_BIAS", "1000")
 
         assert [front.pop()[:1] for _ in range(100)].count(b"0") > 95
 
@@ -160,11 +161,11 @@ def test_levels(tmp_path):
 def test_budgets(tmp_path):
     """With a larger budget, the URLs that waited for it go on."""
     with crawl(tmp_path, DOMAIN_BUDGET_PAGES=1, ROBOTSTXT_OBEY=False) as opened:
-        budgets = opened._frontier._budgets
+        budgets = opened.parts.frontier._budgets
         records = [Link(f"http://a.test/{number}").pack() for number in range(10)]
         assert [budgets.admits("a.test", record) for record in records].count(True) == 1
 
-        opened.in_force.set("DOMAIN_BUDGET_PAGES", "5")
+        opened.parts.in_force.set("DOMAIN_BUDGET_PAGES", "5")
         while budgets.unsettled:
             budgets.look()
 
@@ -174,11 +175,11 @@ def test_budgets(tmp_path):
 def test_the_health_of_hosts(tmp_path):
     """When hosts count as failing follows the settings, in all parts that ask."""
     with crawl(tmp_path) as opened:
-        opened.in_force.set("HOST_MAX_FAILURES", "2")
-        opened.in_force.set("HOST_RETRY_WAIT", "7")
-        opened.in_force.set("HOST_PATIENCE", "100")
+        opened.parts.in_force.set("HOST_MAX_FAILURES", "2")
+        opened.parts.in_force.set("HOST_RETRY_WAIT", "7")
+        opened.parts.in_force.set("HOST_PATIENCE", "100")
 
-        frontier, book = opened._frontier, opened._robots.book
+        frontier, book = opened.parts.frontier, opened.parts.robots.book
         health = frontier._book.health
         assert (health.failures, health.retry_wait, health.patience) == (2, 7.0, 100.0)
         assert frontier._rotation.aside.failures == 2

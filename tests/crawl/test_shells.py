@@ -76,7 +76,7 @@ class TestShells:
 
             assert all(page.found for page in pages)
             assert not any(page.exchange.followed for page in pages)
-            assert len(crawl._content) == 1
+            assert len(crawl.parts.content) == 1
 
     def test_new_content_notes_nothing(self, tmp_path):
         """A page whose body is new leaves one digest, as ever."""
@@ -84,7 +84,7 @@ class TestShells:
             for number in range(5):
                 visit(visitor, f"http://site{number}.test/", SHELL + b"%d" % number)
 
-            assert len(crawl._content) == 5
+            assert len(crawl.parts.content) == 5
 
     def test_killed(self, tmp_path):
         """What was followed before a checkpoint is known to the next run; what was followed after it is done again."""

@@ -37,7 +37,7 @@ def test_one_page_that_is_told_every_two_seconds(web, policy):
     one = web(policy)
     start = one.now
     while one.now < start + HOURS * 3600:
-        one.crawl.revisiting.tell(TOLD, one.now)
+        one.crawl.parts.revisiting.tell(TOLD, one.now)
         one.run(2)
 
     found = since(one, start)
@@ -57,12 +57,12 @@ def test_bursts_of_honest_signals(web):
     told = Counter()
     for minute in range(HOURS * 60):
         for _ in range(5):
-            one.crawl.revisiting.tell(TOLD, one.now)
+            one.crawl.parts.revisiting.tell(TOLD, one.now)
             one.run(12)
         if minute % 60 == 30:
             for number in range(1, 11):
                 told[f"http://h{number}.test/"] += 1
-                one.crawl.revisiting.tell(f"http://h{number}.test/", one.now)
+                one.crawl.parts.revisiting.tell(f"http://h{number}.test/", one.now)
         if minute % 60 == 31:
             one.checkpoint()
             one.run(20)

@@ -10,11 +10,11 @@ from tests.support.moving_hives import Drone, World, slot_map
 from tests.support.revisits import Told
 from webcrawl.base.model import Outcome
 from webcrawl.crawl.hive.message import Kind
-from webcrawl.crawl.mailbox import Mailbox
+from webcrawl.crawl.hive_parts import Mailbox
 from webcrawl.crawl.revisit.record import PageRecord, is_ahead
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.crawl.revisit_budget import Split
-from webcrawl.crawl.revisit_figures import RevisitCounts, Watched
+from webcrawl.crawl.revisit_counts import RevisitCounts, Watched
 from webcrawl.crawl.revisiting import Revisiting
 
 AGE = 86_400.0

@@ -1,5 +1,7 @@
 """The sitemaps that a robots.txt names."""
 
+from types import SimpleNamespace
+
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
 from webcrawl.content.html.found_links import Found
@@ -7,7 +9,7 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.visitor import Visitor
 
 
-class Crawl:
+class Discovery:
     """Notes what it is given."""
 
     def __init__(self):
@@ -18,12 +20,12 @@ class Crawl:
 
 
 def visited(found):
-    visitor, crawl = Visitor.__new__(Visitor), Crawl()
-    visitor._crawl = crawl
+    visitor, discovery = Visitor.__new__(Visitor), Discovery()
+    visitor._parts = SimpleNamespace(discovery=discovery)
     page = Page.of(Link("http://a.test/robots.txt", "LLP", history="http://a.test"), exchange())
     page.found = found
     visitor.follow_robots(page)
-    return page, crawl.found
+    return page, discovery.found
 
 
 def test_they_are_links_of_the_page_that_needed_the_rules():

@@ -35,7 +35,8 @@ def followed(found, max_length=MAX_LENGTH, more=(), **rules):
     def discover(link, addresses, hop, *, base, needed, targets):
         pipeline.process(link.url, 1, addresses, base, targets=targets)
 
-    visitor._crawl = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
+    discovery = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
+    visitor._parts = SimpleNamespace(discovery=discovery)
     page = Page.of(Link(URL), exchange(URL))
     page.found, page.base = found, found.base
     visitor.follow(page)

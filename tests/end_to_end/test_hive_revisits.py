@@ -11,7 +11,7 @@ from tests.support.hives import AGENT, NAME, Hive
 from tests.support.named_sites import sites
 from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.board import MOST_COMMANDS
-from webcrawl.crawl.hive.command import RESIZE
+from webcrawl.crawl.hive.hive_command import RESIZE
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot

@@ -21,6 +21,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hive.drone_identity import identity_of, saved_map
 from webcrawl.crawl.hive.member import Membership
 from webcrawl.crawl.hive.partition import partition_of
+from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier.seen.keys import HIGHEST
 from webcrawl.frontier.unwell import UNWELL
 from webcrawl.store.crawldb import CrawlDB
@@ -88,7 +89,7 @@ def opened(jobdir, settings):
         values.setmodule("webcrawl.settings")
         values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")
         values, db = plain_values(values, "web"), CrawlDB(copy / "state")
-        parts = open_parts(values, db, member=_member(values, db))
+        parts = open_parts(values, db, Surroundings(member=_member(values, db)))
         with closing(Crawl(parts)):
             yield parts, copy
 

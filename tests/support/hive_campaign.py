@@ -13,7 +13,7 @@ from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
 from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.board import MOST_COMMANDS
-from webcrawl.crawl.hive.command import RESIZE
+from webcrawl.crawl.hive.hive_command import RESIZE
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.tools.verify.verify_crawl import verify
 

@@ -12,7 +12,6 @@ from tests.support.saving import prepared
 from tests.support.seens import STORES, disk
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome
-from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.saved_state import SavedCounters
 from webcrawl.frontier.allowances.reputed import ByReputation
@@ -29,6 +28,7 @@ from webcrawl.net.robots_book import RobotsBook
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.link_line import lines
+from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.outputs import Outputs
 
 HOSTS = 30

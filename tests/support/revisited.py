@@ -7,7 +7,7 @@ from math import exp
 from random import Random
 
 from webcrawl.crawl.revisit.announcers import Announcers
-from webcrawl.crawl.revisit_figures import SIGNALS, RevisitCounts
+from webcrawl.crawl.revisit_counts import SIGNALS, RevisitCounts
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.history_line import PATH, line, moment
 from webcrawl.store.jobdir.revisit_figures import DAY, HOUR, PREFIX, RevisitFigures, Sampled

@@ -53,14 +53,14 @@ class Web:
 
     def seed(self, *paths):
         for path in paths:
-            self.crawl.submit(Link(self.url(path)))
+            self.crawl.parts.discovery.submit(Link(self.url(path)))
 
     @staticmethod
     def url(path):
         return path if "://" in path else HOST + path
 
     def checkpoint(self):
-        prepared(self.crawl._db)
+        prepared(self.crawl.parts.db)
         self.crawl.checkpoint()
 
     def kill(self, **settings):
@@ -69,7 +69,7 @@ class Web:
         return self.open(**settings)
 
     def stop(self):
-        prepared(self.crawl._db)
+        prepared(self.crawl.parts.db)
         self.crawl.checkpoint(last=True)
         self.crawl.close()
 
@@ -107,7 +107,7 @@ class Web:
         self.finish(link, exchange, outcome)
 
     def answered(self, link):
-        revisiting = self.crawl.revisiting
+        revisiting = self.crawl.parts.revisiting
         given = revisiting.headers(link) if revisiting is not None and link.history else []
         conditions = {name.decode(): value for name, value in given}
         document = self.documents.get(link.url.removeprefix(HOST), self.documents.get("*"))
@@ -160,7 +160,7 @@ class Web:
     @property
     def known(self):
         """Pages that are fetched again, those on their way included."""
-        return len(self.crawl.revisiting)
+        return len(self.crawl.parts.revisiting)
 
     def counted(self):
         return Counter(asked for _, asked, _ in self.asked)

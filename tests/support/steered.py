@@ -15,6 +15,7 @@ from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.parts import Surroundings
 
 START = 1_700_000_000.0
 
@@ -31,11 +32,11 @@ class Steered:
 
     @property
     def hosts(self):
-        return self.crawl.hosts
+        return self.crawl.parts.hosts
 
     @property
     def in_force(self):
-        return self.crawl.in_force
+        return self.crawl.parts.in_force
 
     def open(self, fixed=(), **settings):
         """Another run."""
@@ -53,7 +54,9 @@ class Steered:
         clock = partial(CrawlClock, wall=lambda: START + self.seconds, steady=lambda: self.seconds)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(assembly, "CrawlClock", clock)
-            self.crawl, self.visitor = assembly.assemble(plain_values(scrapys, "web"), spider="web", fixed=fixed)
+            self.crawl, self.visitor = assembly.assemble(
+                plain_values(scrapys, "web"), Surroundings(fixed=fixed), spider="web"
+            )
 
     def end(self):
         """A last checkpoint, or what a kill leaves."""
@@ -65,13 +68,13 @@ class Steered:
         self.open(**settings)
 
     def set(self, name, value):
-        return f"{self.crawl.in_force.set(name, value)}"
+        return f"{self.crawl.parts.in_force.set(name, value)}"
 
     def get(self, name):
-        return {"value": f"{self.crawl.in_force.values.get(name)}"}
+        return {"value": f"{self.crawl.parts.in_force.values.get(name)}"}
 
     def settings(self):
-        return [*self.crawl.in_force.values]
+        return [*self.crawl.parts.in_force.values]
 
     def order(self, line):
         """The answer to a command."""
@@ -85,13 +88,13 @@ class Steered:
     def add(self, host, count, start=0):
         """Queues URLs of a host."""
         for number in range(start, start + count):
-            self.crawl.insert(Link(f"http://{host}/{number}"))
+            self.crawl.parts.discovery.insert(Link(f"http://{host}/{number}"))
 
     def run(self, seconds, most=1000):
         """Fetches what may be fetched in so many seconds; returns what was asked for: hosts and when."""
         end, before = self.seconds + seconds, len(self.asked)
         for _ in range(10 * most):
-            link = self.crawl.take(self.crawl.now())
+            link = self.crawl.take(self.crawl.parts.clock())
             if link is not None:
                 self.asked.append((host_of(link.url), round(self.seconds, 2), link.url))
                 status = self.ends.get(host_of(link.url), 200)
@@ -107,7 +110,7 @@ class Steered:
 
     def log(self):
         """The crawl log's lines: status and URL."""
-        self.crawl.flush_outputs()
+        self.crawl.parts.outputs.show()
         lines = (self.folder / "job/logs/crawl.log").read_text().splitlines()
         return [(int(line.split()[1]), line.split()[3]) for line in lines]
 

@@ -37,7 +37,7 @@ from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError
-from webcrawl.crawl.checks.revisits import NONE
+from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.record.archives.archives import LOST, Answer, Archives
 from webcrawl.record.archives.originals import NAME, Originals
@@ -86,8 +86,8 @@ class RereadingScheduler(FrontierScheduler):
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
         self._robots = RobotsRequests(self.visitor, self.fail, pages=False)
         self._closed = False
-        self._places = self.crawl.attach(lambda db, _: Places(db))
-        self._originals = self.crawl.attach(lambda db, _: _originals(db))
+        self._places = Places(self.crawl.parts.db)
+        self._originals = _originals(self.crawl.parts.db)
         files = getattr(spider, "archive_files", ())
         self.archives = Archives(files, self._places.get, self._originals, values["DOWNLOAD_TRUNCATE"])
         self.forgotten = getattr(spider, "forgotten", Forgotten())
@@ -125,11 +125,11 @@ class RereadingScheduler(FrontierScheduler):
                 self._answers = None
                 break
             self._places.set(answer.name, answer.next)
-            self.crawl.count(answer.lost)
+            self.crawl.parts.counters.update(answer.lost)
             if answer.found is None:
                 continue
             if self.forgotten and self.forgotten.has(answer.found[0].url, answer.found[1].started):
-                self.crawl.count(["archive/forgotten"])
+                self.crawl.parts.counters.update(["archive/forgotten"])
                 continue
             return self._request(*answer.found)
         return None
@@ -137,7 +137,7 @@ class RereadingScheduler(FrontierScheduler):
     def _ended(self, trip: Trip) -> None:
         if trip.abandoned and trip.link is not None:
             logger.warning("%s: a pipeline has cancelled this page: it is not processed", trip.link.url)
-            self.crawl.count([f"{LOST}cancelled"])
+            self.crawl.parts.counters.update([f"{LOST}cancelled"])
         self._finished(trip)
 
     def _request(self, link: Link, exchange: Exchange) -> Request:

@@ -317,7 +317,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         return refusal(status, why)
 
     def _count(self, names: list[str]) -> None:
-        scheduler_of(self._crawler).crawl.count(names)
+        scheduler_of(self._crawler).crawl.parts.counters.update(names)
 
 
 def _is_plain(request: Request) -> bool:

@@ -28,9 +28,9 @@ from webcrawl.crawl.control.changeable import OF_REQUESTS
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.crawl.profiling.profile import Sampler
 from webcrawl.crawl.profiling.stages import OTHER, judge
-from webcrawl.crawl.refusals import reason_of
 from webcrawl.record.logs.error_tail import last_errors
 from webcrawl.urls.optout import OptOut
 from webcrawl.urls.seeds.seed_rows import SeedError
@@ -75,27 +75,28 @@ class Commanding:
         return scheduler.kept.next()
 
     def exclude(self, wish: OptOut) -> bool:
-        return self._scheduler.crawl.in_force.exclude(wish)
+        return self._scheduler.crawl.parts.in_force.exclude(wish)
 
     def include(self, rule: str) -> None:
-        self._scheduler.crawl.in_force.include(rule)
+        self._scheduler.crawl.parts.in_force.include(rule)
 
     def excluded(self) -> Sequence[OptOut]:
-        return self._scheduler.crawl.optouts()
+        parts = self._scheduler.crawl.parts
+        return [*parts.in_force.excluded.records, *parts.file_optouts.records()]
 
     def seeds(self, *sources: str) -> None:
         scheduler = self._scheduler
         try:
-            scheduler.crawl.add_seeds(*sources)
+            scheduler.crawl.parts.seeding.add(*sources)
         except (SeedError, OSError) as error:
             raise CommandError(str(error)) from error
         scheduler.wake()
 
     def set(self, name: str, value: str) -> str:
-        return f"{self._scheduler.crawl.in_force.set(name, value)}"
+        return f"{self._scheduler.crawl.parts.in_force.set(name, value)}"
 
     def get(self, name: str) -> Mapping[str, Any]:
-        in_force = self._scheduler.crawl.in_force
+        in_force = self._scheduler.crawl.parts.in_force
         if name not in in_force.values:
             raise CommandError(f"{name[:40]} is no setting of the crawl; get lists all")
         by_command = name in in_force.set_values
@@ -107,19 +108,19 @@ class Commanding:
         }
 
     def settings(self) -> Sequence[str]:
-        return [name for name in self._scheduler.crawl.in_force.values if name.isupper()]
+        return [name for name in self._scheduler.crawl.parts.in_force.values if name.isupper()]
 
     @property
     def hosts(self) -> HostOrders:
         scheduler = self._scheduler
         scheduler.wake()  # once the command is carried out: more may be due then
-        if scheduler.crawl.hosts is None:
+        if scheduler.crawl.parts.hosts is None:
             raise CommandError("the FRONTIER of this crawl takes no commands on hosts")
-        return scheduler.crawl.hosts
+        return scheduler.crawl.parts.hosts
 
     def errors(self, most: int) -> Mapping[str, Any]:
         folder = Path(self._crawler.settings["JOBDIR"])
-        hosts = self._scheduler.crawl.hosts
+        hosts = self._scheduler.crawl.parts.hosts
         outcomes = hosts.outcomes() if hosts is not None else {}
         ends = [{"urls": urls, "outcome": _said(status)} for status, urls in outcomes.items()]
         errors = {f"{place}": one.splitlines() for place, one in enumerate(last_errors(folder, most), start=1)}
@@ -132,17 +133,17 @@ class Commanding:
         return profile(seconds)
 
     def about(self, url: str) -> Mapping[str, Any]:
-        return self._scheduler.crawl.about(url)
+        return self._scheduler.crawl.parts.about(url)
 
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
-        crawl = scheduler.crawl
-        state = "stopping" if scheduler.stopping else "paused" if crawl.in_force.paused else "running"
+        crawl, parts = scheduler.crawl, scheduler.crawl.parts
+        state = "stopping" if scheduler.stopping else "paused" if parts.in_force.paused else "running"
         return {
             "state": state,
             "seconds": round(time.monotonic() - scheduler.begun, 1),
             **crawl.glance(),
-            "in_force": [*crawl.in_force.told(), *(crawl.hosts.told() if crawl.hosts is not None else ())],
+            "in_force": [*parts.in_force.told(), *(parts.hosts.told() if parts.hosts is not None else ())],
         }
 
 
@@ -169,12 +170,12 @@ def _plain(value: Any) -> Any:
 
 def heed(crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, wake: Callable[[], None]) -> None:
     """Applies what former runs were ordered, and what is ordered from now on."""
-    in_force, bandwidth = crawl.in_force, downloader.network.bandwidth
+    in_force, bandwidth = crawl.parts.in_force, downloader.network.bandwidth
 
     def resize(values: Mapping[str, Any]) -> None:
         if values["CONCURRENT_REQUESTS"] != downloader.total_concurrency:
             downloader.resize(values)
-            crawl.set_slots(downloader.total_concurrency)
+            crawl.parts.frontier.set_slots(downloader.total_concurrency)
         wake()
 
     def refuse(values: Mapping[str, Any]) -> None:

@@ -30,9 +30,9 @@ class SeenFilter(BaseDupeFilter):
         scheduler = scheduler_of(self._crawler)
         link, kind = scheduler.link_of(request), variant(request)
         own = start_variant(link, request) if is_start(request) else kind
-        filtered = scheduler.crawl.filtered
+        filtered = scheduler.crawl.parts.pipeline.filtered
         before = dict(filtered)
-        if not scheduler.crawl.submit(link, own, *({kind} - {own})):
+        if not scheduler.crawl.parts.discovery.submit(link, own, *({kind} - {own})):
             name = next((name for name, urls in filtered.items() if urls != before.get(name)), "")
             raise IgnoreRequest(f"left out by the filter {name} of URL_FILTERS")
         return True

@@ -129,11 +129,11 @@ async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Si
     found = sources(argument, jobdir)
     for line in found.left_out:
         logger.warning("since: %s", line)
-    index = crawl.attach(lambda db, _: Index(db.disk, db.folder, found.files))
+    index = Index(crawl.parts.db.disk, crawl.parts.db.folder, found.files)
     told = time.monotonic()
     for _ in index.open():
         await asyncio.sleep(PAUSE)
         if time.monotonic() - told >= EVERY:
             told = time.monotonic()
             logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
-    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), crawl.count)
+    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), crawl.parts.counters.update)

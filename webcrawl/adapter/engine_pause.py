@@ -25,7 +25,7 @@ def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> None:
     else:
         holders.pop(holder, None)
     with suppress(NotConfigured):  # somebody else's scheduler has no status
-        scheduler_of(crawler).crawl.held = next(iter(holders.values()), "")
+        scheduler_of(crawler).crawl.parts.in_force.held = next(iter(holders.values()), "")
     engine = crawler.engine
     if engine is None or bool(holders) == before:
         return

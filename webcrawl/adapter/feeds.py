@@ -115,7 +115,7 @@ class FeedFile(FileFeedStorage):
 def _is_complete(scheduler: object) -> bool:
     if not isinstance(scheduler, FrontierScheduler):
         return False
-    return scheduler.crawl.pages > 0 and not scheduler.has_pending_requests()
+    return scheduler.crawl.parts.counters["pages"] > 0 and not scheduler.has_pending_requests()
 
 
 def row_of(page: Page) -> dict[str, Any]:

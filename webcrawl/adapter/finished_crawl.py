@@ -82,11 +82,11 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
 
     The crawl is one that was opened for this question: it is closed without a checkpoint afterwards.
     """
-    if stats_file.read(folder).get("reason") != FINISHED or crawl.lacks_seeds:
+    if stats_file.read(folder).get("reason") != FINISHED or crawl.parts.seeding.away > 0:
         return
     for url in urls:
         try:
-            crawl.submit(Link(canonical(url)))
+            crawl.parts.discovery.submit(Link(canonical(url)))
         except InvalidUrl:
             return
     until = time.monotonic() + LOOK
@@ -95,5 +95,5 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
         if crawl.stats()["queued"] or time.monotonic() > until:
             return
         time.sleep(SOON)
-    pages = counted(crawl.pages, "page")
+    pages = counted(crawl.parts.counters["pages"], "page")
     raise NothingLeft(f"{folder}: complete, with {pages}: nothing left to do; take another JOBDIR{anew}")

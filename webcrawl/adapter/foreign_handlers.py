@@ -124,7 +124,7 @@ class ForeignHandler:
     def _count(self, names: list[str]) -> None:
         """Counts as the crawl's own handlers do."""
         scheduler: Any = self._crawler.engine.scheduler if self._crawler.engine else None  # its module imports this one
-        scheduler.crawl.count(names)
+        scheduler.crawl.parts.counters.update(names)
 
 
 def document_of(text: str, exchange: Exchange) -> bytes:

@@ -180,7 +180,7 @@ class HttpHandler(BaseDownloadHandler):
 
     def _count(self, names: list[str]) -> None:
         """Counts, in the crawl's own counters, under the names of docs/hostile.md."""
-        scheduler_of(self.crawler).crawl.count(names)
+        scheduler_of(self.crawler).crawl.parts.counters.update(names)
 
 
 class FtpHandler(HttpHandler):

@@ -116,7 +116,7 @@ class Entry:
 
     def running(self, scheduler: Scheduled) -> Running:
         """The loops, once there is a crawl."""
-        post = scheduler.crawl.post
+        post = scheduler.crawl.parts.post
         if post is None:
             raise HiveError("a crawl that was not opened as a drone")
         identity = self._identity
@@ -165,13 +165,13 @@ class Life:
         return self._crawl.stats()
 
     def state(self) -> State:
-        return State.PAUSED if self._crawl.in_force.paused else State.RUNNING
+        return State.PAUSED if self._crawl.parts.in_force.paused else State.RUNNING
 
     def trouble(self) -> str:
         return self._crawl.trouble
 
     def out(self) -> bool:
-        return self._crawl.uplink.out
+        return self._crawl.parts.uplink.out
 
     def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
         """Commands that were given while this drone was not there are obeyed if they last."""

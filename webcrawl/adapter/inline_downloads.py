@@ -25,7 +25,7 @@ from webcrawl.adapter.trip import KEY, Trip, give_trip, page_under_way
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.crawl.inline import InlineDownloads, link_of
-from webcrawl.crawl.refusals import reason_of
+from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl
 
 NEAR, SLACK = 10.0, 5.0  # seconds: which connections are kept, and for how much longer than until the next turn

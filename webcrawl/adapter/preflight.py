@@ -34,6 +34,7 @@ from webcrawl.base.loading import load
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier.walkers import WalkRules
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
@@ -279,7 +280,7 @@ def _folder(
         _check(folder)
         with _quiet("webcrawl"):
             seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"]) if start and start.seeds else None
-            crawl, _ = assemble(values, spider=spider, fixed=fixed, walk=walk, seeds=seeds)
+            crawl, _ = assemble(values, Surroundings(seeds=seeds, fixed=fixed, walk=walk), spider=spider)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error

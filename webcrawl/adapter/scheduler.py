@@ -56,7 +56,8 @@ from webcrawl.base.resource_exhaustion import lack
 from webcrawl.content.formats.pdf_process import PdfProcess
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.refusals import Refusal
+from webcrawl.crawl.lost_requests import Refusal
+from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.store.errors import StoreError
@@ -166,17 +167,19 @@ class FrontierScheduler:
         earlier = getattr(spider, "earlier_crawls", None)
         self.crawl, self.visitor = assemble(
             values,
+            Surroundings(
+                seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
+                on_ready=partial(_from_thread, loop, self.wake),
+                wants_refusal=has_errback,
+                takes=Callbacks(spider).takes,
+                fixed=on_command_line(self.crawler.settings),
+                member=self._member,
+                walk=getattr(spider, "walk_rules", None),
+            ),
             spider=spider.name,
             arguments={"seeds": lists, "limit": limit, "since": earlier},
-            seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
-            on_ready=partial(_from_thread, loop, self.wake),
-            wants_refusal=has_errback,
-            takes=Callbacks(spider).takes,
             slots=downloader.total_concurrency,
-            member=self._member,
             db=self._hive.db if self._hive is not None else None,
-            fixed=on_command_line(self.crawler.settings),
-            walk=getattr(spider, "walk_rules", None),
         )
         makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
@@ -184,7 +187,7 @@ class FrontierScheduler:
         self._bandwidth = downloader.network.bandwidth
         heed(self.crawl, downloader, self.crawler.settings, self.wake)
         downloader.on_lack = self.fail
-        downloader.uplink = uplink = self.crawl.uplink
+        downloader.uplink = uplink = self.crawl.parts.uplink
         resolver = downloader.network.resolver
         resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
         uplink.on_return = resolver.forget_failures
@@ -201,14 +204,14 @@ class FrontierScheduler:
             robots=self._robots.answered,
         )
         downloader.turns = Turns(
-            self.crawl.inline,
+            self.crawl.parts.inline,
             downloader.in_flight,
             self.wake,
             self.fail,
             share_addresses=values["POLITENESS_PER_IP"],
         )
         self._inline.crawl = OpenCrawl(
-            self.crawl.inline, downloader.turns, self._robots, self._archive_inline, self.fail
+            self.crawl.parts.inline, downloader.turns, self._robots, self._archive_inline, self.fail
         )
         if makes_pages and not values["HIVE_DRONES"]:  # a drone may have no seed at all
             urls = [url for url in str(lists or "").split(",") if "://" in url]
@@ -280,7 +283,7 @@ class FrontierScheduler:
 
     def _report_lost(self) -> int:
         """The number of lost requests of the spider; a run that was told to stop leaves that to the next one."""
-        return self.crawl.unkept.report() if self._reason not in HURRIED else 0
+        return self.crawl.parts.unkept.report() if self._reason not in HURRIED else 0
 
     def has_pending_requests(self) -> bool:
         return self.has_work() or not self.others_done
@@ -314,23 +317,23 @@ class FrontierScheduler:
             # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
             free = request.dont_filter and not is_start(request)
             if free or not self.dupefilter.request_seen(request):
-                self.crawl.insert(self.link_of(request), variant(request))
+                self.crawl.parts.discovery.insert(self.link_of(request), variant(request))
         except IgnoreRequest as error:
             self._tell_once(str(error), request, error)
             return False
         except InvalidUrl as error:  # Scrapy has handlers for some of these, data: and file:
             self._tell_once(error.reason, request, error)
-            self.crawl.count_filtered(error.reason)
+            self.crawl.parts.pipeline.filtered[error.reason] += 1
             return False
         except (StoreError, OSError, MemoryError) as error:
             self.fail(error)
             return False
         except CannotBeKept as error:
-            self.crawl.unkept.add(error.kind, f"{request} cannot be kept on disk: {error}")
+            self.crawl.parts.unkept.add(error.kind, f"{request} cannot be kept on disk: {error}")
             return False
         except Exception as error:  # a filter's, or a dupefilter's of the user's own
             logger.exception("%s cannot be kept on disk", request)
-            self.crawl.unkept.add(type(error).__name__, f"{request} cannot be kept on disk")
+            self.crawl.parts.unkept.add(type(error).__name__, f"{request} cannot be kept on disk")
             return False
         self.wake()
         return True
@@ -348,7 +351,7 @@ class FrontierScheduler:
         try:
             for _ in range(MADE_IN_VAIN):
                 try:
-                    return self._next_request(self.crawl.now())
+                    return self._next_request(self.crawl.parts.clock())
                 except CannotBeMade as error:
                     self._tell_unmade(error, f"such requests end with status {Status.NO_METHOD:d}")
                     self.crawl.refuse(error.link, Status.NO_METHOD)
@@ -369,11 +372,11 @@ class FrontierScheduler:
             return to_refused(link, self.spider, Trip(refusal=refusal), classes=self._hive is None)
         except CannotBeMade as error:
             self._tell_unmade(error, "nobody hears that such requests failed; crawl.log says why they did")
-            self.crawl.refusal_delivered(refusal)
+            self.crawl.parts.refusals.delivered(refusal)
             return None
 
     def _next_request(self, now: float) -> Request | None:
-        for refusal in islice(iter(self.crawl.take_refusal, None), MADE_IN_VAIN):  # before more can be dropped
+        for refusal in islice(iter(self.crawl.parts.refusals.take, None), MADE_IN_VAIN):  # before more can be dropped
             if (request := self._refused(refusal)) is not None:
                 return request
         link = self.crawl.take(now)
@@ -382,7 +385,7 @@ class FrontierScheduler:
             return None
         if self._bandwidth.rate:
             self._bandwidth.take()
-        turn = self.crawl.next_turn(link)
+        turn = self.crawl.parts.frontier.next_turn(link)
         if turn is None:  # links of the page may be of its host
             trip = Trip(link, keep=SLACK, spare=True)
         else:
@@ -390,8 +393,8 @@ class FrontierScheduler:
         if link.is_prerequisite:
             return self._robots.request(link.url, trip)
         request = to_request(link, self.spider, trip, classes=self._hive is None)
-        if link.history and self.crawl.revisiting is not None:
-            request.headers.update(self.crawl.revisiting.headers(link))
+        if link.history and self.crawl.parts.revisiting is not None:
+            request.headers.update(self.crawl.parts.revisiting.headers(link))
         return request
 
     def wake(self) -> None:
@@ -409,10 +412,10 @@ class FrontierScheduler:
                 return
             if self.failed is not None:  # nothing more is kept
                 raise self.failed
-            await by_turns(self.crawl.prepare(last=last))
+            await by_turns(self.crawl.parts.db.prepare(once=last))
             try:
                 await barrier.shut(self._may_be_stuck)
-                self.crawl.inline.leave_out([trip.link.url for trip in barrier.out if trip.link is not None])
+                self.crawl.parts.halfway.leave_out(trip.link.url for trip in barrier.out if trip.link is not None)
                 if self.failed is not None:  # part of a page is not on disk, so it must not be booked
                     raise self.failed
                 self.crawl.checkpoint(last=last)
@@ -420,7 +423,7 @@ class FrontierScheduler:
                 self._saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 if self.on_checkpoint is not None:
                     self.on_checkpoint()
-                await by_turns(self.crawl.after_checkpoint())
+                await by_turns(self.crawl.parts.db.go_on())
             finally:
                 barrier.open()
 
@@ -448,7 +451,7 @@ class FrontierScheduler:
     def _failure(self) -> EndedBadly | None:
         bad = self.failed is not None or self._reason in BROKEN
         if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
-            bad = self.crawl.lacks_seeds or (self.fates is not None and self.fates.hopeless)
+            bad = self.crawl.parts.seeding.away > 0 or (self.fates is not None and self.fates.hopeless)
         if not bad and self._reason not in HURRIED:
             bad = self._lost > 0 or any(is_behind() for is_behind in self.behind)
         return EndedBadly(self._reason) if bad else None
@@ -489,7 +492,7 @@ class FrontierScheduler:
                 self.archive(trip.link, trip.exchange)
             self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld)
         elif trip.refusal is not None:
-            self.crawl.refusal_delivered(trip.refusal)
+            self.crawl.parts.refusals.delivered(trip.refusal)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
         """Sets one timer for the earliest due time: by itself the engine looks only every 5 seconds."""

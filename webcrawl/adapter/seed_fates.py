@@ -35,12 +35,12 @@ class SeedFates:
         self._words: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
         self._told: Counter[str] = Counter()
         self._got = False
-        crawl.on_url_end(self._ended)
+        crawl.parts.log.hearers.append(self._ended)
 
     @property
     def got(self) -> bool:
         """True if anything but a robots.txt was answered, in whatever run."""
-        self._got = self._got or any(status > 0 for status in self._crawl.statistics.outcomes)
+        self._got = self._got or any(status > 0 for status in self._crawl.parts.statistics.outcomes)
         return self._got
 
     def failed(self, link: Link, error: FetchError) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from scrapy import Request
 
 from webcrawl.base.model import Exchange, Link, Outcome, Timings
-from webcrawl.crawl.refusals import Refusal
+from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.net.protocols import Source
 
 KEY = "webcrawl"  # in request.meta

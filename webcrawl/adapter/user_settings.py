@@ -9,8 +9,8 @@ from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from webcrawl import settings as defaults
+from webcrawl.crawl.checks.known_words import unread
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
-from webcrawl.crawl.checks.sources import unread
 
 USER, COMMAND_LINE = SETTINGS_PRIORITIES["project"], SETTINGS_PRIORITIES["cmdline"]
 COMPONENTS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgpack
 
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.jobdir.meta_row import CLOCK
 
 logger = logging.getLogger(__name__)
 
-META = "clock"
 STEP = 60.0  # seconds by which the machine's clock must jump to be reported
 
 
-class CrawlClock:
+class CrawlClock(Part):
     """Seconds since 1970 when the crawl began; from then on time passes evenly, and never back, in all its runs.
 
     Between two runs the machine's clock says how much time has passed, but never less than none.
@@ -30,15 +30,12 @@ class CrawlClock:
         self, db: CrawlDB, *, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
     ) -> None:
         self._db, self._wall, self._steady = db, wall, steady
-        now, before = wall(), db.get(META)
+        now, before = wall(), db.get(CLOCK)
         last, ahead = msgpack.unpackb(before) if before is not None else (now, 0.0)
         self._ahead: float = ahead
         self._start: float = max(now - ahead, last) - steady()
         self()  # a step since the last run is reported
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<CrawlClock now={self()} ahead={self._ahead}>"
 
     def __call__(self) -> float:
         """The time now. `_ahead` is what the machine's clock shows beyond it."""
@@ -57,13 +54,10 @@ class CrawlClock:
         return self._start + steady
 
     def wall(self, at: float) -> float:
-        """What the machine's clock showed at this time, if nobody has set it since."""
+        """The time that the machine's clock showed then, if nobody has set it since."""
         return at + self._ahead
 
     # -- the checkpoint
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
-        self._db.set(META, msgpack.packb((self(), self._ahead)))
+        self._db.set(CLOCK, msgpack.packb((self(), self._ahead)))

@@ -10,10 +10,10 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from webcrawl.base.hosts import host_of
-from webcrawl.base.model import Link, pack_found, url_of
-from webcrawl.crawl.elsewhere import Elsewhere
+from webcrawl.base.model import Link, Packed, pack_found, url_of
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.frontier.arguments import Heard, both
@@ -31,6 +31,35 @@ logger = logging.getLogger(__name__)
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 
 NAME = "/sitemap.xml"
+
+
+class Elsewhere(Protocol):
+    """The part of the crawl that other drones have."""
+
+    def is_ours(self, url: str) -> bool:
+        """True if a canonical URL is for this drone to fetch."""
+
+    def keep_ours(
+        self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
+    ) -> tuple[Sequence[int], Sequence[bytes]]:
+        """Of a batch of links, given by fingerprint, URL and packed form, those that are ours; sends the others."""
+
+    def keep_seeds(
+        self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
+    ) -> tuple[Sequence[int], Sequence[bytes]]:
+        """Like `keep_ours`, for seeds, which all drones read."""
+
+    def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
+        """Sends a request of the spider to the owner of its URL; `free`: without the seen test."""
+
+    def voted(self, source: str, url: str) -> bool:
+        """Tells the owner of a URL that this domain links to it; False if that is this drone."""
+
+    def ask_robots(self, record: Packed) -> None:
+        """Has the owner of another host fetch a robots.txt that was redirected there."""
+
+    def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, chain: str) -> bool:
+        """Tells the drone that asked for a robots.txt what came of it; False if that is this drone."""
 
 
 class Discovery:
@@ -57,9 +86,6 @@ class Discovery:
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
         self._elsewhere, self._leave = elsewhere, leave
-
-    def __repr__(self) -> str:
-        return f"<Discovery links={self._counters['links']}>"
 
     def discover(
         self,
@@ -89,7 +115,7 @@ class Discovery:
         self.discover(page, [url], lambda _: "L")
 
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
-        """Which of these links of a page the filters let through."""
+        """Returns those of these links of a page that the filters let through."""
         page = self._entered(page)
         return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
 
@@ -111,6 +137,10 @@ class Discovery:
             return
         again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
+
+    def moved(self, page: Link, location: str, history: str) -> bool:
+        """Submits where a page has moved for good, with what it hands on. False if a filter drops that."""
+        return self.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
 
     def _entered(self, page: Link) -> Link:
         """The page, with a mark in its path if it is the first of another site."""
@@ -152,11 +182,11 @@ class Discovery:
             self._seen.submit(keys, records)
         self._lately.add(urls)
 
-    def submit_portion(self, now: float) -> None:
-        """The next links of a large page, if it is time for them."""
+    def submit_portion(self, now: float) -> bool:
+        """Submits the next links of a large page, if it is time for them; True if more of any page wait."""
         portion = self._portions.take(now) if self._portions.links else None
         if portion is None:
-            return
+            return bool(self._portions.links)
         page = portion.page
         try:
             filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
@@ -165,13 +195,14 @@ class Discovery:
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
             logger.exception("%d links of %s", len(portion.links), page.url)
+        return bool(self._portions.links)
 
     def heard_of(self, url: str) -> bool:
         """True if a link to this canonical URL was submitted lately."""
         return url in self._lately
 
     def forget(self) -> None:
-        """What was submitted lately will be submitted again if it is found again."""
+        """Forgets what was submitted lately: it is submitted again if it is found again."""
         self._lately.clear()
 
     def count_truncated_links(self, links: int) -> None:
@@ -194,7 +225,7 @@ class Discovery:
         return True
 
     def accept(self, link: Link, variant: str = "", *more: str) -> None:
-        """The same, of a link that has passed the filters and is ours."""
+        """Takes a single link that has passed the filters and is ours."""
         keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
         self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
 

@@ -11,9 +11,6 @@ class Ending:
         self.wait = wait
         self._since: float | None = None
 
-    def __repr__(self) -> str:
-        return f"<Ending since={self._since}>"
-
     def begin_again(self) -> None:
         """Nothing was tried for a while: that time does not count."""
         self._since = None
@@ -28,6 +25,6 @@ class Ending:
         return now - self._since >= self.wait and not busy
 
     def after(self, now: float) -> float | None:
-        """When the crawl is going to end, if that is known, and not over."""
+        """The time at which the crawl is going to end, if that is known, and not over."""
         end = None if self._since is None else self._since + self.wait
         return end if end is not None and end > now else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from webcrawl.base.loading import load
+from webcrawl.base.model import Link, is_prerequisite, is_revisit, unpack
+from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.drone_identity import keep_map
 from webcrawl.crawl.hive.inbox import Inbox
@@ -16,11 +18,17 @@ from webcrawl.crawl.hive.partition import BY_HOST, SlotFingerprints
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.crawl.hive.sound_items import Sound
 from webcrawl.crawl.hive.splitter import Splitter
+from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.request_word import Takes, check_link
+from webcrawl.crawl.revisiting import Revisiting
+from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.url_fingerprint import Fingerprints
+
+RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 
 
 def fingerprints(key: bytes, member: Membership) -> Fingerprints:
@@ -37,7 +45,7 @@ def open_post(
     takes: Takes,
     lose: Callable[[str, str], None],
 ) -> Post:
-    """What a drone has for the others, with its state from `db`.
+    """The drone with its letters for the others, and its state from `db`.
 
     `takes`: which methods of the spider a request may name; `lose` is told of requests that no other drone would take.
     """
@@ -54,3 +62,52 @@ def open_post(
     drone.settle(member.slots)
     frontier.votes_go(drone.voted)
     return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
+
+
+def deliver(post: Post, parts: Parts, robots: RobotsHeard) -> None:
+    """Has what comes from other drones enter this crawl; `robots` takes what came of a robots.txt."""
+    revisiting = parts.revisiting
+    post.drone.home = Mailbox(parts.discovery, parts.frontier, parts.seeding, parts.clock, robots, revisiting)
+    post.drone.moving.portion = parts.discovery.submit_portion
+    if revisiting is not None:
+        post.drone.moving.again, post.drone.moving.passing = revisiting.drain, revisiting.pass_on
+
+
+class Mailbox:
+    """The crawl as `hive.drone.Home`."""
+
+    def __init__(
+        self,
+        discovery: Discovery,
+        frontier: AnyFrontier,
+        seeding: Seeding,
+        now: Callable[[], float],
+        robots: RobotsHeard,
+        revisiting: Revisiting | None = None,
+    ) -> None:
+        self._revisiting = revisiting
+        self._discovery, self._frontier, self.robots = discovery, frontier, robots
+        self.now, self.forget, self.seeds_again = now, discovery.forget, seeding.again
+
+    def links(self, records: Sequence[bytes]) -> None:
+        asked = [record for record in records if is_prerequisite(record)]
+        for record in asked:  # a robots.txt that another drone was redirected to
+            self._frontier.expedite(record)
+        self._discovery.received([record for record in records if not is_prerequisite(record)] if asked else records)
+
+    def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
+        if free:
+            self._discovery.insert(link, *variants)
+        else:
+            self._discovery.accept(link, *variants)
+
+    def vote(self, source: str, url: str) -> None:
+        self._frontier.vote(source, url)
+
+    def queued(self, records: Sequence[bytes]) -> None:
+        if self._revisiting is not None:
+            again = [record for record in records if is_revisit(record)]
+            if again:
+                self._revisiting.receive([*map(unpack, again)])
+                records = [record for record in records if not is_revisit(record)]
+        self._frontier.add(records)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from webcrawl.base.quantities import count
+from webcrawl.crawl.admission import RobotsAdmission
+from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce, PausedHosts
 from webcrawl.crawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets
-from webcrawl.crawl.inspection import Watched
+from webcrawl.crawl.inspection import HostInspector
+from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_inspection import ROBOTS
 from webcrawl.frontier.host_lanes import Connections
+from webcrawl.record.statistics.statistics import Statistics
 
 logger = logging.getLogger(__name__)
 
@@ -23,21 +27,30 @@ TOLD = 20  # lines of what is still in force
 ELSEWHERE = "{} is not a host of this drone"
 
 
-class HostOrders:
-    """What lasts is in the checkpoint, and in force again after a restart."""
+class HostOrders(HostInspector):
+    """The orders about hosts. Those that last are in the checkpoint, and in force again after a restart."""
 
-    def __init__(self, watched: Watched, sheets: Sheets, paused: PausedHosts, in_force: InForce) -> None:
-        self._watched, self._sheets, self._paused, self._in_force = watched, sheets, paused, in_force
-        self._steering = watched.frontier.steering
-        self._steering.hold(paused.names, watched.now())
+    def __init__(
+        self,
+        frontier: Frontier,
+        robots: RobotsAdmission,
+        statistics: Statistics,
+        clock: CrawlClock,
+        domain: Callable[[str], str],
+        *,
+        sheets: Sheets,
+        paused: PausedHosts,
+        in_force: InForce,
+    ) -> None:
+        super().__init__(frontier, robots, statistics, clock, domain)
+        self._sheets, self._paused, self._in_force = sheets, paused, in_force
+        self._steering = frontier.steering
+        self._steering.hold(paused.names, self.now())
         lines = [*islice(self.told(), TOLD + 1)]
         for line in lines[:TOLD]:
             logger.info("still in force by command: %s", line)
         if len(lines) > TOLD:
             logger.info("and more: status lists all that is in force by command")
-
-    def __repr__(self) -> str:
-        return f"<HostOrders {self._paused!r} {self._sheets!r}>"
 
     def told(self) -> Iterator[str]:
         """A line for each command that is in force."""
@@ -46,8 +59,8 @@ class HostOrders:
 
     # -- one host
 
-    def record(self, name: str) -> Mapping[str, Any]:
-        found = self._watched.record(name)
+    def record(self, name: str) -> dict[str, Any]:
+        found = super().record(name)
         if self._steering.is_foreign(name):
             found["state"] = "belongs to another drone"
         sheets, delay = dict(self._sheets.of(name)), found["delay"]
@@ -58,13 +71,13 @@ class HostOrders:
     def pause(self, name: str) -> str:
         if not self._paused.add(name):
             return f"{name} is paused already"
-        self._steering.hold([name], self._watched.now())
+        self._steering.hold([name], self.now())
         return f"{name} is paused: its URLs stay, and nothing is asked of it until you resume it, after a restart too"
 
     def resume(self, name: str) -> str:
         if not self._paused.remove(name):
             return f"{name} is not paused"
-        self._steering.let_go(name, self._watched.now())
+        self._steering.let_go(name, self.now())
         return f"{name} goes on"
 
     def retry(self, name: str) -> str:
@@ -72,11 +85,11 @@ class HostOrders:
             return ELSEWHERE.format(name)
         if name in self._paused.names:
             raise CommandError(f"{name} is paused: resume it")
-        now = self._watched.now()
-        for origin in self._watched.book.origins(name):
-            self._watched.book.try_again(origin, now)
+        now = self.now()
+        for origin in self.book.origins(name):
+            self.book.try_again(origin, now)
         due = self._steering.retry(name, now)
-        record = self._watched.frontier.look.host(name, now)
+        record = self.frontier.look.host(name, now)
         if not record["queued"]:
             return f"{name} has no URLs in its queue; what is found of it is asked for as soon as it may be"
         if record["state"] == "waits for a place":
@@ -86,7 +99,7 @@ class HostOrders:
     def drop(self, name: str) -> str:
         if self._steering.is_foreign(name):
             return ELSEWHERE.format(name)
-        urls, waits = self._steering.drop(name, self._watched.now())
+        urls, waits = self._steering.drop(name, self.now())
         when = "end when its turn to be crawled comes" if waits else "end now"
         return f"{name} is given up: {count(urls, 'URL')} of its queue {when}, and what is found of it for a day"
 
@@ -96,20 +109,6 @@ class HostOrders:
             return f"{name} has no delay of its own any more"
         return f"{name} is asked every {seconds:g} s from its next request on, or less often if its robots.txt says so"
 
-    # -- looks
-
-    def top(self, by: str, most: int) -> Awaitable[Mapping[str, Any]]:
-        return self._watched.top(by, most)
-
-    def queue(self, name: str, most: int) -> Mapping[str, Any]:
-        return self._watched.queue(name, most)
-
-    def robots(self, url: str, *, of_url: bool) -> Mapping[str, Any]:
-        return self._watched.robots(url, of_url=of_url)
-
-    def outcomes(self) -> Mapping[int, int]:
-        return self._watched.outcomes()
-
     # -- sheets
 
     def set_for(self, domain: str, name: str, value: Any) -> str:
@@ -117,21 +116,21 @@ class HostOrders:
         if value is None and name not in self._sheets.sheets.get(domain, {}):
             raise CommandError(f"{name} is not set for {domain}")
         self._sheets.set(domain, {name: value})
-        if name == BUDGET and self._watched.frontier.budgets is not None:
-            self._watched.frontier.budgets.reconsider(domain)
+        if name == BUDGET and self.frontier.budgets is not None:
+            self.frontier.budgets.reconsider(domain)
         if value is None:
             return f"{name} is not set for {domain} any more"
         return f"{name} is {value} for {domain} and all hosts below it"
 
     def _check(self, domain: str, name: str, value: Any) -> None:
-        registered = self._watched.domain(domain)
+        registered = self.domain(domain)
         if name == BUDGET and registered != domain:
             raise CommandError(f"a budget is for a registered domain: --for {registered}")
         if name == "URL_SCOPE" and value == "seeds" and self._in_force.values[name] != "seeds":
             raise CommandError("URL_SCOPE seeds can be set for a domain only in a crawl with that scope")
 
     def _general(self, domain: str, name: str) -> Any:
-        """What a setting is for all, or for this domain by a rule in it."""
+        """The value of a setting for all, or for this domain by a rule in it."""
         value = self._in_force.values[name]
         return Connections(value).of(domain) if name == "HOST_CONNECTIONS" else value
 

@@ -6,7 +6,7 @@ A page that waits for one is left out of a checkpoint; the next run fetches it a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -17,11 +17,11 @@ from webcrawl.base.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, count_known, note_of
-from webcrawl.crawl.elsewhere import Elsewhere
+from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.protocol import Lends
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import canonical
 
 META = "halfway"
@@ -31,7 +31,7 @@ LOOK = 5.0  # seconds between two looks while nothing is fetched
 NOTE = "inline"  # in crawl.log
 
 
-class Halfway:
+class Halfway(Part):
     """By page: the keys of the inline downloads that are logged and archived."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -47,9 +47,6 @@ class Halfway:
     def __bool__(self) -> bool:
         """True if there is any page, which in most crawls there never is."""
         return bool(self._now or self._before)
-
-    def __repr__(self) -> str:
-        return f"<Halfway before={len(self._before)} now={len(self._now)}>"
 
     def comes_again(self, page: str) -> bool:
         """True if a former run had begun to process this page: its body is no duplicate of its own."""
@@ -72,9 +69,6 @@ class Halfway:
         self._before.pop(page, None)
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         if self or self._saved:
@@ -116,9 +110,6 @@ class InlineDownloads:
         self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
         self._robots = robots
         self._halfway = halfway
-
-    def __repr__(self) -> str:
-        return f"<InlineDownloads {self._lending!r} {self._halfway!r}>"
 
     def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
         """Lends the link's host (`Lending.lend`). `in_flight` says how the download of a URL ended, if it has.
@@ -163,7 +154,7 @@ class InlineDownloads:
         return self._lending.ready_at(name) - self._clock()
 
     def seconds_reserved(self, name: str) -> float:
-        """The same, for the frontier: it may have the host to drop its URLs as soon as the host is retired."""
+        """Seconds until the frontier may have the host: none if it is retired, for then its URLs are to be dropped."""
         return 0.0 if self._lending.is_retired(name) else self.seconds_until(name)
 
     def wait(self, name: str) -> float:
@@ -207,10 +198,6 @@ class InlineDownloads:
     def _is_new(self, link: Link, page: Link | None, variant: str) -> bool:
         key = blake2b(f"{link.attempt} {variant} {link.url}".encode(), digest_size=KEY_BYTES).digest()
         return page is None or self._halfway.is_new(page.url, key)
-
-    def leave_out(self, pages: list[str]) -> None:
-        """These pages are still being processed while the checkpoint is taken."""
-        self._halfway.leave_out(pages)
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0

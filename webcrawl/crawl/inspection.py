@@ -11,8 +11,7 @@ from typing import Any
 from webcrawl.base.hosts import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.discovery import Discovery
-from webcrawl.crawl.elsewhere import Elsewhere
+from webcrawl.crawl.discovery import Discovery, Elsewhere
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
@@ -31,8 +30,8 @@ VERDICTS = {
 }
 
 
-class Watched:
-    """The parts of a crawl that know something of a host."""
+class HostInspector:
+    """Looks at hosts through the parts of a crawl that know something of them."""
 
     def __init__(
         self,
@@ -45,9 +44,6 @@ class Watched:
         self.frontier, self.book = frontier, robots.book
         self.domain, self.now = domain, clock
         self._statistics, self._clock = statistics, clock
-
-    def __repr__(self) -> str:
-        return f"<Watched {self.frontier!r}>"
 
     def record(self, name: str) -> dict[str, Any]:
         """All that is known of a host; waits and times that are over are in seconds from now."""
@@ -169,7 +165,7 @@ class Watched:
         return {"by": by, "covers": covers, "hosts": rows}
 
     def outcomes(self) -> dict[int, int]:
-        """How URLs have ended, by status, the most frequent first."""
+        """The numbers of URLs by the status that they ended with, the most frequent first."""
         return dict(self._statistics.outcomes.most_common())
 
 
@@ -183,9 +179,6 @@ class About:
     def __init__(self, discovery: Discovery, frontier: AnyFrontier, elsewhere: Elsewhere | None) -> None:
         self._discovery, self._frontier, self._elsewhere = discovery, frontier, elsewhere
         self.pause = frontier.look.pause  # for how long a host was left alone before a request made now, and why
-
-    def __repr__(self) -> str:
-        return f"<About {self._discovery!r}>"
 
     def __call__(self, url: str) -> dict[str, Any]:
         """`known`: a link to it was found lately, and is this crawl's own. `in_flight`: it is being fetched.

@@ -1,18 +1,27 @@
-"""Requests of the spider that are lost: the crawl cannot keep them, or the spider no longer has their methods."""
+"""Requests of the spider that are lost or refused: never sent, not to be kept, or without their methods.
+
+A refusal is a request that the frontier ends without sending it, until its errback is called; part of the checkpoint.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from webcrawl.base.model import Status
-from webcrawl.store.crawldb import CrawlDB
+import msgpack
+
+from webcrawl.base.model import Link, Status
+from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.store.crawldb import CrawlDB, Part
 
 logger = logging.getLogger(__name__)
 
 COUNTED = "requests/unkept"  # among the counters, over all runs
 NAMELESS = f"status/{Status.NO_METHOD:d}"  # those that ended because a method is gone
-META = "unkept"  # in the database: how many of them the end of a run has reported by its exit status
+META = "refusals"
+REPORTED = "unkept"  # in the database: how many of them the end of a run has reported by its exit status
 
 
 class Unkept:
@@ -22,9 +31,6 @@ class Unkept:
         self._db, self._counters = db, counters
         self._told: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<Unkept {self._counters[COUNTED]}>"
-
     def add(self, kind: str, line: str) -> None:
         """One more; the first of its kind is told in a line."""
         self._counters[COUNTED] += 1
@@ -33,8 +39,72 @@ class Unkept:
             logger.error("%s; it is lost, and others like it are only counted", line)
 
     def report(self) -> int:
-        """How many no end of a run has reported so far; call it before the last checkpoint, which notes that."""
-        found, reported = self._counters[COUNTED] + self._counters[NAMELESS], int(self._db.get(META) or 0)
+        """The number that no end of a run has reported; call it before the last checkpoint, which notes that."""
+        found, reported = self._counters[COUNTED] + self._counters[NAMELESS], int(self._db.get(REPORTED) or 0)
         if found != reported:
-            self._db.set(META, b"%d" % found)
+            self._db.set(REPORTED, b"%d" % found)
         return found - reported
+
+
+def reason_of(status: int) -> str:
+    """The words of IgnoreRequest for this Status."""
+    return Status(status).name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refusal:
+    """A packed link, and the Status that it ended with."""
+
+    record: bytes
+    status: int
+
+    @property
+    def reason(self) -> str:
+        return reason_of(self.status)
+
+
+class Refusals(Part):
+    """Logs every dropped link; those that `wants` selects wait here for their errback."""
+
+    def __init__(self, db: CrawlDB, log: CrawlLog, wants: Callable[[Link], bool]) -> None:
+        self._db, self._log, self._wants = db, log, wants
+        data = db.get(META)
+        self._waiting = deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()
+        self._under_way: dict[Refusal, None] = {}
+        self._saved = len(self._waiting)
+        db.join(self)
+
+    def __len__(self) -> int:
+        """Refusals whose errback is still to be called."""
+        return len(self._waiting) + len(self._under_way)
+
+    def dropped(self, link: Link, status: int) -> None:
+        """Takes a URL that ends without having been fetched."""
+        self._log.dropped(link, status)
+        if link.request and not link.is_prerequisite and self._wants(link):
+            self._waiting.append(Refusal(link.pack(), status))
+
+    @property
+    def waiting(self) -> bool:
+        """True if `take` would give something."""
+        return bool(self._waiting)
+
+    def take(self) -> Refusal | None:
+        """The next one to deliver; call `delivered` afterwards."""
+        if not self._waiting:
+            return None
+        refusal = self._waiting.popleft()
+        self._under_way[refusal] = None
+        return refusal
+
+    def delivered(self, refusal: Refusal) -> None:
+        """Its errback was called."""
+        del self._under_way[refusal]
+
+    # -- the checkpoint
+
+    def save(self) -> None:
+        if self or self._saved:
+            left = [(one.record, one.status) for one in (*self._under_way, *self._waiting)]
+            self._db.set(META, msgpack.packb(left))
+            self._saved = len(left)

@@ -14,9 +14,8 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.loading import load
+from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.crawl import CLEAN
-from webcrawl.crawl.open_revisits import NONE
 from webcrawl.crawl.terms import OURS, OtherTerms
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.protocol import Frontier, FrontierFactory
@@ -24,6 +23,7 @@ from webcrawl.frontier.walk_frontier import WalkFrontier
 from webcrawl.frontier.walkers import META, Walkers, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.outputs import Outputs
 
 logger = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ import msgpack
 
 from webcrawl.base.loading import load
 from webcrawl.base.quantities import count
+from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.changeable import OF_REVISITS
 from webcrawl.crawl.control.in_force import InForce
@@ -22,21 +23,19 @@ from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.revisits import FLOOR, MEMORY, Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split
-from webcrawl.crawl.revisit_figures import RevisitCounts, Watched
-from webcrawl.crawl.revisiting import META, Revisiting
+from webcrawl.crawl.revisit_counts import RevisitCounts, Watched
+from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.hive.drone import Drone
     from webcrawl.crawl.hive.member import Post
 
 logger = logging.getLogger(__name__)
-
-NONE = "none"
 
 
 def open_revisiting(
@@ -50,14 +49,16 @@ def open_revisiting(
     post: Post | None,
     key: bytes,
     excluded: Callable[[str], bool],
-) -> Revisiting | None:
-    """None if pages are not fetched again, and never were. `excluded`: whether a rule refuses a URL by now.
+    pipeline: LinkPipeline,
+    site_of: Callable[[str], str],
+) -> tuple[Revisiting, Signalling | None]:
+    """The part that fetches pages again, or did in a former run; and the way of signals to it, if it does.
+
+    `excluded`: whether a rule refuses a URL by now.
 
     Records of a former run stay if this one fetches nothing again: what waits in the frontier comes back to them.
     """
-    path, data = values["REVISIT_POLICY"], db.get(META)
-    if path == NONE and data is None:
-        return None
+    path, data = values["REVISIT_POLICY"], db.get(REVISITING)
     on, former = path != NONE, msgpack.unpackb(data)["policy"] if data is not None else NONE
     if not on:
         path = _former(former)
@@ -95,18 +96,18 @@ def open_revisiting(
         logger.info("REVISIT_POLICY = none: %s not fetched again; their records stay", count(len(revisits), "page"))
     elif on and data is None and counters["pages"]:
         logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
-    return revisiting
+    return revisiting, _signalling(revisiting, pipeline, site_of, post)
 
 
-def open_signalling(
-    revisiting: Revisiting | None, pipeline: LinkPipeline, site_of: Callable[[str], str], elsewhere: Drone | None
+def _signalling(
+    revisiting: Revisiting, pipeline: LinkPipeline, site_of: Callable[[str], str], post: Post | None
 ) -> Signalling | None:
-    """What listings say, on its way to the pages that are fetched again, if there are any."""
-    if revisiting is None or revisiting.signals is None:
+    """Makes the way of signals from listings to the pages that are fetched again, if there are any."""
+    if revisiting.signals is None:
         return None
     signalling = Signalling(revisiting.signals, revisiting.tell, pipeline, site_of)
-    if elsewhere is not None:
-        signalling.is_ours = elsewhere.is_ours
+    if post is not None:
+        signalling.is_ours = post.drone.is_ours
     return signalling
 
 

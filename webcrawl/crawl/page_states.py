@@ -11,9 +11,9 @@ from dataclasses import replace
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_change import GONE, By, Change, Judged
 from webcrawl.content.page import Page
-from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.revisit.record import is_ahead
 from webcrawl.crawl.revisiting import Revisiting
+from webcrawl.frontier.seen.content import ContentSeen
 
 # In digests that are kept beside those of bodies
 CHANGED, FETCHED, HERE, COPY = b"changed ", b"fetched ", b" here ", b" copy "
@@ -22,14 +22,19 @@ CHANGED, FETCHED, HERE, COPY = b"changed ", b"fetched ", b" here ", b" copy "
 class States:
     """One per visitor."""
 
-    def __init__(self, crawl: Crawl, digests: Callable[[bytes], bytes]) -> None:
-        self._crawl, self._digests = crawl, digests
+    def __init__(self, bodies: ContentSeen, digests: Callable[[bytes], bytes], known: Revisiting | None) -> None:
+        """`known`: None if pages come from an archive, which may have one page many times."""
+        self._bodies, self._digests, self._known = bodies, digests, known
 
-    def __repr__(self) -> str:
-        return f"<States of {self._crawl!r}>"
+    def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
+        """Says what the page has become: new, as it was when it was fetched last, changed or gone."""
+        if self._known is not None:
+            self._judge(page, self._known, link, exchange)
+        else:
+            self._compare(page, exchange)
 
-    def judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
-        """True if the page is new, or as it was when it was fetched last.
+    def _judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
+        """Judges by the page's record.
 
         The digest is of the decoded body: a content coding may come out otherwise each time, by gzip's time stamp.
         """
@@ -56,17 +61,17 @@ class States:
         if found.change is Change.NEW:
             self._note_first(page, link)
         if found.change in (Change.CHANGED, Change.GONE):
-            self._crawl.seen_body(self._has_changed(page))
-        elif seen and found.digest_before == 0 and self._crawl.holds_body(self._has_changed(page)):
+            self._bodies.seen(self._has_changed(page))
+        elif seen and found.digest_before == 0 and self._bodies.holds(self._has_changed(page)):
             page.change = Change.CHANGED  # perhaps: which of its states was the last is not known here
 
-    def compare(self, page: Page, exchange: Exchange) -> None:
+    def _compare(self, page: Page, exchange: Exchange) -> None:
         """Of a page that an archive has more than once, each later answer is a change: what it is counts, not when."""
         if exchange.request and not exchange.request.startswith((b"GET ", b"HEAD ")):
             return
-        if 200 <= exchange.status < 300 and self._crawl.seen_body(self._has_changed(page)):
+        if 200 <= exchange.status < 300 and self._bodies.seen(self._has_changed(page)):
             page.change = Change.CHANGED
-        elif exchange.status in GONE and self._crawl.holds_body(self._has_changed(page)):
+        elif exchange.status in GONE and self._bodies.holds(self._has_changed(page)):
             page.change = Change.GONE
 
     def _has_changed(self, page: Page) -> bytes:
@@ -79,13 +84,13 @@ class States:
 
     def _is_first(self, page: Page, known: Revisiting) -> bool:
         """True if a page that a signal has fetched is known never to have been fetched before."""
-        return known.knows_first and not self._crawl.holds_body(self._was_fetched(page))
+        return known.knows_first and not self._bodies.holds(self._was_fetched(page))
 
     def _note_first(self, page: Page, link: Link) -> None:
         if link.history:  # it may be one that was forgotten
-            self._crawl.seen_body(self._was_fetched(page))
+            self._bodies.seen(self._was_fetched(page))
         else:
-            self._crawl.new_key(self._was_fetched(page))
+            self._bodies.add(self._was_fetched(page))
 
     def _was_here(self, page: Page) -> bytes:
         """By which it is known that the first page with this body was this one."""
@@ -97,14 +102,16 @@ class States:
 
     def _had(self, page: Page) -> bool:
         """True if this very page was ever found with this body."""
-        return self._crawl.holds_body(self._was_here(page)) or self._crawl.holds_body(self._was_copy(page))
+        return self._bodies.holds(self._was_here(page)) or self._bodies.holds(self._was_copy(page))
 
     def note(self, page: Page) -> None:
         """The page has this body, whose duplicates are known."""
+        if self._known is None:  # an archive has them in any order
+            return
         if page.duplicate:
-            self._crawl.seen_body(self._was_copy(page))
+            self._bodies.seen(self._was_copy(page))
         else:
-            self._crawl.new_key(self._was_here(page))
+            self._bodies.add(self._was_here(page))
 
     def returns(self, page: Page, link: Link, exchange: Exchange) -> bool:
         """True if a page has become again what it was before, or has moved here for good."""
@@ -112,9 +119,9 @@ class States:
             return True
         if page.change is Change.NEW:
             return bool(link.history) and (not is_ahead(link) or self._had(page))
-        if self._crawl.rereads:
+        if self._known is None:
             return True
-        return page.change is Change.CHANGED and self._crawl.holds_body(self._was_here(page))
+        return page.change is Change.CHANGED and self._bodies.holds(self._was_here(page))
 
 
 def _is_back(exchange: Exchange) -> bool:

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from webcrawl.base.model import Packed
+from webcrawl.base.model import Link
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.exclusions import FileOptOuts
 from webcrawl.crawl.control.in_force import InForce
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.host_orders import HostOrders
-from webcrawl.crawl.inline import Halfway
-from webcrawl.crawl.lost_requests import Unkept
-from webcrawl.crawl.refusals import Refusals
-from webcrawl.crawl.revisiting import Revisiting
+from webcrawl.crawl.inline import Halfway, InlineDownloads
+from webcrawl.crawl.inspection import About
+from webcrawl.crawl.lost_requests import Refusals, Unkept
+from webcrawl.crawl.request_word import Takes
+from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.seen.protocol import SeenStore
+from webcrawl.frontier.walkers import WalkRules
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.link_pipeline import LinkPipeline
-from webcrawl.urls.recent_urls import RecentUrls
+from webcrawl.urls.seeds.seed_reader import Seeds
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.hive.member import Post
+    from webcrawl.crawl.hive.member import Membership, Post
+    from webcrawl.crawl.revisiting import Revisiting
+    from webcrawl.crawl.signalling import Signalling
 
 
 class Follower(Protocol):
@@ -49,9 +53,25 @@ class Follower(Protocol):
         """Stops as soon as possible; the work may be unfinished."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """All that a crawl gets beside its settings."""
+
+    seeds: Seeds | None = None
+    on_ready: Callable[[], None] | None = None  # called, from a thread, when new URLs are ready
+    wants_refusal: Callable[[Link], bool] = lambda _: False  # an errback must be called if the frontier drops the link
+    takes: Takes = lambda *_: False  # which methods of the spider a request of another drone may name
+    fixed: Collection[str] = ()  # settings that go before what a former run was ordered to do
+    member: Membership | None = None  # if the crawl is one drone of a hive
+    walk: WalkRules | None = None  # if it walks at random instead of fetching every URL once
+
+
+ALONE = Surroundings()
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a crawl is made of. The crawl owns all parts, and closes those that hold files or threads."""
+    """All that a crawl is made of. The crawl owns the parts, and closes those that hold files or threads."""
 
     db: CrawlDB
     clock: CrawlClock
@@ -59,27 +79,26 @@ class Parts:
     seen: SeenStore
     content: ContentSeen
     frontier: Frontier
+    discovery: Discovery
     robots: RobotsAdmission
+    robots_answers: RobotsAnswers
     seeding: Seeding
     outputs: Outputs
     log: CrawlLog
-    lately: RecentUrls
     portions: Portions
-    site_of: Callable[[str], str]
     refusals: Refusals
     counters: Counter[str]
     unkept: Unkept
     halfway: Halfway
+    inline: InlineDownloads
     ending: Ending
     uplink: Uplink
     statistics: Statistics
     in_force: InForce
     file_optouts: FileOptOuts
+    about: About
+    new_body: Callable[[Link, bytes], object]  # hears of each answer with a body that was not seen before
     hosts: HostOrders | None  # with our frontier
-    excludes: Callable[[str], bool]  # whether a rule refuses a URL by now
     post: Post | None = None  # if this is one drone of a hive
-    trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
-    leave: Callable[[Sequence[Packed]], None] | None = None  # takes the links, if they are not to be followed
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
-    sitemaps: bool = False  # whether they are looked for by name
     revisiting: Revisiting | None = None  # if pages are fetched again

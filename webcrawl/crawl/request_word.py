@@ -40,7 +40,7 @@ class UnfitRequest(ValueError):  # noqa: N818 - reads as what it is
 
 
 def read_word(word: str) -> dict[str, Any]:
-    """What a request word holds, whoever wrote it. ValueError or TypeError: it is none."""
+    """Reads a request word, whoever wrote it. ValueError or TypeError: it is none."""
     return dict(msgpack.unpackb(urlsafe_b64decode(word.rpartition(".")[2]), strict_map_key=False))
 
 

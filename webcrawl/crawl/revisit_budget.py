@@ -34,9 +34,6 @@ class Split:
         self._new = 0.0  # new pages, those long ago counting less
         self._idle_at = -IDLE
 
-    def __repr__(self) -> str:
-        return f"<Split rate={self.rate()}>"
-
     def change(self, *, age: float, rate: float, share: float) -> None:
         """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
         self._age, self._fixed, self._share = age, rate, share
@@ -52,7 +49,7 @@ class Split:
         return self._age
 
     def known(self) -> int:
-        """How many pages are fetched again, in all."""
+        """The number of pages that are fetched again, in all."""
         return self.pages()
 
     def fetched_new(self, now: float) -> None:
@@ -80,7 +77,7 @@ class Split:
         return max(beside, self.pages() / self._age if self.early else ENOUGH)
 
     def asked(self) -> float:
-        """The same as it is meant: a policy that is never early has no use for more than one fetch in REVISIT_AGE."""
+        """The rate as it is meant: a policy that is never early has no use for more than one fetch in REVISIT_AGE."""
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 
     def _faded(self, now: float) -> float:

@@ -6,7 +6,7 @@ through the frontier, or with the page in flight. So it is part of every checkpo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil
 from random import Random
@@ -19,21 +19,21 @@ from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_change import GONE, By, Change, Judged
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.revisit import listing_schedule
-from webcrawl.crawl.revisit.change import Honesty, judged
 from webcrawl.crawl.revisit.fetched_ahead import lacks
 from webcrawl.crawl.revisit.fresh_until import LONGEST
+from webcrawl.crawl.revisit.page_judgement import Honesty, judged
 from webcrawl.crawl.revisit.policy import Policy
 from webcrawl.crawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split, Unused
-from webcrawl.crawl.revisit_figures import RevisitCounts
+from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.net.http_freshness import Validators, fresh_for, validators
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 
-META = "revisiting"
 STEP = 0.05  # seconds between two looks at what is due
 SLICE = 200  # pages that become due in one look
 ROOM = 10_000  # pages due that wait in the frontier: beyond, those of other hosts would not come to their turn earlier
@@ -43,7 +43,7 @@ RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
 
 
-class Revisiting:
+class Revisiting(Part):
     """One per crawl in which pages are fetched again, or were in a former run."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Revisiting:
         self._clock, self._excluded = clock, excluded
         self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
         (self._path, self._policy), self._importance, self.counts = policy, importance, counts
-        data = db.get(META)
+        data = db.get(REVISITING)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
         self._out: int = saved.get("out", 0)  # pages due and not finished
         self._notes_first: bool = saved.get("first", data is None and new)
@@ -86,15 +86,12 @@ class Revisiting:
         revisits.foreign = self._is_foreign
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<Revisiting on={self._on} out={self._out} {self.revisits!r}>"
-
     def __len__(self) -> int:
         """Pages that are fetched again, those on their way included."""
         return len(self.revisits) + self._out
 
     def now(self) -> RevisitFigures:
-        """What is true at this moment, and counted nowhere."""
+        """The figures of this moment, which are counted nowhere."""
         return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.asked() if self._on else 0.0)
 
     @property
@@ -124,7 +121,7 @@ class Revisiting:
         self._frontier.bring(now)
 
     def next_feed(self, now: float) -> float | None:
-        """When `feed` may find something; None until a page is finished."""
+        """The time at which `feed` may find something; None until a page is finished."""
         if not self._on:
             return None
         turn = self.revisits.next_take(now) if self._out < ROOM else None
@@ -138,7 +135,7 @@ class Revisiting:
         for link in links:
             record = record_of(link)
             if is_ahead(link):
-                self.revisits.foretold.ahead_failed(link.url)  # it may have been ours before its host has come
+                self.revisits.foretold.ahead.give_up(link.url)  # it may have been ours before its host has come
                 self.tell(link.url, now, link.via, link.path)
             elif record is not None:
                 self.revisits.adopt(record, now)
@@ -163,7 +160,7 @@ class Revisiting:
         return bool(records)
 
     def headers(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """What makes the request for this page conditional. Call it when the page is handed out."""
+        """Headers that make the request for this page conditional. Call it when the page is handed out."""
         record = self._record(link) if link.is_revisit else None
         if record is None or record.gone:  # who heard that it is gone needs all of it
             return []
@@ -176,7 +173,7 @@ class Revisiting:
     # -- back
 
     def judge(self, link: Link, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
-        """What an answer says of its page, beside the fetch before; None for what is no page's."""
+        """Judges an answer beside the fetch before; None for what is no page's."""
         if link.request:
             return None
         found = judged(self._record(link), exchange, digest, text)
@@ -217,7 +214,7 @@ class Revisiting:
         self._moved.add(link.url)
 
     def history_of(self, link: Link) -> str | None:
-        """What the link to where a page has moved for good takes along; None if this is no page that has its turn.
+        """The history of the link to where a page has moved for good; None if this is no page that has its turn.
 
         What is known of a page is handed on once: such links are no new pages to the budgets of hosts and domains, and
         a page that names another target each time would bring as many of them as it likes.
@@ -237,7 +234,7 @@ class Revisiting:
         self._given.update((record.url, record) for record in records)
 
     def _record(self, link: Link) -> PageRecord | None:
-        """What is known of a page, or None; a link ahead of its turn brings its own."""
+        """The record of a page, or None; a link ahead of its turn brings its own."""
         if is_ahead(link):
             return record_of(link)
         if link.history:
@@ -266,13 +263,13 @@ class Revisiting:
         foretold, may_be_told = self.revisits.foretold, self._may_be_told(link.url)
         if exchange is None or found is None or not self._on:
             if may_be_told:
-                foretold.lack(link.url, link.path, now)
+                foretold.ahead.lack(link.url, link.path, now)
             return
         record = None if found.change is Change.NEW else foretold.known(link.url)
         if record is not None:
             self.counts.taken()
         elif may_be_told:
-            foretold.fill(link.url)
+            foretold.ahead.fill(link.url)
         record = record or PageRecord(link.url)
         record.path = link.path
         if found.change is Change.GONE:
@@ -346,7 +343,7 @@ class Revisiting:
         if record.gone >= PROBES and now - record.fetched >= AWAY:
             self.counts.forgot(record.url)
             if self._may_be_told(record.url):
-                self.revisits.foretold.lack(record.url, record.path, now)
+                self.revisits.foretold.ahead.lack(record.url, record.path, now)
         else:
             if self._may_be_told(record.url):
                 self.revisits.foretold.gone(record, now)
@@ -361,16 +358,16 @@ class Revisiting:
             if exchange is not None and exchange.status in GONE and not lacks(record):
                 self.revisits.foretold.gone_ahead(record, now)
             else:
-                self.revisits.foretold.ahead_failed(link.url)
+                self.revisits.foretold.ahead.give_up(link.url)
             return
-        if self.revisits.foretold.fill(link.url):
+        if self.revisits.foretold.ahead.fill(link.url):
             self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
             if self.signals is not None:
                 self.signals.followed(link.url, now, changed=True)
             return
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
-        self.revisits.foretold.fetched_ahead(record)
+        self.revisits.foretold.ahead.found(record)
         self.counts.kept_ahead(record)
         if self.signals is not None and found.change is Change.NEW:  # there was nothing that could have changed
             self.signals.visited(link.url, now, 0.0, changed=False)
@@ -449,12 +446,9 @@ class Revisiting:
 
     # -- the checkpoint
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
         saved = {"out": self._out, "policy": self._path, "honesty": self._honesty.save(), "first": self._notes_first}
-        self._db.set(META, msgpack.packb(saved))
+        self._db.set(REVISITING, msgpack.packb(saved))
 
 
 def _is_changed(found: Judged) -> bool:

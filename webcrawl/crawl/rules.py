@@ -20,7 +20,7 @@ UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 
 
 def purpose_of(values: Mapping[str, Any]) -> Purpose:
-    """What the crawl is for, and which of the owners' words are therefore obeyed."""
+    """The purpose of the crawl, which decides which of the owners' words are obeyed."""
     return Purpose.of(values["PURPOSE"], noindex=bool(values["OBEY_NOINDEX"]), noarchive=bool(values["OBEY_NOARCHIVE"]))
 
 
@@ -31,7 +31,7 @@ def needs_all_seeds(values: Mapping[str, Any]) -> bool:
 
 
 def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
-    """What holds for all hosts of the frontier."""
+    """The rules for all hosts of the frontier."""
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         politeness_of(values),
@@ -44,12 +44,12 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
 
 
 def own_of(values: Mapping[str, Any]) -> Own:
-    """What a host or domain may have otherwise than all others."""
+    """The politeness and limits that a host or domain may have of its own."""
     return politeness_of(values), limits_of(values)
 
 
 def allowance_of(values: Mapping[str, Any]) -> Allowance:
-    """How many pages registered domains may have."""
+    """The policy that says how many pages a registered domain may have."""
     budget = values["DOMAIN_BUDGET"]
     if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
         budget = UNLIMITED  # or needed to show one
@@ -58,14 +58,14 @@ def allowance_of(values: Mapping[str, Any]) -> Allowance:
 
 
 def politeness_of(values: Mapping[str, Any]) -> Politeness:
-    """How long hosts are left alone."""
+    """The policy that says how long hosts are left alone."""
     delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
     policy: Politeness = load(values["POLITENESS_POLICY"])(*delays)
     return policy
 
 
 def limits_of(values: Mapping[str, Any]) -> Limits:
-    """How far the frontier goes with hosts, URLs and fetchers."""
+    """The limits of the frontier for hosts, URLs and fetchers."""
     return Limits(
         queues=values["FRONTIER_QUEUES"],
         max_queues=values["FRONTIER_MAX_QUEUES"],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgpack
 
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.statistics.statistics import Statistics
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.filters.filter_chain import Chain
 
 COUNTERS = "tallies"
@@ -19,7 +19,7 @@ STATISTICS = "statistics"
 FILTERS = "filters"
 
 
-class SavedCounters:
+class SavedCounters(Part):
     """Restores these counters from the last checkpoint, and saves them with each."""
 
     def __init__(self, db: CrawlDB, counters: Mapping[str, Counter[str]]) -> None:
@@ -30,14 +30,11 @@ class SavedCounters:
             counter.update(saved.get(name, {}))
         db.join(self)
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
         self._db.set(COUNTERS, msgpack.packb(self._counters))
 
 
-class SavedStatistics:
+class SavedStatistics(Part):
     """Restores statistics from the last checkpoint, saves them with each, and lets them hear of every URL's end."""
 
     def __init__(self, db: CrawlDB, log: CrawlLog, key: bytes) -> None:
@@ -51,14 +48,11 @@ class SavedStatistics:
         log.hearers.append(self.statistics.hear)
         db.join(self)
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
         self._db.set(STATISTICS, msgpack.packb(self.statistics.save()))
 
 
-class FilterStates:
+class FilterStates(Part):
     """Saves and restores the states of a chain's filters, by name."""
 
     def __init__(self, db: CrawlDB, chain: Chain) -> None:
@@ -67,9 +61,6 @@ class FilterStates:
         if data is not None:
             chain.restore(msgpack.unpackb(data))
         db.join(self)
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         states = self.chain.state()

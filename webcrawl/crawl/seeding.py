@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import msgpack
 
 from webcrawl.base.model import Link
-from webcrawl.crawl.elsewhere import Elsewhere
+from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.frontier.seen.protocol import SeenStore
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.seeds.seed_list import Seed
@@ -24,7 +24,7 @@ META = "seeds"
 MORE = "seeds/more"  # sources that came by command
 
 
-class Seeding:
+class Seeding(Part):
     """Reads seeds in batches, as far as the crawl needs them.
 
     `all_first`: nothing is fetched until all are read, for with the scope `seeds` they say which links are inside.
@@ -58,9 +58,6 @@ class Seeding:
         self._seeds = self._next_source()
         self.ended = self._seeds is None
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Seeding taken={self.taken} ended={self.ended}>"
 
     def _restore(self) -> None:
         data = self._db.get(MORE)
@@ -100,7 +97,7 @@ class Seeding:
             self.ended = False
 
     def _next_source(self) -> Seeds | None:
-        """What is to be read now: the seeds of the command line first."""
+        """The source to be read now: the seeds of the command line first."""
         given, self._unread = self._unread, None
         return given if given is not None else next(iter(self._more.values()), None)
 
@@ -192,9 +189,6 @@ class Seeding:
         self._unread = self._given
         self._seeds = self._next_source()
         self.ended = self._seeds is None
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         if self._given is not None:

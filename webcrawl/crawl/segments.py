@@ -27,8 +27,5 @@ class FoundLog:
     def __init__(self, output: Output) -> None:
         self._output = output
 
-    def __repr__(self) -> str:
-        return f"<FoundLog {self._output}>"
-
     def add(self, records: Sequence[Packed]) -> None:
         self._output.write(b"\n".join(records) + b"\n")

@@ -15,11 +15,14 @@ from webcrawl.crawl.control.changeable import OF_FILTERS, OF_FRONTIER
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce
 from webcrawl.crawl.control.sheets import BUDGET, DEPTH, OF_HOST, PerHost, Sheets, without_conflict
-from webcrawl.crawl.rules import allowance_of, own_of
+from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
 from webcrawl.crawl.saved_state import FilterStates
 from webcrawl.crawl.terms import SCOPE, OtherTerms, Terms, refuse
 from webcrawl.frontier.booking import Own
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.protocol import Frontier as AnyFrontier
+from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import TERMS as META
 from webcrawl.urls.filters.depth import DepthFilter
@@ -48,7 +51,7 @@ class Filters:
         self._admission.chain = self._states.chain = chain
 
 
-def change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:
+def _change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:
     """Notes another scope in the crawl's terms: a later run has to know which seeds were noted under it.
 
     CommandError: it cannot be had within this crawl.
@@ -64,8 +67,26 @@ def change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:
     db.set(META, json.dumps(now).encode())
 
 
-def heed(sheets: Sheets, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline) -> None:
-    """Passes on what they say, now and whenever they change."""
+def heed(
+    in_force: InForce, db: CrawlDB, filters: Filters, frontier: AnyFrontier, book: RobotsBook, ending: Ending
+) -> None:
+    """Passes on what may change while the crawl runs."""
+    in_force.listen([SCOPE, *OF_FILTERS], filters.change, now=False)
+    in_force.listen([SCOPE], partial(_change_scope, db), now=False)  # last: the terms are not changed back
+
+    def of_frontier(now: Mapping[str, Any]) -> None:
+        frontier.change(politeness_of(now), limits_of(now))
+        book.change(retry_wait=now["HOST_RETRY_WAIT"], patience=now["HOST_PATIENCE"])
+
+    in_force.listen(OF_FRONTIER, of_frontier, now=False)
+    if isinstance(frontier, Frontier):
+        in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.set_level_bias(now["FRONTIER_BIAS"]), now=False)
+        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.set_domain_budget(allowance_of(now)), now=False)
+    in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
+
+
+def heed_sheets(sheets: Sheets, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline) -> None:
+    """Passes on what sheets say, now and whenever they change."""
 
     def of_host(settings: Mapping[str, Any]) -> Own:
         return own_of(without_conflict({**in_force.values, **settings}))

@@ -33,9 +33,6 @@ class Signalling:
         self.is_ours = is_ours
         self.offered: Callable[[Page], None] | None = None  # gets every page that may name a hub
 
-    def __repr__(self) -> str:
-        return f"<Signalling {self.signals!r}>"
-
     def read(self, page: Page, now: float) -> None:
         """The body of a page was read. Call it once for each fetch that brought one."""
         if self.offered is not None:
@@ -52,7 +49,7 @@ class Signalling:
         self._say(self.signals.pushed(topic.url, found, now) if found else [topic.url], topic, now)
 
     def _say(self, urls: list[str], page: Link, now: float) -> int:
-        """How many of them are fetched ahead of their turns."""
+        """Returns the number of them that are fetched ahead of their turns."""
         ours = list(filter(self.is_ours, urls))
         if len(ours) < len(urls):
             self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)

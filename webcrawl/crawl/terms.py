@@ -112,7 +112,7 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
 
 
 def _noted(terms: Terms) -> str:
-    """What was noted of the seeds: their hosts, their domains, or nothing."""
+    """The scope by which seeds were noted: their hosts, their domains, or nothing."""
     scope = terms.get(SCOPE, NONE)
     if scope == "seeds":
         return "domain"

@@ -55,9 +55,6 @@ class Uplink:
         self.next_probe = 0.0
         self._next_awaited = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Uplink {self._detector!r}>"
-
     @property
     def out(self) -> bool:
         """True if there is no network."""
@@ -65,7 +62,7 @@ class Uplink:
 
     @property
     def seconds(self) -> float:
-        """How long it has been out; 0 if it is not."""
+        """The seconds for which it has been out; 0 if it is not."""
         return self._clock() - self._began if self._detector.out else 0.0
 
     def reached(self) -> list[str]:
@@ -202,7 +199,7 @@ class Uplink:
 
     @property
     def trouble(self) -> str:
-        """What is wrong, in words; empty if nothing is."""
+        """The trouble, in words; empty if there is none."""
         return "no network" if self._detector.out else "" if self._names else "no name server"
 
     def _over(self, now: float) -> None:

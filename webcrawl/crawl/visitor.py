@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Exchange, Link, redirects_in_a_row
 from webcrawl.base.page_change import By, Change, Judged
@@ -15,17 +16,18 @@ from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
 from webcrawl.content.recognise import DEAD, UNKNOWN, is_one_of, recogniser
-from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
-from webcrawl.crawl.page_states import States
+from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
-from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.withholding import Owners, forget_links, withhold
 from webcrawl.frontier.seen.content import SHELL_SIZE, Shells
 from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_entry import head_of
 from webcrawl.urls.canonical import MAX_LENGTH, redirect_target
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.page_states import States
 
 KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
@@ -39,7 +41,7 @@ NEEDED = {"refresh": "R"}  # all other requisites are E
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
-    """What the settings say about links and bodies seen before."""
+    """The settings about links and bodies seen before."""
 
     followed: frozenset[str]  # kinds of links
     redirects: int  # how many in a row
@@ -48,27 +50,27 @@ class LinkRules:
     obey_nofollow: bool
     most: int = 0  # links of one page; 0: no limit
     home: Callable[[str], str] | None = None
-    """Whose page a URL is, where the scope judges links by that: `host` or `domain`."""
+    """Names whose page a URL is, where the scope judges links by that: `host` or `domain`."""
     requisites: bool = False  # what pages need to be shown is fetched beyond the scope
     sitemaps: bool = False  # whether those are fetched that robots.txt names
 
 
 class Visitor:
-    """Turns every answer into a Page, and tells the crawl what follows from it."""
+    """Turns every answer into a Page, and tells the parts of the crawl what follows from it."""
 
     def __init__(
         self,
-        crawl: Crawl,
+        parts: Parts,
         digests: Callable[[bytes], bytes],
         readers: tuple[DocumentReader, DocumentReader],
         rules: LinkRules,
         shells: Shells,
         owners: Owners,
+        states: States | None,
     ) -> None:
-        """The second of the readers, which are equal, is for `read_ahead`."""
+        """The second of the readers, which are equal, is for `read_ahead`. `states`: if one page comes many times."""
         self._owners, self._judges = owners, owners.judges
-        self._crawl, self._digests, self._shells = crawl, digests, shells
-        self._states = States(crawl, digests)
+        self._parts, self._digests, self._shells, self._states = parts, digests, shells, states
         self._reader, self._ahead = readers
         self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
@@ -99,7 +101,7 @@ class Visitor:
         kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body)
         if kind:
             exchange.notes += (kind,)
-            self._crawl.count([f"recognised/{kind.replace(':', '/')}"])
+            self._parts.counters[f"recognised/{kind.replace(':', '/')}"] += 1
         return kind
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
@@ -107,14 +109,14 @@ class Visitor:
         return self._judges and self._judge_use(self.unread(link, exchange), exchange)
 
     def forbids(self, link: Link, exchange: Exchange) -> bool:
-        """The same question, after which the answer is whole: a page is still to be made of it."""
+        """True if a page that is still to be made of this answer is not to be kept; the answer stays whole."""
         return self._judges and self._owners.withholds(self.unread(link, exchange))
 
     def _judge_use(self, page: Page, exchange: Exchange) -> bool:
         if not (exchange.wire or exchange.body or page.change is Change.UNCHANGED) or not self._owners.withholds(page):
             return False
         sources = withhold(page, exchange, self._owners.purpose)
-        self._crawl.count(["withheld", *(f"withheld/{source}" for source in sources)])
+        self._parts.counters.update(["withheld", *(f"withheld/{source}" for source in sources)])
         return True
 
     def unread(self, link: Link, exchange: Exchange) -> Page:
@@ -125,26 +127,26 @@ class Visitor:
         return page
 
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
-        known = self._crawl.revisiting
-        if known is not None:
-            self._states.judge(page, known, link, exchange)
-        elif self._crawl.rereads:
-            self._states.compare(page, exchange)
+        if self._states is not None:
+            self._states.judge(page, link, exchange)
         if location:
-            if link.history and known is not None and self._moves(known, link, exchange, location):
+            if link.history and self._moves(link, exchange, location):
                 page.change = Change.GONE
                 return
             if redirects_in_a_row(link.path) < self._redirects:
-                self._crawl.redirected(link, location, self._chain(link, exchange))
+                self._parts.discovery.redirected(link, location, self._chain(link, exchange))
         elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
             self._body(page, link, exchange)
 
-    def _moves(self, known: Revisiting, link: Link, exchange: Exchange, location: str) -> bool:
+    def _moves(self, link: Link, exchange: Exchange, location: str) -> bool:
         """A page that has moved for good takes what is known of it along, unless nothing is fetched where it is now."""
+        known = self._parts.revisiting
+        if known is None:
+            return False
         if exchange.status not in FOR_GOOD or location == link.url or redirects_in_a_row(link.path) >= self._redirects:
             return False
         history = known.history_of(link)
-        if history is None or not self._crawl.moved(link, location, history):
+        if history is None or not self._parts.discovery.moved(link, location, history):
             return False
         known.moved(link)
         return True
@@ -152,12 +154,12 @@ class Visitor:
     def _robots(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         """The sitemaps that it names are its links, if they are wanted."""
         chain = self._chain(link, exchange) if location else ""
-        now = self._crawl.now()
+        now = self._parts.clock()
         head, status = head_of(exchange), exchange.status
         kind = self._recognise(exchange)
         if kind.startswith("wall:") and kind != UNKNOWN:  # it says nothing of what the host allows
             status = UNREACHABLE
-        named = self._crawl.robots_answered(link, status, exchange.body, location, now, chain, head)
+        named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps:
             page.base = robots_url(link.history)
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
@@ -168,14 +170,17 @@ class Visitor:
             return
         if is_one_of(page.recognised, DEAD):  # it has no links to follow, and nothing new
             return
-        page.duplicate = self._crawl.seen_body(page.digest)
+        page.duplicate = self._parts.content.seen(page.digest)
         known = self._knows_links(page)
-        if page.duplicate and (self._crawl.comes_again(link) or self._states.returns(page, link, exchange)):
+        states = self._states
+        if page.duplicate and (
+            self._parts.halfway.comes_again(link.url) or (states is not None and states.returns(page, link, exchange))
+        ):
             page.duplicate = known = False  # first seen as this very page
-        elif self._crawl.revisiting is not None:
-            self._states.note(page)
+        elif states is not None:
+            states.note(page)
         if not (page.duplicate or link.history):  # budgets are about new pages
-            self._crawl.new_body(link, exchange.body)
+            self._parts.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
         if not (known and self._skip_seen):
             if page.found is None:
@@ -190,14 +195,14 @@ class Visitor:
 
         Another URL may have the same one, with an owner who allows it.
         """
-        if not (self._owners.purpose.withholds(page.said_so_far) or self._crawl.holds_body(page.digest)):
+        if not (self._owners.purpose.withholds(page.said_so_far) or self._parts.content.holds(page.digest)):
             self._read(page, exchange)  # the document has its say, too
         if not self._owners.withholds(page):
             return False
         if page.found is None:
             self._read(page, exchange)
-        if not (self._crawl.seen_body(self._digests(WITHHELD + page.digest)) or link.history):
-            self._crawl.new_body(link, exchange.body)
+        if not (self._parts.content.seen(self._digests(WITHHELD + page.digest)) or link.history):
+            self._parts.new_body(link, exchange.body)
         return True
 
     def _read_requisites(self, page: Page, exchange: Exchange) -> None:
@@ -207,11 +212,11 @@ class Visitor:
             page.found = replace(page.found, links=list(filter(is_requisite, page.found.links)), whole=False)
 
     def _chain(self, link: Link, exchange: Exchange) -> str:
-        """What the target of a redirect takes with it."""
+        """The chain that the target of a redirect takes with it."""
         if not self._cookies:
             return ""
         lines = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
-        return follow(link.chain, self._crawl.key(link.url), link.url, lines, exchange.started)
+        return follow(link.chain, self._parts.pipeline.key(link.url), link.url, lines, exchange.started)
 
     def _knows_links(self, page: Page) -> bool:
         """True if the links of this body were submitted before.
@@ -220,7 +225,7 @@ class Visitor:
         """
         if self._home is None:
             return page.duplicate
-        return self._crawl.seen_body(self._digests(page.digest + self._home(page.url).encode()))
+        return self._parts.content.seen(self._digests(page.digest + self._home(page.url).encode()))
 
     def _read_shell(self, page: Page, exchange: Exchange, redirects: int) -> None:
         """Reads a body whose links were submitted on another site, if they may lead to other pages on this one."""
@@ -231,23 +236,23 @@ class Visitor:
         if page.links:
             exchange.followed = True
             for note in notes:
-                self._crawl.seen_body(note)
+                self._parts.content.seen(note)
 
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Headers for the request of a robots.txt, by which a server may say that it is still the same."""
-        return self._crawl.robots_conditions(link)
+        return self._parts.robots.conditions(link)
 
     def robots_way_failed(self, link: Link) -> None:
         """A robots.txt could not be asked for by the proxy of the request that needs it."""
-        self._crawl.robots_way_failed(link)
+        self._parts.robots.way_failed(link, self._parts.clock())
 
     def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
         """An answer to a robots.txt request of which no exchange is known, or none."""
-        self._crawl.robots_answered(link, status, body, None, self._crawl.now())
+        self._parts.robots_answers.answered(link, status, body, None, self._parts.clock())
 
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
-        """What came of a robots.txt that another drone fetched, because it was redirected there."""
-        named = self._crawl.robots_answered(link, status, body, location or None, self._crawl.now(), chain)
+        """Takes what came of a robots.txt that another drone fetched, because it was redirected there."""
+        named = self._parts.robots_answers.answered(link, status, body, location or None, self._parts.clock(), chain)
         if named and self._sitemaps:
             page = replace(link, path=link.path.removesuffix("P"))
             self._follow_sitemaps(page, robots_url(link.history), named)
@@ -266,11 +271,11 @@ class Visitor:
             self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:
                 exchange.notes += (found.note,)
-                self._crawl.count([found.note.replace(":", "/")])
+                self._parts.counters.update([found.note.replace(":", "/")])
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
-        if self._crawl.signalling is not None:
-            self._crawl.signalling.read(page, self._crawl.now())
+        if self._parts.signalling is not None:
+            self._parts.signalling.read(page, self._parts.clock())
 
     def follow_robots(self, page: Page) -> None:
         """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
@@ -282,8 +287,8 @@ class Visitor:
     def _follow_sitemaps(self, page: Link, base: str, named: Sequence[str]) -> None:
         kept = _fitting(page, base, named)
         if kept < len(named):
-            self._crawl.count_truncated_links(len(named) - kept)
-        self._crawl.discover(page, named[:kept], lambda _: "L", base=base)
+            self._parts.discovery.count_truncated_links(len(named) - kept)
+        self._parts.discovery.discover(page, named[:kept], lambda _: "L", base=base)
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
@@ -304,7 +309,9 @@ class Visitor:
         if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:
             flags = self._wanted(link, found)
             found = list(compress(found, flags))
-        kept, needed = self._cut(page, link, found), self._cut(page, link, needed)
+        kept = self._cut(page, link, found)
+        if needed:
+            needed = self._cut(page, link, needed)
         if links is not None or self._requisites or kept is not found:
             flags = None  # they are of these, and not of all that the page has
         found = kept
@@ -318,7 +325,7 @@ class Visitor:
         addresses = [*map(ADDRESS, found)]
         read = page.found  # outputs ask for the canonical forms only if links of all kinds were read
         targets = read.targets if read is not None and read.whole and read.base == page.base else None
-        self._crawl.discover(
+        self._parts.discovery.discover(
             link, addresses, lambda at: hops.get(found[at][0], other), base=page.base, needed=needed, targets=targets
         )
 
@@ -330,7 +337,7 @@ class Visitor:
         kept = _fitting(link, page.base, [*map(ADDRESS, first)])
         if kept == len(found):
             return found
-        self._crawl.count_truncated_links(len(found) - kept)
+        self._parts.discovery.count_truncated_links(len(found) - kept)
         if page.exchange is not None:
             page.exchange.links_cut += len(found) - kept
         return found[:kept]
@@ -343,7 +350,7 @@ class Visitor:
         Of a page that is shown in another, and not one of the crawl itself, no link is followed. A frame is a link
         too: it is followed as one if it passes the filters.
         """
-        home = not is_needed(link.path) or self._crawl.is_within(page.url)
+        home = not is_needed(link.path) or self._parts.discovery.is_within(page.url)
         links, needed = [], []
         near, frames = may_need(link.path), self._passing_frames(page, link, found) if home else frozenset()
         for one in found:
@@ -357,7 +364,7 @@ class Visitor:
 
     def _passing_frames(self, page: Page, link: Link, found: Sequence[FoundLink]) -> frozenset[str]:
         addresses = [one[1] for one in found if one[0] in FRAMES and one[0] in self._followed]
-        return self._crawl.passing(link, addresses, page.base) if addresses else frozenset()
+        return self._parts.discovery.passing(link, addresses, page.base) if addresses else frozenset()
 
     def _wanted(self, link: Link, found: Sequence[FoundLink]) -> list[bool]:
         """Of each link, whether it is of a kind that is followed and does not say otherwise."""
@@ -370,12 +377,12 @@ class Visitor:
 
 
 def _fitting(link: Link, base: str, addresses: Sequence[str]) -> int:
-    """How many of a page's links may be followed: each may get lines with its URL, the page's and the seed's."""
+    """The number of a page's links that may be followed: each may get lines with its URL, the page's and the seed's."""
     return fitting([addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), ROOM)
 
 
 def _kept(page: Page, found: Judged) -> tuple[int, int]:
-    """What is kept of what the owner said. A document that is the same says the same, and need not be read again."""
+    """The part of the owner's word that is kept. A document that is the same says the same, and is not read again."""
     header, document = kept(page.said_so_far.statements)
     return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
 

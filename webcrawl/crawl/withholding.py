@@ -15,16 +15,13 @@ NOTE = "withheld"
 
 
 class Owners:
-    """What the owners of hosts say to this crawler, and which of their pages are not kept."""
+    """The owners of hosts: their words to this crawler, and which of their pages are not kept."""
 
     def __init__(self, said: Callable[[str], RobotsSaid | None] | None, agent: str, purpose: Purpose) -> None:
         """`said`: what the robots.txt of a URL's host says; None if the crawl asks for none."""
         self._said, self._agent, self.purpose = said, agent, purpose
         self._plain = RobotsWord(agent=agent)
         self.judges = bool(purpose.declared)
-
-    def __repr__(self) -> str:
-        return f"<Owners {self.purpose}>"
 
     def word(self, url: str) -> RobotsWord:
         """One look for each page; nearly all hosts say nothing."""

@@ -34,10 +34,11 @@ def is_damage(error: BaseException) -> bool:
 
 
 class Part(Protocol):
-    """A structure that is saved with every checkpoint, consistent with all the others."""
+    """A structure that is saved with every checkpoint, consistent with all the others. A subclass only has to save."""
 
     def prepare(self) -> Iterator[None]:
         """Write ahead of the checkpoint what can be, in slices of a few milliseconds."""
+        return iter(())
 
     def save(self) -> None:
         """Write the rest into the open transaction. COMMIT follows immediately."""

@@ -67,13 +67,17 @@ class Crawler:
         self.spider = None
 
 
+def crawl():
+    return SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")))
+
+
 def test_it_goes_on_afterwards(monkeypatch):
     """The engine is paused once, and goes on once."""
     crawler, now = Crawler(), [at(21)]
     monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
     monkeypatch.setattr(
         "webcrawl.adapter.engine_pause.scheduler_of",
-        lambda _: SimpleNamespace(wake=lambda: None, crawl=SimpleNamespace()),
+        lambda _: SimpleNamespace(wake=lambda: None, crawl=crawl()),
     )
     extension = QuietHours(crawler, [NIGHT])
     for hour in (21, 22, 23, 24, 29, 30, 31):
@@ -85,14 +89,14 @@ def test_it_goes_on_afterwards(monkeypatch):
 
 def test_it_is_said_why_nothing_is_fetched(monkeypatch):
     """In the words of the first who holds the crawl, until nobody does."""
-    crawl = SimpleNamespace(held="")
+    held_crawl = crawl()
     monkeypatch.setattr(
-        "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=crawl)
+        "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=held_crawl)
     )
     crawler, said = Crawler(), []
     for holder, held in (("disk", True), ("night", True), ("disk", False), ("night", False)):
         hold(crawler, holder, f"the {holder}", held=held)
-        said.append(crawl.held)
+        said.append(held_crawl.parts.in_force.held)
 
     assert said == ["the disk", "the disk", "the night", ""]
 
@@ -101,7 +105,7 @@ def test_who_else_holds_the_crawl_is_waited_for(monkeypatch):
     """A full disk in a quiet night: fetching resumes when both are over."""
     monkeypatch.setattr(
         "webcrawl.adapter.engine_pause.scheduler_of",
-        lambda _: SimpleNamespace(wake=lambda: None, crawl=SimpleNamespace()),
+        lambda _: SimpleNamespace(wake=lambda: None, crawl=crawl()),
     )
     crawler = Crawler()
     for holder, held in (("disk", True), ("night", True), ("disk", False), ("night", False)):

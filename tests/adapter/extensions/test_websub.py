@@ -55,7 +55,7 @@ def test_pushes_have_a_tenth_of_the_time():
     async def run():
         loop = asyncio.get_running_loop()
         websub = WebSub(SimpleNamespace(), {})
-        websub._crawl = SimpleNamespace(now=time.time)
+        websub._crawl = SimpleNamespace(parts=SimpleNamespace(clock=time.time))
         websub._subscriptions = SimpleNamespace(pushed=lambda token, *_: token)
 
         def heard(*_):

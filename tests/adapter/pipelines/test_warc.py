@@ -13,6 +13,7 @@ from webcrawl.adapter.pipelines import warc
 from webcrawl.adapter.pipelines.warc import WarcPipeline
 from webcrawl.base.model import Link
 from webcrawl.content.page import Page
+from webcrawl.record.warc.warc_writer import WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Outputs
@@ -49,9 +50,10 @@ def test_the_version_of_the_format_is_a_setting(tmp_path, simweb):
 
 
 def opened(monkeypatch, **more):
-    """What a crawl is told to make when the pipeline is opened with these values."""
+    """The arguments of the archive that is made when the pipeline is opened with these values."""
     made = []
-    scheduler = SimpleNamespace(crawl=SimpleNamespace(attach=made.append))
+    scheduler = SimpleNamespace(crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None)))
+    monkeypatch.setattr(warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given)))
     monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
     values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "OUTPUTS": ("warc",)}
     values |= {"PURPOSE": (), "OBEY_NOINDEX": False, "OBEY_NOARCHIVE": False, "HIVE_DRONES": 0}
@@ -63,17 +65,19 @@ def opened(monkeypatch, **more):
 def test_whether_there_is_a_thread(monkeypatch, cores, beside):
     """Records are compressed in a thread if there is a core for it."""
     monkeypatch.setattr(warc, "cores", lambda: cores)
-    press = opened(monkeypatch).keywords["press"]
+    press = opened(monkeypatch)[1]["press"]
     assert (press is not None) == beside
 
 
 @pytest.mark.parametrize(("drones", "begins"), [(0, "web-2"), (3, "web-002-2")])
 def test_the_names_of_a_drones_files(tmp_path, monkeypatch, drones, begins):
     """A drone's number is in the names of its archive files, because others may begin one in the same second."""
-    make = opened(monkeypatch, HIVE_DRONES=drones, HIVE_DRONE=2)
+    names, given = opened(monkeypatch, HIVE_DRONES=drones, HIVE_DRONE=2)
     db = CrawlDB(tmp_path / "state")
     outputs = Outputs(db, tmp_path)
-    make(db, outputs).write(Link("http://a/"), exchange("http://a/"), duplicate=False, metadata={})
+    WarcWriter(db, outputs, names, **given).write(
+        Link("http://a/"), exchange("http://a/"), duplicate=False, metadata={}
+    )
 
     assert [path.name[: len(begins)] for path in (tmp_path / "warc").iterdir()] == [begins]
     outputs.close()

@@ -5,7 +5,7 @@ import pytest
 from webcrawl.adapter import user_settings
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.content.formats.document_kinds import ALL
-from webcrawl.crawl.checks import SettingError, check, sources
+from webcrawl.crawl.checks import SettingError, check, known_words
 
 pytestmark = pytest.mark.usefixtures("missing")
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("missing")
 @pytest.fixture(name="missing")
 def _missing(monkeypatch):
     """The library is not there."""
-    monkeypatch.setattr(sources, "find_spec", lambda _: None)
+    monkeypatch.setattr(known_words, "find_spec", lambda _: None)
 
 
 @pytest.mark.parametrize("value", ["pdf", "a,PDF", ["a", "pdf"], ALL])

@@ -20,6 +20,12 @@ def _crawl(tmp_path):
         yield crawl
 
 
+def answered(crawl, link, status, body):
+    """Books the answer to a robots.txt."""
+    parts = crawl.crawl.parts
+    parts.robots_answers.answered(link, status, body, None, parts.clock())
+
+
 class TestPause:
     def test_and_resume(self, crawl):
         """A paused host is not asked, others are; resumed it goes on where it was."""
@@ -94,10 +100,10 @@ class TestRetry:
         """A robots.txt that waits for its next try is fetched again with it."""
         with steered(tmp_path, **BUDGET, ROBOTSTXT_OBEY=True) as crawl:
             crawl.add("a.org", 1)
-            link = crawl.crawl.take(crawl.crawl.now())
+            link = crawl.crawl.take(crawl.crawl.parts.clock())
             assert link.url == "http://a.org/robots.txt"
             for _ in range(8):
-                crawl.crawl.robots_answered(link, Status.CONNECT_FAILED, b"", None, crawl.crawl.now())
+                answered(crawl, link, Status.CONNECT_FAILED, b"")
             assert crawl.order("host a.org")["robots"]["http://a.org"].startswith("unreachable, tried 8 times")
             assert crawl.order("robots a.org")["state"].endswith("next try in 7680 s")
             crawl.order("host a.org retry")
@@ -128,7 +134,7 @@ class TestDrop:
 
         ended = [url for status, url in crawl.log() if status == Status.DROPPED]
         assert (len(ended), len(set(ended))) == (700, 700)
-        assert len(crawl.crawl._frontier) == 0
+        assert len(crawl.crawl.parts.frontier) == 0
         assert crawl.order("host a.org")["state"] == "given up"
         assert crawl.order("host a.org")["ends_with"] == "-5002 dropped"
 
@@ -168,7 +174,7 @@ class TestDelay:
     def test_robots_goes_before(self, crawl):
         """A Crawl-delay that is longer stays in force."""
         crawl.order("host a.org delay 2")
-        crawl.crawl._frontier.crawl_delay("a.org", 20.0)
+        crawl.crawl.parts.frontier.crawl_delay("a.org", 20.0)
         crawl.add("a.org", 3)
 
         assert [round(at) for _, at in crawl.run(100)] == [0, 20, 40]
@@ -252,7 +258,7 @@ class TestLooks:
     def test_the_heaviest_hosts(self, crawl, by, first):
         """What statistics keep of hosts."""
         for host, row in {"bad.org": (1, 10, 7, 0, 0, 0, 0), "large.org": (1, 1000, 1, 0, 0, 0, 0)}.items():
-            crawl.crawl.statistics.hosts.row(host)[:] = row
+            crawl.crawl.parts.statistics.hosts.row(host)[:] = row
 
         assert crawl.order(f"hosts --by={by}")["hosts"][0]["host"] == first
 
@@ -289,8 +295,8 @@ class TestRobots:
             assert crawl.order("robots a.org") == {"robots": "http://a.org/robots.txt", "state": "not fetched yet"}
             assert crawl.order("robots http://a.org/a")["verdict"] == "robots.txt is fetched first"
             crawl.add("a.org", 1)
-            link = crawl.crawl.take(crawl.crawl.now())
-            crawl.crawl.robots_answered(link, 200, body, None, crawl.crawl.now())
+            link = crawl.crawl.take(crawl.crawl.parts.clock())
+            answered(crawl, link, 200, body)
             crawl.seconds += 60
 
             found = crawl.order("robots a.org")
@@ -309,8 +315,8 @@ class TestRobots:
             }
             assert crawl.order("robots https://a.org/x")["state"] == "not fetched yet"
             assert "others" not in crawl.order("robots a.org")
-            crawl.crawl._frontier.add([Link("http://b.org:8080/x").pack()])
-            crawl.crawl.robots_answered(crawl.crawl.take(crawl.crawl.now()), 200, body, None, crawl.crawl.now())
+            crawl.crawl.parts.frontier.add([Link("http://b.org:8080/x").pack()])
+            answered(crawl, crawl.crawl.take(crawl.crawl.parts.clock()), 200, body)
             assert crawl.order("robots b.org")["robots"] == "http://b.org:8080/robots.txt"
             assert crawl.order("robots a.org:8080")["robots"] == "http://a.org:8080/robots.txt"
             assert "no robots.txt" in crawl.order("robots gopher://a.org/x")["why"]

@@ -60,12 +60,12 @@ class TestWhere:
         """Then what is below it in rank holds again, and for all hosts nothing is looked up any more."""
         crawl.order("set --for example.com POLITENESS_MIN_DELAY 20")
         crawl.order("set --for example.com HOST_MAX_PAGES 20")
-        assert crawl.crawl._frontier._book.own is not None
+        assert crawl.crawl.parts.frontier._book.own is not None
         crawl.order("set --for EXAMPLE.com POLITENESS_MIN_DELAY default")
         crawl.order("set --for example.com HOST_MAX_PAGES default")
 
         assert waits(crawl, "example.com") == [1.0]
-        assert crawl.crawl._frontier._book.own is None
+        assert crawl.crawl.parts.frontier._book.own is None
         with pytest.raises(CommandError, match=r"POLITENESS_MIN_DELAY is not set for example\.com"):
             crawl.order("set --for example.com POLITENESS_MIN_DELAY default")
 
@@ -110,7 +110,7 @@ class TestWhere:
         monkeypatch.setattr(sheets, "ROOM", 10)
         crawl.order("set --for a.org POLITENESS_MIN_DELAY 5")
         assert {waits(crawl, f"h{number}.a.org")[0] for number in range(25)} == {5.0}
-        assert len(crawl.crawl._frontier._book.own) <= 10
+        assert len(crawl.crawl.parts.frontier._book.own) <= 10
 
     @pytest.mark.parametrize(
         ("line", "why"),
@@ -187,9 +187,9 @@ class TestEffect:
         with steered(tmp_path, **FIXED) as crawl:
             crawl.order("set --for b.org DOMAIN_BUDGET_PAGES 1")
             for host in ("a.org", "b.org"):
-                crawl.crawl.submit(Link(f"http://{host}/"))
+                crawl.crawl.parts.discovery.submit(Link(f"http://{host}/"))
                 for number in range(9):
-                    crawl.crawl.submit(Link(f"http://{host}/{number}", "L", f"http://{host}/"))
+                    crawl.crawl.parts.discovery.submit(Link(f"http://{host}/{number}", "L", f"http://{host}/"))
             crawl.run(100)
             assert sorted(host for host, *_ in crawl.asked) == ["a.org"] * 3 + ["b.org"]
             assert crawl.order("host b.org")["budget"]["over_budget"] == 9
@@ -203,11 +203,11 @@ class TestEffect:
 
     def test_the_depth_of_a_site(self, crawl):
         """URL_MAX_DEPTH of one domain is for links within it, and may be more or less than that of all."""
-        keep = crawl.crawl._pipeline.chain.keep
+        keep = crawl.crawl.parts.pipeline.chain.keep
         deep = "http://a.org/x/y"
 
         def kept(page, path, *links):
-            return keep([*links], Origin(page, len(path), path), crawl.crawl._pipeline.filtered)
+            return keep([*links], Origin(page, len(path), path), crawl.crawl.parts.pipeline.filtered)
 
         crawl.order("set --for a.org URL_MAX_DEPTH 2")
         crawl.order("set --for b.org URL_MAX_DEPTH 90")
@@ -225,10 +225,10 @@ class TestEffect:
         """URL_SCOPE of one domain is for the links on its pages, and may be wider or narrower than that of all."""
         links = ["http://a.org/", "http://www.a.org/", "http://b.org/"]
         with steered(tmp_path, **BUDGET, URL_SCOPE=scope) as crawl:
-            chain = crawl.crawl._pipeline.chain
+            chain = crawl.crawl.parts.pipeline.chain
 
             def kept(page):
-                return chain.keep(links, Origin(page, 1, "L"), crawl.crawl._pipeline.filtered)
+                return chain.keep(links, Origin(page, 1, "L"), crawl.crawl.parts.pipeline.filtered)
 
             crawl.order("set --for a.org URL_SCOPE host")
             assert kept("http://a.org/x") == links[:1]
@@ -243,8 +243,8 @@ class TestEffect:
         with steered(tmp_path, **BUDGET) as crawl:
 
             def kept(page, path):
-                chain = crawl.crawl._pipeline.chain
-                return chain.keep(links, Origin(page, len(path), path), crawl.crawl._pipeline.filtered)
+                chain = crawl.crawl.parts.pipeline.chain
+                return chain.keep(links, Origin(page, len(path), path), crawl.crawl.parts.pipeline.filtered)
 
             crawl.order("set --for a.org URL_SCOPE host")
             crawl.order("set --for a.org URL_MAX_DEPTH 1")

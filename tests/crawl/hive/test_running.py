@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from webcrawl.crawl.hive.command import RELEASE, RESIZE, Command
+from webcrawl.crawl.hive.hive_command import RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.queen import Wanted
 from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running
 

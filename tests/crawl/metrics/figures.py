@@ -3,7 +3,7 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from webcrawl.crawl.metrics.collector import CrawlCollector, Look
-from webcrawl.crawl.metrics.rising_counters import Told
+from webcrawl.crawl.metrics.exposition import Told
 
 ABOUT = {"version": "1.2.3"}
 LABELS = {"jobdir": '/crawls/with "quotes" and \\ and\nlines'}

@@ -20,7 +20,7 @@ def begun(db, *, rate=1.0, since=DAY):
 def fetched(revisits, link, now):
     record = record_of(link)
     record.fetched, record.digest = now, 1
-    revisits.foretold.fetched_ahead(record)
+    revisits.foretold.ahead.found(record)
 
 
 def urls(links):

@@ -41,7 +41,7 @@ def begun(db, policy, rate=100.0):
 def found_ahead(revisits, now, **found):
     """A signal, and what its fetch found."""
     link = revisits.foretold.told(URL, now)
-    revisits.foretold.fetched_ahead(replace(record_of(link), fetched=now, **found))
+    revisits.foretold.ahead.found(replace(record_of(link), fetched=now, **found))
 
 
 def test_a_signal_makes_a_link(revisits):
@@ -133,14 +133,14 @@ def test_the_record_waits_while_a_link_is_under_way(revisits):
 def test_a_fetch_that_failed(revisits):
     """If the link ends without an answer, the record is taken in its turn, and the next signal makes a link at once."""
     revisits.foretold.told(URL, NOW + 1)
-    revisits.foretold.ahead_failed(URL)
+    revisits.foretold.ahead.give_up(URL)
     assert len(revisits._ahead) == 0
     found_ahead(revisits, NOW + 2, etag=b'"new"', digest=2)
     assert revisits.foretold.told(URL, NOW + 3)
-    revisits.foretold.ahead_failed(URL)
+    revisits.foretold.ahead.give_up(URL)
     assert record_of(revisits.foretold.told(URL, NOW + 4)).etag == b'"new"'
-    revisits.foretold.ahead_failed(URL)
-    revisits.foretold.ahead_failed("http://h/never-told")
+    revisits.foretold.ahead.give_up(URL)
+    revisits.foretold.ahead.give_up("http://h/never-told")
     assert revisits.take(NOW + 5 * DAY, 1) == []  # it has what was found before
 
 
@@ -162,7 +162,7 @@ def test_rows_are_dropped_in_the_end(revisits):
     revisits.take(NOW, 0)
     for number in range(2, 6):
         revisits.foretold.told(page(number).url, NOW)
-    revisits.foretold.fetched_ahead(page(2, NOW))
+    revisits.foretold.ahead.found(page(2, NOW))
     revisits.take(NOW + KEPT - 10, 0)
     assert len(revisits._ahead) == 4
     revisits.take(NOW + KEPT + DAY, 0)
@@ -174,7 +174,7 @@ def test_their_number_is_bounded(revisits, monkeypatch):
     monkeypatch.setattr(module, "MOST", 3)
     for number in range(2, 5):
         found_ahead_of = revisits.foretold.told(page(number).url, NOW)
-        revisits.foretold.fetched_ahead(replace(record_of(found_ahead_of), fetched=NOW))
+        revisits.foretold.ahead.found(replace(record_of(found_ahead_of), fetched=NOW))
     assert revisits.foretold.told(URL, NOW + 1) is None
     assert revisits.foretold.told(page(3).url, NOW + 1)
     assert len(revisits._ahead) == 3
@@ -234,13 +234,13 @@ def test_a_row_that_is_no_record_is_damage(db, revisits):
 def test_pages_without_a_record(db, revisits, monkeypatch):
     """What is noted of them is told once, is nothing of other pages, and is bounded."""
     monkeypatch.setattr(module, "LACKING", 3)
-    assert not revisits.foretold.fill("http://h/2")
+    assert not revisits.foretold.ahead.fill("http://h/2")
     found_ahead(revisits, NOW + 1, digest=2)
     for number in (1, 2, 3, 4):
-        revisits.foretold.lack(f"http://h/{number}", "L", NOW)
+        revisits.foretold.ahead.lack(f"http://h/{number}", "L", NOW)
     assert record_of(revisits.foretold.told("http://h/2", NOW + DAY)).digest == 0
-    revisits.foretold.ahead_failed("http://h/2")
-    assert [revisits.foretold.fill(f"http://h/{number}") for number in (1, 2, 2, 3, 4)] == [
+    revisits.foretold.ahead.give_up("http://h/2")
+    assert [revisits.foretold.ahead.fill(f"http://h/{number}") for number in (1, 2, 2, 3, 4)] == [
         False,
         True,
         False,

@@ -70,7 +70,7 @@ def test_a_signal_has_it_fetched_meanwhile(revisits, policy):
     revisits.keep_listing(listing(), NOW)
     ahead = record_of(revisits.foretold.told(MAP, NOW + HOUR))
     assert revisits.take(NOW + HOUR, 9) == []  # it would have been its turn
-    revisits.foretold.fetched_ahead(replace(ahead, fetched=NOW + HOUR + 60, digest=2))
+    revisits.foretold.ahead.found(replace(ahead, fetched=NOW + HOUR + 60, digest=2))
     assert revisits.take(NOW + 2 * HOUR, 9) == []
 
     assert next_of(revisits, NOW + 4 * HOUR).fetched == NOW + HOUR + 60

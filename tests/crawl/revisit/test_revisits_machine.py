@@ -86,9 +86,9 @@ class Pages(RuleBasedStateMachine):
         for url, link in self.ahead.items():
             if found:
                 holds = ceil(self.now + seconds) if seconds else 0
-                self.revisits.foretold.fetched_ahead(replace(record_of(link), fetched=self.now, digest=7, holds=holds))
+                self.revisits.foretold.ahead.found(replace(record_of(link), fetched=self.now, digest=7, holds=holds))
             else:
-                self.revisits.foretold.ahead_failed(url)
+                self.revisits.foretold.ahead.give_up(url)
         self.ahead.clear()
 
     @rule(seconds=st.sampled_from([0.1, 10.0, FLOOR, DAY, 40 * DAY]))

@@ -7,7 +7,7 @@ from benchmarks.support.announced import Announced
 from benchmarks.support.changing import World, at_rates, best
 from benchmarks.support.filed import Filed
 from benchmarks.support.revisiting import Store, simulate
-from webcrawl.crawl.revisit import threshold
+from webcrawl.crawl.revisit.policies import steered
 from webcrawl.crawl.revisit.policy import POLICIES
 from webcrawl.crawl.revisit.record import PageRecord
 
@@ -65,7 +65,7 @@ def test_other_rates():
 @pytest.mark.parametrize(("policy", "column"), [("uniform", 0.626), ("proportional", 0.199), ("optimal", 0.791)])
 def test_intervals_by_known_rates(policy, column, monkeypatch):
     """With known rates the policies are as fresh as theory says: 100,000 pages, 20 % of all changes."""
-    monkeypatch.setattr(threshold, "FARTHEST", 1e9)
+    monkeypatch.setattr(steered, "FARTHEST", 1e9)
     world = World.make(100_000)
     store = Store(world, BUDGET * float(world.rates.sum()), policy)
     store.kept, record = len(world), PageRecord("")

@@ -5,8 +5,9 @@ from random import Random
 import pytest
 
 from webcrawl.crawl.revisit.pace import Pace
+from webcrawl.crawl.revisit.page_sample import MOST, Sample
+from webcrawl.crawl.revisit.policies.steered import FARTHEST, Threshold
 from webcrawl.crawl.revisit.policy import PolicyOptions
-from webcrawl.crawl.revisit.threshold import FARTHEST, SAMPLED, Sample, Threshold
 
 NOW, DAY = 1.8e9, 86400.0
 
@@ -36,8 +37,8 @@ class TestSample:
                 sample.put(f"http://a/{number}", (1.0, 0.0, 0.0, 0.0))
         often = sum(row[0] for row in sample.rows)
 
-        assert len(sample) == SAMPLED
-        assert often / SAMPLED == pytest.approx(0.5, abs=0.03)
+        assert len(sample) == MOST
+        assert often / MOST == pytest.approx(0.5, abs=0.03)
 
     def test_the_latest_counts(self):
         """A page of the sample has one row, which is the latest."""
@@ -62,17 +63,16 @@ class TestSample:
         assert sorted(sample.rows) == rows
 
     def test_a_state_comes_back(self):
-        """The restored sample has the same pages and lets in the same pages; what is no state is refused."""
+        """The restored sample has the same pages and lets in the same pages."""
         old, new = Sample(bytes(range(16))), Sample(bytes(16))
-        for number in range(SAMPLED + 1000):
+        for number in range(MOST + 1000):
             old.put(f"http://a/{number}", (float(number), 1.0, 2.0, NOW))
 
-        assert new.restore(old.state())
-        for number in range(SAMPLED + 2000):
+        new.fill(old.key, old.bar, old.items())
+        for number in range(MOST + 2000):
             old.put(f"http://a/{number}", (float(number), 3.0, 2.0, NOW))
             new.put(f"http://a/{number}", (float(number), 3.0, 2.0, NOW))
         assert (new.rows, new.bar) == (old.rows, old.bar)
-        assert not new.restore(b"x")
 
 
 class TestPace:
@@ -95,6 +95,18 @@ class TestPace:
 
 
 class TestThreshold:
+    def test_a_state_comes_back(self):
+        """It goes on with the level and the sample of a state; what is no state changes nothing."""
+        old, new = Threshold(Budget().options(), by_rate), Threshold(Budget().options(), by_rate)
+        for number in range(100):
+            old.due(f"http://a/{number}", NOW, 1.0, 0.0, 0.0)
+        old.level = 7.0
+        new.restore(old.state())
+        assert (new.level, new.state()) == (7.0, old.state())
+        for wrong in (b"", b"x", old.state()[:60], old.state() + b"x"):
+            new.restore(wrong)
+        assert new.state() == old.state()
+
     def run(self, budget, rates, rounds, threshold, now=NOW, due=None):
         """Takes pages in order of their due times, at the budget's rate; the visits of each, and the clock."""
         due = due or {page: threshold.due(str(page), now, rate, 0.0, 0.0) for page, rate in enumerate(rates)}

@@ -28,7 +28,7 @@ def tell(revisits, now):
     if link is not None:
         record = record_of(link)
         record.fetched, record.weight = now, 0.5
-        revisits.foretold.fetched_ahead(record)
+        revisits.foretold.ahead.found(record)
     return link is not None
 
 

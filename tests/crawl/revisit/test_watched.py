@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit_figures import Watched
+from webcrawl.crawl.revisit_counts import Watched
 from webcrawl.store.crawldb import CrawlDB
 
 KEY = bytes(16)

@@ -27,6 +27,10 @@ FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 FAILING = '{"tests.support.cli_components.Failing": 1000}'
 
 
+def counted(pages):
+    return SimpleNamespace(counters={"pages": pages})
+
+
 def crawl_of(tmp_path, server, **settings):
     tmp_path.mkdir(exist_ok=True)
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
@@ -244,7 +248,7 @@ class TestProgress:
     def test_trouble(self):
         """While there is no network or no name server, the line begins with that."""
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "hosts", "in_flight"), 0)
-        crawl = SimpleNamespace(pages=1, ready_hosts=lambda: 0, stats=lambda: figures, trouble=NO_NETWORK)
+        crawl = SimpleNamespace(parts=counted(1), ready_hosts=lambda: 0, stats=lambda: figures, trouble=NO_NETWORK)
 
         assert Lines(crawl).line().startswith("no network, 1 pages")
 
@@ -253,12 +257,12 @@ class TestProgress:
         clock = iter([100.0, 110.0, 120.0])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 3, stats=lambda: figures, trouble=WELL)
+        crawl = SimpleNamespace(parts=counted(0), ready_hosts=lambda: 3, stats=lambda: figures, trouble=WELL)
         lines = Lines(crawl)
 
-        crawl.pages = 50
+        crawl.parts.counters["pages"] = 50
         first = lines.line()
-        crawl.pages = 350
+        crawl.parts.counters["pages"] = 350
         second = lines.line()
 
         rest = "7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
@@ -268,7 +272,7 @@ class TestProgress:
         """If hosts are set aside, the line says how many of the URLs are theirs."""
         monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
         figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures, trouble="")
+        crawl = SimpleNamespace(parts=counted(0), ready_hosts=lambda: 0, stats=lambda: figures, trouble="")
 
         assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in Lines(crawl).line()
 
@@ -278,7 +282,7 @@ class TestProgress:
         many = 999_999_999_999
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "revisit/records", "revisit/taken"), many)
         figures |= {"hosts": 60_000, "in_flight": 2_000, "revisit/freshness": 1.0, "revisit/sampled": 4096}
-        crawl = SimpleNamespace(pages=many, ready_hosts=lambda: 20_000, stats=lambda: figures, trouble="")
+        crawl = SimpleNamespace(parts=counted(many), ready_hosts=lambda: 20_000, stats=lambda: figures, trouble="")
         lines = Lines(crawl)
 
         assert lines.line().endswith(f" MB, {many} revisits (100% fresh)")
@@ -293,13 +297,13 @@ class TestProgress:
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes"), many)
         figures |= {"hosts": min(many, 60_000), "in_flight": min(many, 2_000)}
         crawl = SimpleNamespace(
-            pages=0,
+            parts=counted(0),
             ready_hosts=lambda: min(many // 4, 20_000),
             stats=lambda: figures,
             trouble="",
         )
         lines = Lines(crawl)
-        crawl.pages = many
+        crawl.parts.counters["pages"] = many
 
         line = lines.short()
 
@@ -320,7 +324,7 @@ class TestProgress:
     def test_the_log_has_the_line(self, caplog):
         """Every 10 seconds the line goes to the log."""
         figures = dict.fromkeys(("queued", "hosts", "in_flight", "seen/keys", "failures", "bytes"), 0)
-        crawl = SimpleNamespace(pages=8, ready_hosts=lambda: 0, stats=lambda: figures, trouble=WELL)
+        crawl = SimpleNamespace(parts=counted(8), ready_hosts=lambda: 0, stats=lambda: figures, trouble=WELL)
 
         with caplog.at_level("INFO"):
             Lines(crawl).log()
@@ -378,7 +382,9 @@ class TestDiskSpace:
         """Below MIN_FREE_DISK fetching pauses, and resumes as soon as there is room again."""
         free, woken, engine = [], [], _Engine()
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
-        scheduler = SimpleNamespace(wake=lambda: woken.append(True), crawl=SimpleNamespace())
+        scheduler = SimpleNamespace(
+            wake=lambda: woken.append(True), crawl=SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace()))
+        )
         monkeypatch.setattr("webcrawl.adapter.engine_pause.scheduler_of", lambda crawler: scheduler)
         extension = DiskSpace(_Crawler(engine), tmp_path, least=100)
 

@@ -8,13 +8,13 @@ import pytest
 from tests.support.commands import command
 from tests.support.faults import BreakingDisk
 from tests.tools.segments.crawls import build, builder, crawled, link, urls_of, values
-from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.segments import FOLDER, FOUND
 from webcrawl.frontier.seen import disk as disk_store
 from webcrawl.frontier.seen import verdicts
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir.job_dir import NoCrawl
+from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments import builder as module
 from webcrawl.tools.segments import pool
 from webcrawl.tools.segments.builder import Builder

@@ -38,7 +38,7 @@ def _job(tmp_path_factory):
             revisits.take(NOW + step, 1)
         for number in range(5):
             revisits.foretold.told(page(number).url, NOW)
-            revisits.foretold.fetched_ahead(page(number, NOW))
+            revisits.foretold.ahead.found(page(number, NOW))
         revisits.foretold.told("http://h/under-way", NOW)
         db.checkpoint()
     return job

@@ -75,12 +75,13 @@ class Bound:
         for tally in (self._run, self._now):
             tally.add(look, cause)
         whole, self._rest[cause] = divmod(self._rest[cause] + look.seconds, 1.0)
-        self._crawl.add({f"{PREFIX}{cause}": int(whole)})
+        self._crawl.parts.counters.update({f"{PREFIX}{cause}": int(whole)})
         self._due = begun + CHEAP * (time.monotonic() - begun) - INTERVAL / 2
 
     def _use(self) -> Used:
-        crawl = self._crawl
-        return (time.monotonic(), *thread_seconds(), crawl.waited_for_files, self._late, crawl.pages, crawl.received)
+        parts = self._crawl.parts
+        pages, received = parts.counters["pages"], parts.counters["bytes"]
+        return (time.monotonic(), *thread_seconds(), parts.db.disk.waited, self._late, pages, received)
 
     def _look(self) -> Look:
         crawl, downloader = self._crawl, self._downloader
@@ -88,7 +89,7 @@ class Bound:
         seconds, ran, crowded, stalled, late, pages, received = (
             now - then for now, then in zip(self._used, before, strict=True)
         )
-        doing, state, ready = phases(downloader), crawl.waiting(), crawl.ready_hosts()
+        doing, state, ready = phases(downloader), crawl.parts.frontier.figures(), crawl.ready_hosts()
         asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
         waiting = max(int(state.get("hosts", 0)) - int(state.get("in_flight", 0)) - ready, 0)
         rules = crawl.waits().rules if waiting >= asked else Counter[str]()

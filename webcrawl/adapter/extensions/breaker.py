@@ -76,7 +76,7 @@ class ErrorBreaker(logging.Handler):
         self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
         logging.getLogger().addHandler(self)
         with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
-            scheduler_of(self._crawler).crawl.in_force.listen(["ERROR_BREAKER"], self._change)
+            scheduler_of(self._crawler).crawl.parts.in_force.listen(["ERROR_BREAKER"], self._change)
 
     def _change(self, values: Mapping[str, tuple[int, float]]) -> None:
         self._many, self._seconds = values["ERROR_BREAKER"]

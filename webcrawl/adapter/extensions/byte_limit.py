@@ -34,13 +34,13 @@ class ByteLimit:
 
     def opened(self) -> None:
         self._crawl = scheduler_of(self._crawler).crawl
-        self._crawl.in_force.listen(["CLOSESPIDER_BYTES"], self._change)
+        self._crawl.parts.in_force.listen(["CLOSESPIDER_BYTES"], self._change)
 
     def _change(self, values: Mapping[str, Any]) -> None:
         self._most = values["CLOSESPIDER_BYTES"]
         if self._most and not self._hears:
             self._hears = True
-            self._crawl.on_url_end(self._hear)
+            self._crawl.parts.log.hearers.append(self._hear)
         self._look()
 
     def _hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
@@ -48,7 +48,7 @@ class ByteLimit:
         self._look()
 
     def _look(self) -> None:
-        received = self._crawl.received
+        received = self._crawl.parts.counters["bytes"]
         if not self._most or received < self._most or self._over:
             return
         self._over = True

@@ -48,9 +48,9 @@ class Checkpoints:
             loop.add_signal_handler(signal.SIGUSR1, self._now.set)
         scheduler = scheduler_of(self._crawler)
         scheduler.wants_checkpoint = self._now.set
-        scheduler.crawl.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
+        scheduler.crawl.parts.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
         try:
-            scheduler.crawl.attach(lambda db, _: Positions(db, _pipelines(self._crawler)))
+            Positions(scheduler.crawl.parts.db, _pipelines(self._crawler))
         except Exception as error:  # noqa: BLE001 - Scrapy would go on, and no checkpoint would ever be taken
             scheduler.fail(error)
         self._task = loop.create_task(self._run(scheduler))

@@ -42,7 +42,7 @@ class DiskSpace:
 
     def opened(self) -> None:
         with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
-            scheduler_of(self._crawler).crawl.in_force.listen(["MIN_FREE_DISK"], self._change)
+            scheduler_of(self._crawler).crawl.parts.in_force.listen(["MIN_FREE_DISK"], self._change)
         self._loop.start(INTERVAL)
 
     def _change(self, values: Mapping[str, int]) -> None:

@@ -39,6 +39,6 @@ class Following:
         if scheduler.failed is not None:  # nothing more is kept
             return
         try:
-            scheduler.crawl.flush_outputs()
+            scheduler.crawl.parts.outputs.show()
         except (StoreError, MemoryError) as error:
             scheduler.fail(error)

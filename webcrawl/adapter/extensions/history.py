@@ -44,10 +44,10 @@ class History:
         if scheduler.failed is not None or time.monotonic() < self._due:
             return
         crawl, now = scheduler.crawl, time.time()
-        begun = crawl.statistics.series.start / 1000 or now
+        begun = crawl.parts.statistics.series.start / 1000 or now
         try:
             if self._output is None:
-                self._output = crawl.open_output(PATH)
+                self._output = crawl.parts.outputs.open(PATH)
             self._output.write(line(moment(crawl.glance(), now)))
         except StoreError as error:
             if self._output is None and isinstance(error.__cause__, OSError) and is_ours(error.__cause__):

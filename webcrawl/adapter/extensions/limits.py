@@ -39,7 +39,7 @@ class Limits(CloseSpider):
 
     def opened(self) -> None:
         with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
-            scheduler_of(self.crawler).crawl.in_force.listen(OF_LIMITS, self._change)
+            scheduler_of(self.crawler).crawl.parts.in_force.listen(OF_LIMITS, self._change)
 
     def _change(self, values: Mapping[str, Any]) -> None:
         hears = {

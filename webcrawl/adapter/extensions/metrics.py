@@ -27,8 +27,7 @@ from webcrawl.net.http_answerer import CannotListen, bound
 
 if TYPE_CHECKING:
     from webcrawl.crawl.metrics.collector import Look
-    from webcrawl.crawl.metrics.listening import Listener
-    from webcrawl.crawl.metrics.textfile import TextFile
+    from webcrawl.crawl.metrics.exposition import Listener, TextFile
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +60,7 @@ class Metrics:
 
     def opened(self) -> None:
         from webcrawl.crawl.metrics.collector import CrawlCollector  # noqa: PLC0415 - 0.1 s for those who use it
-        from webcrawl.crawl.metrics.listening import Listener  # noqa: PLC0415
-        from webcrawl.crawl.metrics.rising_counters import Told  # noqa: PLC0415
-        from webcrawl.crawl.metrics.textfile import TextFile, path_of_drone  # noqa: PLC0415
+        from webcrawl.crawl.metrics.exposition import Listener, TextFile, Told, path_of_drone  # noqa: PLC0415
 
         self._scheduler = scheduler = scheduler_of(self._crawler)
         self._crawl, values = scheduler.crawl, self._values
@@ -119,15 +116,15 @@ class Metrics:
             "cache_hits": figures["seen/cache_hits"] + known,
             "slots": downloader_of(self._crawler).total_concurrency,
             "errors": self._crawler.stats.get_value("errors/unexpected", 0) if self._crawler.stats else 0,
-            "bandwidth_max": crawl.in_force.values["BANDWIDTH_MAX"],
-            "disk_least": crawl.in_force.values["MIN_FREE_DISK"] * MIB,
+            "bandwidth_max": crawl.parts.in_force.values["BANDWIDTH_MAX"],
+            "disk_least": crawl.parts.in_force.values["MIN_FREE_DISK"] * MIB,
             "hive/server_up": self._scheduler.reaches_hive,
             **self._checkpoint(),
         }
         with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so
             more["disk_free"] = shutil.disk_usage(self._folder).free
         paused = engine is not None and bool(engine.paused)
-        return Look({**figures, **more}, crawl.statistics.times, crawl.trouble, paused)
+        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.trouble, paused)
 
     def _checkpoint(self) -> dict[str, float]:
         checkpoints = self._crawler.get_extension(Checkpoints)

@@ -39,20 +39,20 @@ class OutputStore:
             return
         crawl, address = scheduler.crawl, self._address
         if address is None:
-            crawl.attach(lambda db, _: forget_store(db))
+            forget_store(crawl.parts.db)
             return
-        make = partial(
-            Storing,
-            root=self._root,
-            address=address,
-            keep=self._keep,
-            place_of=partial(open_place, address),
-            hurry=lambda: scheduler.hurries,
-            clock=time.monotonic,
-            now=time.time,
-        )
         try:
-            storing = crawl.attach(make)
+            storing = Storing(
+                crawl.parts.db,
+                crawl.parts.outputs,
+                root=self._root,
+                address=address,
+                keep=self._keep,
+                place_of=partial(open_place, address),
+                hurry=lambda: scheduler.hurries,
+                clock=time.monotonic,
+                now=time.time,
+            )
         except Exception as error:  # noqa: BLE001 - Scrapy would go on, and nothing would ever be stored
             scheduler.fail(error)
             return

@@ -158,4 +158,4 @@ def _live() -> Live:
 
 
 def _now(crawl: Crawl) -> tuple[float, int]:
-    return time.monotonic(), crawl.pages
+    return time.monotonic(), crawl.parts.counters["pages"]

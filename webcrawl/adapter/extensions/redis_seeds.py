@@ -154,10 +154,10 @@ class RedisSeeds:
 
     def _own_id(self, crawl: Crawl) -> str:
         """The name of this crawl among those that take seeds from the same key, kept before anything is taken."""
-        found = crawl.attach(lambda db, _: db.get(META))
+        found = crawl.parts.db.get(META)
         if found is None:
             found = os.urandom(8).hex().encode()
-            crawl.attach(lambda db, _: db.set(META, found or b""))
+            crawl.parts.db.set(META, found)
             crawl.checkpoint()
         return found.decode()
 
@@ -241,9 +241,9 @@ class RedisSeeds:
         crawl = self._scheduler.crawl
         try:
             for one in self._entries.read(data):
-                crawl.count(["redis_seeds"])
+                crawl.parts.counters.update(["redis_seeds"])
                 if isinstance(one, Link):
-                    crawl.submit(one)
+                    crawl.parts.discovery.submit(one)
                 else:
                     self._scheduler.enqueue_request(one)
         except BadLineError as error:
@@ -254,7 +254,7 @@ class RedisSeeds:
             self._drop(data, f"makes no request: {error!r}")
 
     def _drop(self, data: bytes, why: str) -> None:
-        self._scheduler.crawl.count(["redis_seeds/bad"])
+        self._scheduler.crawl.parts.counters.update(["redis_seeds/bad"])
         self._bad += 1
         if self._bad <= TOLD:
             logger.warning("%s: an entry %s: %.200r", self._source, why, data)

@@ -60,8 +60,9 @@ class Statistics:
             logger.warning("%s: not written: %s", self._path, error)
 
     def _tables(self) -> dict[str, Any]:
-        revisits = self._crawl.revisit_figures()
-        tables = statistics_of(self._crawl.statistics)
+        revisiting = self._crawl.parts.revisiting
+        revisits = revisiting.counts.figures() if revisiting is not None else None
+        tables = statistics_of(self._crawl.parts.statistics)
         return tables | {"revisits": revisits.histograms()} if revisits is not None else tables
 
     def _figures(self, reason: str | None) -> dict[str, Any]:

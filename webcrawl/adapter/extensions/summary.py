@@ -43,7 +43,7 @@ class Summary:
     def opened(self) -> None:
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._crawl = scheduler_of(self._crawler).crawl
-        self._begun, self._before = time.monotonic(), self._crawl.pages
+        self._begun, self._before = time.monotonic(), self._crawl.parts.counters["pages"]
         logger.info("%s%s", self._folder, self.beginning())
 
     def beginning(self) -> str:
@@ -66,7 +66,7 @@ class Summary:
         lines += [f"nothing was fetched: {line}" for line in fates.lines()] if fates is not None else []
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
             lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
-        elif self._crawl.pages and not values_of(self._crawler)["HIVE_DRONES"]:
+        elif self._crawl.parts.counters["pages"] and not values_of(self._crawler)["HIVE_DRONES"]:
             lines += self.afterwards()
         for line in lines:
             logger.info("%s", line)

@@ -64,13 +64,13 @@ class WebSub:
     def opened(self) -> None:
         self._scheduler = scheduler = scheduler_of(self._crawler)
         self._crawl = crawl = scheduler.crawl
-        if crawl.signalling is None:  # a spider that makes its requests itself
+        if crawl.parts.signalling is None:  # a spider that makes its requests itself
             logger.warning("WEBSUB_PORT: no effect, no page of this crawl is fetched again")
             return
-        self._signalling: Signalling = crawl.signalling
+        self._signalling: Signalling = crawl.parts.signalling
         address = address_of(self._values)
-        self._subscriptions = crawl.attach(lambda db, _: Subscriptions(db, db.get("key") or b"", address))
-        self._subscriptions.counters = crawl.signalling.signals.counters
+        self._subscriptions = Subscriptions(crawl.parts.db, crawl.parts.db.get("key") or b"", address)
+        self._subscriptions.counters = crawl.parts.signalling.signals.counters
         host, port = place(self._values)
         try:
             self._callback = Callback(bound(host, port, "WEBSUB_PORT"), self._verify, self._pushed, self._knows)
@@ -80,7 +80,7 @@ class WebSub:
         self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._starting = asyncio.get_running_loop().create_task(self._callback.start())
         logger.info("WebSub: callback on %s port %d, known to hubs as %s", host, port, address)
-        crawl.signalling.offered = self._offered
+        crawl.parts.signalling.offered = self._offered
         self._loop.start(INTERVAL)
 
     def closed(self) -> None:
@@ -101,13 +101,13 @@ class WebSub:
         found = offer(page.url, page.headers, entries, self._signalling.site_of)
         if found is not None and page.link is not None:
             site = self._signalling.site_of(page.url)
-            self._subscriptions.offered(found.topic, found.hubs, page.link.pack(), site, self._crawl.now())
+            self._subscriptions.offered(found.topic, found.hubs, page.link.pack(), site, self._crawl.parts.clock())
 
     def _look(self) -> None:
-        if self._crawl.in_force.paused or self._crawl.uplink.out:
+        if self._crawl.parts.in_force.paused or self._crawl.parts.uplink.out:
             return
         try:
-            due = self._subscriptions.due(self._crawl.now(), AT_ONCE - len(self._asking))
+            due = self._subscriptions.due(self._crawl.parts.clock(), AT_ONCE - len(self._asking))
         except StoreError as error:
             self._scheduler.fail(error)
             return
@@ -124,7 +124,7 @@ class WebSub:
         if status is None:
             return
         try:
-            self._subscriptions.sent(one.token, status, self._crawl.now())
+            self._subscriptions.sent(one.token, status, self._crawl.parts.clock())
         except StoreError as error:
             self._scheduler.fail(error)
 
@@ -160,7 +160,7 @@ class WebSub:
 
     def _verify(self, token: str, said: Mapping[str, str]) -> str | None:
         try:
-            return self._subscriptions.verify(token, said, self._crawl.now())
+            return self._subscriptions.verify(token, said, self._crawl.parts.clock())
         except StoreError as error:
             self._scheduler.fail(error)
             return None
@@ -186,7 +186,7 @@ class WebSub:
             self._reading = loop.call_at(max(self._rests_until, loop.time() + PACE), self._read)
 
     def _read(self) -> None:
-        began, now, push = asyncio.get_running_loop().time(), self._crawl.now(), self._pushes.popleft()
+        began, now, push = asyncio.get_running_loop().time(), self._crawl.parts.clock(), self._pushes.popleft()
         try:
             one = self._subscriptions.pushed(push.token, push.signature, push.body, now)
             if one is not None:
@@ -203,7 +203,7 @@ class WebSub:
         entries = all_links(push.body, push.content_type, topic.url).entries
         links = [entry.url for entry in entries if entry.role == "item"]
         if links and self._values["FEED_LINKS"]:
-            self._crawl.discover(topic, links, lambda _: "L")
+            self._crawl.parts.discovery.discover(topic, links, lambda _: "L")
         self._signalling.pushed(topic, entries, now)
         self._scheduler.wake()
 

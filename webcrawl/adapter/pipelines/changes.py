@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,9 +32,9 @@ class ChangesPipeline:
     def open_spider(self) -> None:
         from webcrawl.record.tables.changes_table import Changes  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
-        crawl = scheduler_of(self._crawler).crawl
-        self._changes = crawl.attach(partial(Changes, root=self._root))
-        crawl.on_url_end(self._changes.hear)
+        parts = scheduler_of(self._crawler).crawl.parts
+        self._changes = Changes(parts.db, parts.outputs, root=self._root)
+        parts.log.hearers.append(self._changes.hear)
 
     def process_item(self, item: Any) -> Any:
         return item

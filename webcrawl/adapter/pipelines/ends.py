@@ -38,4 +38,4 @@ def on_end(crawler: Crawler, hook: Callable[[Link, Outcome, Exchange | None], ob
         finally:
             PAGE.reset(another)
 
-    scheduler_of(crawler).crawl.on_url_end(told)
+    scheduler_of(crawler).crawl.parts.log.hearers.append(told)

@@ -44,7 +44,7 @@ class LinkLogPipeline(LogPipeline):
         kinds, addresses, texts, _, targets = page.columns
         left = unlogged(page.url, kinds, addresses, targets, texts)
         if left and not is_plain(self._crawler):
-            scheduler_of(self._crawler).crawl.add({COUNTER: left})
+            scheduler_of(self._crawler).crawl.parts.counters.update({COUNTER: left})
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         location = exchange.location if exchange is not None and outcome.status > 0 else None

@@ -60,7 +60,7 @@ def open_output(crawler: Crawler, path: str) -> PipelineOutput:
     if is_plain(crawler):
         return NoOutput(path)
     scheduler = scheduler_of(crawler)
-    return PipelineOutput(scheduler.crawl.open_output(path), scheduler.fail)
+    return PipelineOutput(scheduler.crawl.parts.outputs.open(path), scheduler.fail)
 
 
 def is_plain(crawler: Crawler) -> bool:

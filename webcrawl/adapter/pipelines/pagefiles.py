@@ -27,9 +27,9 @@ class PageFilesPipeline(Chosen):
 
     def open_spider(self) -> None:
         if not is_plain(self._crawler):
-            crawl = scheduler_of(self._crawler).crawl
+            parts = scheduler_of(self._crawler).crawl.parts
             self._purpose = purpose_of(values_of(self._crawler))
-            self._files, self._compared = crawl.attach(PageFiles), crawl.compared
+            self._files, self._compared = PageFiles(parts.db, parts.outputs), parts.pipeline.compared
 
     def process_item(self, item: Any) -> Any:
         if not isinstance(item, Page) or item.change is Change.UNCHANGED:  # which comes where a pipeline asks for it
@@ -37,7 +37,7 @@ class PageFilesPipeline(Chosen):
         if self._files is not None and item.link and 200 <= item.status < 300:
             if self._purpose.obeys_noarchive and self._purpose.forbids(item.preferences, "archive"):
                 return item
-            about = About(self._compared(item.url), item.status, item.content_type, item.title)
+            about = About(self._compared([item.url])[0], item.status, item.content_type, item.title)
             try:
                 when_finished(partial(self._files.write, item.link, about, item.body))
             except (StoreError, MemoryError) as error:

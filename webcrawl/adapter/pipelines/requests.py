@@ -23,7 +23,6 @@ from webcrawl.net.errors import Untried
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.request_line import last_sent, line
-from webcrawl.store.outputs import Outputs
 from webcrawl.store.requests_log import SyncedLog, Windows
 
 EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -9 takes none
@@ -53,15 +52,14 @@ class RequestsPipeline:
 
     def open_spider(self) -> None:
         if not is_plain(self._crawler):
-            crawl = scheduler_of(self._crawler).crawl
-            self._pause = crawl.about.pause
-            crawl.attach(self._open)
+            parts = scheduler_of(self._crawler).crawl.parts
+            self._pause = parts.about.pause
+            self._open(parts.db)
             downloader_of(self._crawler).on_send = self._sent
             downloader_of(self._crawler).on_left = self._left
             self._crawler.signals.connect(self._close, signals.spider_closed)
 
-    def _open(self, db: CrawlDB, outputs: Outputs) -> None:
-        del outputs  # they are cut back
+    def _open(self, db: CrawlDB) -> None:
         asked = last_sent(self._path)  # before a torn line is ended
         self._worker, self._log = db.worker, SyncedLog(db.disk, self._path)
         self._windows = Windows(db, time.time, asked)

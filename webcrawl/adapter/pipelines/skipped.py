@@ -11,7 +11,7 @@ from webcrawl.adapter.pipelines.ends import on_end
 from webcrawl.adapter.pipelines.output import LogPipeline, is_plain
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.crawl.refusals import reason_of
+from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.crawl.withholding import NOTE
 from webcrawl.store.jobdir.skip_line import lines
 from webcrawl.urls.recent_urls import RecentUrls
@@ -33,7 +33,7 @@ class SkippedPipeline(LogPipeline):
         super().open_spider()
         on_end(self._crawler, self._ended)
         if not is_plain(self._crawler):
-            scheduler_of(self._crawler).crawl.hear_dropped(self._dropped)
+            scheduler_of(self._crawler).crawl.parts.pipeline.on_dropped = self._dropped
 
     def _dropped(self, reason: str, urls: Sequence[str], via: str) -> None:
         fresh = self._lately.unknown(urls) if reason != NO_URL else []

@@ -46,19 +46,18 @@ class TablesPipeline:
     def open_spider(self) -> None:
         from webcrawl.record.tables.table_files import Tables  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
-        crawl = scheduler_of(self._crawler).crawl
-        self._tables = crawl.attach(
-            partial(
-                Tables,
-                root=self._root,
-                follows_redirect=self._follows_redirect,
-                max_length=self._max_length,
-                clock=time.time,
-                host_failures=lambda: crawl.in_force.values["HOST_MAX_FAILURES"],
-                left_out=lambda links: crawl.add({COUNTER: links}),
-            )
+        parts = scheduler_of(self._crawler).crawl.parts
+        self._tables = Tables(
+            parts.db,
+            parts.outputs,
+            root=self._root,
+            follows_redirect=self._follows_redirect,
+            max_length=self._max_length,
+            clock=time.time,
+            host_failures=lambda: parts.in_force.values["HOST_MAX_FAILURES"],
+            left_out=lambda links: parts.counters.update({COUNTER: links}),
         )
-        crawl.on_url_end(self._tables.hear)
+        parts.log.hearers.append(self._tables.hear)
         at_hand(self._crawler, link_columns)
 
     def process_item(self, item: Any) -> Any:

@@ -45,16 +45,15 @@ class TextPipeline:
 
     def open_spider(self) -> None:
         crawl = scheduler_of(self._crawler).crawl
-        self._files = files = crawl.attach(partial(TextFiles, max_size=self._values["WARC_MAX_SIZE"] * MB))
-        crawl.on_url_end(self._hear)
+        db = crawl.parts.db
+        self._files = files = TextFiles(db, crawl.parts.outputs, max_size=self._values["WARC_MAX_SIZE"] * MB)
+        crawl.parts.log.hearers.append(self._hear)
         if "index" in self._values["OUTPUTS"]:
             from webcrawl.record.fulltext.indexer import Indexer  # noqa: PLC0415 - tantivy is optional
 
             obeys = purpose_of(self._values).obeys_noindex
             jobdir = Path(self._values["JOBDIR"])
-            crawl.add_checkpoint_listener(
-                crawl.attach(lambda db, _: Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
-            )
+            crawl.add_checkpoint_listener(Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and _has_news(item):

@@ -56,20 +56,19 @@ class WarcPipeline:
             prefix = f"{prefix}-{self._values['HIVE_DRONE']:03d}"
         self._purpose = purpose_of(self._values)
         scheduler.archive, scheduler.end_archive = self.archive, self.close_spider
-        self._writer = scheduler.crawl.attach(
-            partial(
-                WarcWriter,
-                files=WarcFiles(
-                    prefix,
-                    max_size * MB,
-                    _info(self._crawler.settings),
-                    self._values["WARC_VERSION"],
-                    indexed="cdxj" in self._values["OUTPUTS"],
-                ),
-                random=SystemRandom(),
-                clock=time.time,
-                press=Press() if cores() > 1 else None,
-            )
+        self._writer = WarcWriter(
+            scheduler.crawl.parts.db,
+            scheduler.crawl.parts.outputs,
+            WarcFiles(
+                prefix,
+                max_size * MB,
+                _info(self._crawler.settings),
+                self._values["WARC_VERSION"],
+                indexed="cdxj" in self._values["OUTPUTS"],
+            ),
+            random=SystemRandom(),
+            clock=time.time,
+            press=Press() if cores() > 1 else None,
         )
 
     def process_item(self, item: Any) -> Any:

@@ -51,6 +51,11 @@ def text(value: Any) -> str:
     return value.strip()
 
 
+def is_none(value: Any) -> bool:
+    """True if a value stands for none, as Python or a user writes it."""
+    return value is None or (isinstance(value, str) and value.strip().lower() in ("", "none"))
+
+
 def words(value: Any) -> list[str]:
     """A list, or text with commas or spaces between its items; empty text and `none` are the empty list."""
     if isinstance(value, str):
@@ -90,7 +95,7 @@ class MaybeWhole(NamedTuple):
         return f"{Whole(self.least, self.most).allowed}, or none"
 
     def read(self, value: Any, /) -> int | None:
-        none = value is None or (isinstance(value, str) and value.strip().lower() in ("", "none"))
+        none = is_none(value)
         return None if none else Whole(self.least, self.most).read(value)
 
 
@@ -265,7 +270,7 @@ class Size(Whole):
         return f"a number of bytes from {self.least} to {self.most}, also as 500 kB or 2 GiB; 0 or none: no limit"
 
     def read(self, value: Any, /) -> int:
-        if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none")):
+        if is_none(value):
             return 0
         found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
         if found is not None:

@@ -7,7 +7,7 @@ from functools import cache
 from webcrawl.base.model import header
 from webcrawl.content.html.elements import document, markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.neardup.text_fingerprint import fingerprint
+from webcrawl.content.neardup.near_duplicates import fingerprint
 from webcrawl.content.recognise.marks import WORDS, Mark, Marks
 from webcrawl.content.recognise.shape import Shape
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from webcrawl.base.settings.setting_kinds import is_none
+
 DAY = 24 * 60  # minutes
 _SPAN = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])")
 
@@ -17,7 +19,7 @@ class Hours:
         return "spans of the day in UTC, such as 22:00-06:00,12:00-13:30; none: no hours"
 
     def read(self, value: Any, /) -> list[tuple[int, int]]:
-        if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none")):
+        if is_none(value):
             return []
         spans = [_span(text.strip()) for text in str(value).split(",")]
         if len({(begin + minute) % DAY for begin, end in spans for minute in range((end - begin) % DAY)}) == DAY:

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
-from webcrawl.base.settings.setting_kinds import Secret, text
+from webcrawl.base.settings.setting_kinds import Secret, is_none, text
 from webcrawl.net.identity.signing_key import BadKey, SigningKey
 from webcrawl.urls.canonical import canonical
 
@@ -24,7 +24,7 @@ class KeyFile:
     allowed: str = "the path of a file of mode 0600 with an Ed25519 key, PEM (PKCS #8) or JWK, or none"
 
     def read(self, value: Any, /) -> str | None:
-        if _is_none(value):
+        if is_none(value):
             return None
         found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
         if _CONTENT.search(found):
@@ -45,12 +45,12 @@ class KeyFile:
 
 
 class AgentOrigin:
-    """Where a key directory is: scheme, host and port."""
+    """The place of a key directory: scheme, host and port."""
 
     allowed: str = "an https origin, without a path, such as https://bot.example.org, or none"
 
     def read(self, value: Any, /) -> str | None:
-        if _is_none(value):
+        if is_none(value):
             return None
         if not isinstance(value, str) or len(value) > LONGEST:
             raise ValueError
@@ -66,7 +66,7 @@ class MailAddress:
     allowed: str = "an e-mail address, or none"
 
     def read(self, value: Any, /) -> str:
-        if _is_none(value):
+        if is_none(value):
             return ""
         found = text(value)
         if len(found) > LONGEST or not _MAIL.fullmatch(found):
@@ -82,7 +82,3 @@ def _hold_key(path: str) -> None:
     at again, so that it may be moved or exchanged.
     """
     SigningKey.read(path)
-
-
-def _is_none(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip().lower() in ("", "none"))

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 Given = Callable[[str], bool]
-"""Whether the user has set a setting."""
+"""Tells if the user has set a setting."""
 NEAR = 0.88  # likeness of a mistyped name: above MYSQL_HOST and MAIL_HOST, below URL_MAX_DEPHT and URL_MAX_DEPTH
 OFF = frozenset(("", "0", "0.0", "false", "off", "no", "none", "[]", "{}"))
 ON = frozenset(("1", "true", "on", "yes"))
@@ -43,7 +43,7 @@ TAKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Unheard:
-    """Why settings have no effect, unless one of `readers` is there. The values `fine` ask for what happens anyway."""
+    """Settings without effect, unless one of `readers` is there. Values in `fine` ask for what happens anyway."""
 
     names: str
     why: str

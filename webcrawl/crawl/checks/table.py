@@ -18,7 +18,6 @@ from webcrawl.base.settings.setting_kinds import (
     Whole,
     Word,
 )
-from webcrawl.crawl.checks.addresses import CallbackAddress, LocalAddress, Networks, PortRanges, Servers
 from webcrawl.crawl.checks.code import (
     Component,
     ComponentList,
@@ -30,17 +29,30 @@ from webcrawl.crawl.checks.code import (
     Extensions,
     MaybeComponent,
 )
-from webcrawl.crawl.checks.connections import OF_ONE, HostConnections
 from webcrawl.crawl.checks.hours import Hours
 from webcrawl.crawl.checks.identity import AgentOrigin, KeyFile, MailAddress
-from webcrawl.crawl.checks.metrics import MetricsFile, MetricsPort
-from webcrawl.crawl.checks.outputs import Outputs, OutputStore
-from webcrawl.crawl.checks.partition import PartitionWay
-from webcrawl.crawl.checks.places import File, Folder
-from webcrawl.crawl.checks.purposes import Purposes
-from webcrawl.crawl.checks.revisits import NONE, REVISIT_IMPORTANCE, REVISIT_POLICY
-from webcrawl.crawl.checks.sources import LinkSources
-from webcrawl.crawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.crawl.checks.known_words import (
+    NONE,
+    REVISIT_IMPORTANCE,
+    REVISIT_POLICY,
+    LinkSources,
+    Outputs,
+    OutputStore,
+    PartitionWay,
+    Purposes,
+)
+from webcrawl.crawl.checks.network_values import (
+    OF_ONE,
+    CallbackAddress,
+    Ciphers,
+    HostConnections,
+    LocalAddress,
+    Networks,
+    PortRanges,
+    Servers,
+    TlsVersion,
+)
+from webcrawl.crawl.checks.places import File, Folder, MetricsFile, MetricsPort
 from webcrawl.net.identity.request_signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES

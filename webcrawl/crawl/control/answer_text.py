@@ -23,7 +23,7 @@ def shown(answer: Any) -> Iterator[str]:
 
 
 def status(figures: Mapping[str, Any]) -> Iterator[str]:
-    """How a crawl or a hive is going: the figures that matter, of all that `--json` has."""
+    """The progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
     trouble = figures.get("trouble") or ""
     parts = [
         *(count(int(figures.get(name, 0)), noun) for name, noun in (("pages", "page"), ("failures", "failure"))),

@@ -23,11 +23,8 @@ class Client:
     def __init__(self, jobdir: Path, patience: float = 10.0) -> None:
         self._jobdir, self._patience = jobdir, patience
 
-    def __repr__(self) -> str:
-        return f"<Client {self._jobdir}>"
-
     def ask(self, command: str, *words: str) -> Any:
-        """What the crawl answers. NotRunning: none listens there. CommandError: it refuses, or does not answer."""
+        """Returns the crawl's answer. NotRunning: none listens there. CommandError: it refuses, or does not answer."""
         line = request(command, words)
         end = time.monotonic() + self._patience
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

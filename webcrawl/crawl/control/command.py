@@ -1,4 +1,4 @@
-"""A command to a running crawl: its row in the table, and why one is not carried out."""
+"""A command to a running crawl: its row in the table, why one is not carried out, and hosts as operators name them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from webcrawl.base.hosts import host_of
+from webcrawl.urls.canonical import InvalidUrl, canonical
+
 Answer = str | Mapping[str, Any]
+LONGEST = 300  # characters of a name that are looked at and repeated
+DEFAULT = "default"  # in place of a value: what holds for all
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +47,27 @@ class NotRunning(Exception):  # noqa: N818 - reads as what it is
 
 class NoAnswer(CommandError):  # noqa: N818 - as above
     """The command may be carried out, and may be forgotten: nobody knows."""
+
+
+def url_named(word: str) -> str:
+    """A URL, or the root of the host that a name or address with or without a port means. Raises CommandError."""
+    if "://" in word:
+        return _canonical(word, word)
+    written = f"[{word}]" if word.count(":") > 1 and not word.startswith("[") else word
+    if "*" in written:  # a URL may have it, but who writes it here means many hosts, and would think that they obey
+        raise CommandError(f"{word[:LONGEST]}: a host is named, and a * stands for nothing here")
+    if any(mark in written for mark in "/?#@\\ %"):
+        raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL")
+    return _canonical(f"http://{written}/", word)
+
+
+def host_named(word: str) -> str:
+    """The host of a name, an address or a URL. Raises CommandError."""
+    return host_of(url_named(word))
+
+
+def _canonical(url: str, word: str) -> str:
+    try:
+        return canonical(url)
+    except InvalidUrl as error:
+        raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL: {error.reason}") from error

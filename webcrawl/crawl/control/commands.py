@@ -41,16 +41,16 @@ class Commanded(Steered, Leaves, Protocol):
         """Gives a setting another value, which is returned as it is understood. May raise CommandError."""
 
     def get(self, name: str) -> Mapping[str, Any]:
-        """What a setting is, and who says so. May raise CommandError."""
+        """The value of a setting, and who says so. May raise CommandError."""
 
     def settings(self) -> Sequence[str]:
         """The names of all settings that the crawl reads."""
 
     def about(self, url: str) -> Mapping[str, Any]:
-        """What is known of a canonical URL that the last checkpoint does not have."""
+        """The facts about a canonical URL that the last checkpoint does not have."""
 
     def status(self) -> Mapping[str, Any]:
-        """How it is going: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
+        """The progress: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
 
 
 def stop(crawl: Commanded) -> Answer:

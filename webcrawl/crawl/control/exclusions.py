@@ -6,16 +6,15 @@ The state has those given by command and those of the exclusion file; urls/optou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 import msgpack
 
 from webcrawl.base.dates import iso
-from webcrawl.crawl.control.command import Answer, Command, CommandError
-from webcrawl.crawl.control.host_names import url_named
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.crawl.control.command import Answer, Command, CommandError, url_named
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
@@ -32,7 +31,7 @@ COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
 
 
 class Lists(Protocol):
-    """What has records, be it a crawl that runs or the state of one."""
+    """A holder of records, be it a crawl that runs or the state of one."""
 
     def excluded(self) -> Sequence[OptOut]:
         """All records, those of the exclusion file too."""
@@ -88,7 +87,7 @@ def _check_made_by(crawl: Lists, rule: str, who: str, now: float) -> None:
 
 
 def wish_of(words: Sequence[str], now: float) -> OptOut:
-    """What these words say; it begins now unless they say otherwise. CommandError if they cannot be understood."""
+    """Reads these words; it begins now unless they say otherwise. CommandError if they cannot be understood."""
     said, left, forget = dict[str, str](), list(words), False
     rules: list[str] = []
     while left:
@@ -127,7 +126,7 @@ def dated(words: Sequence[str], now: float) -> list[str]:
 
 
 def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
-    """What becomes of a record when its rule is excluded once more; None if nothing is said that it does not have.
+    """The record as it becomes when its rule is excluded once more; None if nothing is said that it does not have.
 
     What an owner has proven becomes the record of whoever runs the crawl: no proof is to take that back.
     """
@@ -170,7 +169,7 @@ ROWS = (
 
 
 class State(Protocol):
-    """Where values lie by name: a crawl's state, open or as of its last checkpoint."""
+    """A store of values by name: a crawl's state, open or as of its last checkpoint."""
 
     def get(self, name: str, /) -> bytes | None: ...
 
@@ -208,7 +207,7 @@ class SavedOptOuts:
             self._saved = data
 
 
-class FileOptOuts:
+class FileOptOuts(Part):
     """Those of the exclusion file that is in force, a part of the checkpoint. A line that is gone has no record.
 
     `filters`: those in force now. A rule is dated when its line is read first, unless the line says more.
@@ -221,9 +220,6 @@ class FileOptOuts:
         self._kept: Sequence[OptOut] = self._known  # as of the last checkpoint
         self._text: str | None = None  # not looked at
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<FileOptOuts {len(self._known)}>"
 
     def records(self) -> Sequence[OptOut]:
         """As of the last time that the crawl has read the file."""
@@ -238,9 +234,6 @@ class FileOptOuts:
         return self._known
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         records = self.records()

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
 from webcrawl.crawl.checks import SettingError, read
-from webcrawl.crawl.control.command import Answer, Command, CommandError
-from webcrawl.crawl.control.host_names import DEFAULT, host_named, url_named
+from webcrawl.crawl.control.command import DEFAULT, Answer, Command, CommandError, host_named, url_named
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 BY = ("queue", "errors", "bytes", "delay")
@@ -23,7 +22,7 @@ LONGEST_URL = 1 << 16  # characters of a URL, whatever URL_MAX_LENGTH is
 
 
 class Hosts(Protocol):
-    """What a crawl knows of hosts, and what it does with one. What raises CommandError has done nothing."""
+    """The crawl's knowledge of hosts, and its orders about one. A call that raises CommandError has done nothing."""
 
     def record(self, name: str) -> Mapping[str, Any]:
         """All that is known of this host."""
@@ -52,7 +51,7 @@ class Hosts(Protocol):
         """Gives a setting another value for one domain; None: takes it back."""
 
     def get_for(self, domain: str) -> Mapping[str, Any]:
-        """What holds there, and who says so."""
+        """The settings that hold there, and who says so."""
 
 
 class Steered(Protocol):
@@ -65,10 +64,10 @@ class Steered(Protocol):
         """The last unexpected errors, and outcomes by kind."""
 
     def threads(self) -> Mapping[str, Any]:
-        """What is being downloaded."""
+        """The downloads under way."""
 
     def profile(self, seconds: float) -> Awaitable[Mapping[str, Any]]:
-        """What the processor does meanwhile. May raise CommandError."""
+        """A profile of what the processor does meanwhile. May raise CommandError."""
 
 
 def host(crawl: Steered, word: str, verb: str = "", value: str = "") -> Answer:
@@ -198,7 +197,7 @@ class Asked(Protocol):
     """The part of a crawl that this command needs."""
 
     def about(self, url: str) -> Mapping[str, Any]:
-        """What is known of a canonical URL."""
+        """The facts about a canonical URL."""
 
 
 def about(crawl: Asked, *urls: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from webcrawl.crawl.checks import SettingError, changed
 from webcrawl.crawl.control.changeable import check_set
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.filters.exclusion import CommandedFilter
 from webcrawl.urls.optout import OptOut, RulesError
 
@@ -37,7 +37,7 @@ def ordered(db: CrawlDB) -> Mapping[str, Any]:
     return found
 
 
-class InForce:
+class InForce(Part):
     """`values`: the settings as this run was started; `fixed`: those that its command line gives.
 
     Only settings that somebody listens to may change: all others are read once, at the start.
@@ -54,6 +54,7 @@ class InForce:
         self._optouts = SavedOptOuts(db)
         self._listeners: dict[str, list[Listener]] = {}
         self.paused = False
+        self.held = ""  # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
         self.excluded = CommandedFilter(clock)
         self.set_values: dict[str, Any] = {}
         self.values: Mapping[str, Any] = values
@@ -62,8 +63,10 @@ class InForce:
             self._restore(msgpack.unpackb(data), fixed)
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<InForce paused={self.paused} excluded={list(self.excluded.rules)} set={self.set_values}>"
+    @property
+    def rests(self) -> bool:
+        """True if nothing is to be fetched now: paused, or held by somebody around the crawl."""
+        return self.paused or self.held != ""
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
         self.paused = saved["paused"]
@@ -170,9 +173,6 @@ class InForce:
 
     # -- the checkpoint
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
         kept = {"paused": self.paused, "excluded": self.excluded.rules, "set": self.set_values}
         data = msgpack.packb(kept)
@@ -181,7 +181,7 @@ class InForce:
         self._optouts.save(self.excluded.records)
 
 
-class PausedHosts:
+class PausedHosts(Part):
     """Their names, in the order in which they were paused."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -189,9 +189,6 @@ class PausedHosts:
         self._saved = db.get(PAUSED_HOSTS)
         self.names: dict[str, None] = dict.fromkeys(msgpack.unpackb(self._saved)) if self._saved is not None else {}
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<PausedHosts {len(self.names)}>"
 
     def add(self, name: str) -> bool:
         """False if it is paused already."""
@@ -214,9 +211,6 @@ class PausedHosts:
         return (f"host {name} pause" for name in self.names)
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         data = bytes(msgpack.packb([*self.names]))

@@ -54,9 +54,6 @@ class ControlServer:
             os.close(self._folder)
             raise
 
-    def __repr__(self) -> str:
-        return f"<ControlServer waiting={len(self._open)} busy={len(self._busy)}>"
-
     def _bind(self) -> None:
         """Replaces what a run left that was killed: JOBDIR's lock says that it is gone. OSError if it cannot be."""
         with contextlib.suppress(FileNotFoundError):

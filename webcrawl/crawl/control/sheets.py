@@ -14,10 +14,9 @@ from typing import Any, Generic, TypeVar
 import msgpack
 
 from webcrawl.crawl.checks import SettingError, read_for_host
-from webcrawl.crawl.control.command import Answer, Command, CommandError
+from webcrawl.crawl.control.command import DEFAULT, LONGEST, Answer, Command, CommandError, host_named
 from webcrawl.crawl.control.host_commands import Steered
-from webcrawl.crawl.control.host_names import DEFAULT, LONGEST, host_named
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.host_names import names_above
 
 logger = logging.getLogger(__name__)
@@ -41,7 +40,7 @@ FOR = "--for"
 
 
 class PerHost(dict[str, T | None], Generic[T]):
-    """What sheets make of each host: one look-up for those that were asked for lately. None: nothing of its own."""
+    """The value that sheets give each host: one look-up for those asked for lately. None: nothing of its own."""
 
     def __init__(self, find: Callable[[str], T | None]) -> None:
         super().__init__()
@@ -58,7 +57,7 @@ Heard = Callable[[PerHost[Any] | None], None]
 Make = Callable[[Mapping[str, Any]], Any]
 
 
-class Sheets:
+class Sheets(Part):
     """A part of the checkpoint. Who listens to settings gets None as long as no sheet has any of them."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -69,9 +68,6 @@ class Sheets:
         if self._saved is not None:
             self._restore(msgpack.unpackb(self._saved))
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Sheets {len(self.sheets)}>"
 
     def _restore(self, saved: Mapping[str, Sheet]) -> None:
         for name, sheet in saved.items():
@@ -125,16 +121,13 @@ class Sheets:
         self.tell(names)
 
     def tell(self, changed: Collection[str] = SETTINGS) -> None:
-        """What follows from these settings is made anew."""
+        """Makes anew what follows from these settings."""
         there = frozenset(setting for sheet in self.sheets.values() for setting in sheet)
         for names, make, heard in self._listeners:
             if names.intersection(changed):
                 heard(PerHost(_finder(self, names, make)) if names & there else None)
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         data = bytes(msgpack.packb(self.sheets))

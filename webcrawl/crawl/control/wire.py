@@ -37,7 +37,7 @@ def folder_of(jobdir: Path) -> Iterator[int]:
 
 
 def address(folder: int) -> str:
-    """Where the socket of a folder is, in a few bytes."""
+    """The address of the socket of a folder, in a few bytes."""
     return f"/proc/self/fd/{folder}/{NAME}"
 
 
@@ -78,7 +78,7 @@ def refusal(why: str) -> bytes:
 
 
 def read_answer(line: bytes) -> Any:
-    """What was answered. CommandError with the line of a refusal, or for what is no answer; NoAnswer: it is unkept."""
+    """The answer. CommandError with the line of a refusal, or for what is no answer; NoAnswer: it is unkept."""
     values = _read(line)
     if isinstance(values, Mapping) and values.get("ok") is True and "answer" in values:
         return values["answer"]

@@ -9,8 +9,8 @@ from typing import Any
 import msgpack
 
 from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.command import Command
 from webcrawl.crawl.hive.drone_registry import state_of
+from webcrawl.crawl.hive.hive_command import Command
 from webcrawl.crawl.hive.session import Session
 from webcrawl.crawl.hive.slot_map import SlotMap
 
@@ -27,11 +27,6 @@ class Board(Session):
         done = await self._do(lambda: self._client.eval(scripts.PUBLISH, 1, self._keys.map, *values))
         self.knows(slots)
         return bool(done)
-
-    async def fetch_map(self) -> SlotMap | None:
-        """The map of all, now."""
-        packed: Any = await self._do(lambda: self._client.hget(self._keys.map, "slots"))
-        return SlotMap.unpack(packed) if packed else None
 
     async def give_up(self, drone: int) -> None:
         """The state of a lost drone may not come back."""

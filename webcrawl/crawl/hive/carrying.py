@@ -30,7 +30,7 @@ AGAIN = 0.2  # seconds until a letter is read again that waits for a slot map, o
 
 
 class Crawling(Protocol):
-    """What the loops want of the crawl."""
+    """The crawl as the loops want it."""
 
     def wake(self) -> None:
         """There may be something to fetch."""
@@ -54,10 +54,10 @@ class Crawling(Protocol):
         """The crawl's counters."""
 
     def state(self) -> State:
-        """What it does."""
+        """The state of the drone."""
 
     def trouble(self) -> str:
-        """What is wrong, in a few words; empty if nothing is."""
+        """The trouble, in a few words; empty if there is none."""
 
     def out(self) -> bool:
         """True if our own network is out."""
@@ -83,9 +83,6 @@ class Contact:
         self.there = asyncio.Event()
         self._acknowledged = ""
         self._away_since, self._told_at = 0.0, 0.0
-
-    def __repr__(self) -> str:
-        return f"<Contact there={self.there.is_set()}>"
 
     def begin(self, epoch: str) -> None:
         """The streams begin anew."""
@@ -136,9 +133,6 @@ class Carrying:
         self.handled = 0  # letters, since the start
         self.taken = 0  # bytes of letters, since the last checkpoint
         self._full = False  # the last time that letters were to be sent
-
-    def __repr__(self) -> str:
-        return f"<Carrying handled={self.handled} taken={self.taken}>"
 
     async def out(self) -> None:
         """Sends letters as they are closed."""

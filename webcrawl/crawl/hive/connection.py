@@ -47,7 +47,7 @@ class Watch:
         self.run_id: str | None = None  # None: any
 
     def watches(self, client: Client) -> Client:
-        """The same client, whose new connections are checked."""
+        """Returns the client, whose new connections are checked."""
         client.connection_pool.connection_kwargs["redis_connect_func"] = self._connected
         return client
 

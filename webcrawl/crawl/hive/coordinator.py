@@ -11,10 +11,10 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from webcrawl.crawl.hive.command import OVER, RELEASE
 from webcrawl.crawl.hive.drone_report import Report
 from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.hive_command import OVER, RELEASE
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.queen import Decisions, Queen
 from webcrawl.crawl.hive.slot_map import Groups
@@ -34,9 +34,6 @@ class Telling:
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / NAME
         self._written_at = self._said_at = float("-inf")
-
-    def __repr__(self) -> str:
-        return f"<Telling {self._path}>"
 
     def tell(self, now: float, reports: Collection[Report], *, last: bool = False) -> None:
         """If it is time for it; `last`: the crawl is over."""
@@ -65,11 +62,8 @@ class Reign:
         self._released: set[int] = set()
         self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when
 
-    def __repr__(self) -> str:
-        return f"<Reign of {self._me} {self._queen!r}>"
-
     async def heard(self, beat: Beat) -> None:
-        """What to do after this beat."""
+        """Does what follows from this beat."""
         if beat.queen != self._me:
             self._queen = None
             return

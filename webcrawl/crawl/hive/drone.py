@@ -36,10 +36,10 @@ class Home(Protocol):
         """Links that are known to be new."""
 
     def robots(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
-        """What came of a robots.txt that another drone fetched for us."""
+        """Takes what came of a robots.txt that another drone fetched for us."""
 
     def forget(self) -> None:
-        """What was submitted lately may have to be submitted again: there are other owners."""
+        """Forgets what was submitted lately, which may have to be submitted again: there are other owners."""
 
     def seeds_again(self) -> None:
         """Reads all seeds once more: some have become ours."""
@@ -60,9 +60,6 @@ class Drone:
         self._sound = sound or Sound()
         self.received = 0
         self.rerouted: dict[int, Iterator[None]] = {}  # for drones that are gone: slices of the work
-
-    def __repr__(self) -> str:
-        return f"<Drone {self.me} {self.moving!r}>"
 
     @property
     def slots(self) -> SlotMap:
@@ -155,7 +152,7 @@ class Drone:
         return self.moving.owner(self.splitter.slot(url))
 
     def _route(self, kind: Kind, item: Any) -> int:
-        """Whose an item is that was for a drone which is lost."""
+        """The owner of an item that was for a drone which is lost."""
         if kind in OF_SLOTS:
             return self.moving.route(kind, item)
         return self._owner(str(item[1]) if kind is Kind.VOTES else f"{unpack(item[0]).history}/")

@@ -49,7 +49,7 @@ def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
 
 
 def identity_of(db: CrawlDB) -> Identity | None:
-    """Whose state this is; None for a crawl of its own."""
+    """The identity of the drone whose state this is; None for a crawl of its own."""
     return unpacked(db.get(IDENTITY))
 
 

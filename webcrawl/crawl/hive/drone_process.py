@@ -25,7 +25,7 @@ WELL = ("finished", "closespider_")  # how reasons begin with which a crawl ends
 
 
 class Process(Protocol):
-    """What the supervisor knows of a process."""
+    """A process as the supervisor knows it."""
 
     def poll(self) -> int | None: ...
 
@@ -58,9 +58,6 @@ class DroneProcess:
         self._output = regular(log)
         self._output.seek(start)
         self._rest = b""
-
-    def __repr__(self) -> str:
-        return f"<DroneProcess {self._process.pid}>"
 
     def poll(self) -> int | None:
         """Its exit status once it has ended, negative if a signal ended it."""
@@ -120,11 +117,11 @@ class Unstored:
         self._before[drone] = self._figures(drone)
 
     def files(self, drone: int) -> int:
-        """How many finished files wait for the store of a drone that has ended; 0 if it ended of anything else."""
+        """The number of files that wait for the store of a drone that has ended; 0 if it ended of anything else."""
         return int(self._end(drone).get("store/waiting") or 0)
 
     def requests(self, drone: int) -> int:
-        """How many requests of its spider such a drone has lost, over all runs."""
+        """The number of requests of its spider that such a drone has lost, over all runs."""
         end = self._end(drone)
         return sum(int(end.get(name) or 0) for name in ("requests/unkept", f"status/{Status.NO_METHOD:d}"))
 

@@ -36,13 +36,13 @@ class Member:
 
     @property
     def identity(self) -> bytes:
-        """How the registry knows this process."""
+        """The registry's name for this process."""
         return bytes(msgpack.packb((self.state, self.jobdir, self.host, self.pid)))
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What all drones of a hive share, from its founding on."""
+    """The record that all drones of a hive share, from its founding on."""
 
     key: bytes
     partition: str
@@ -71,7 +71,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """What the server knows of a hive. `drones`: the identity of each."""
+    """The server's record of a hive. `drones`: the identity of each."""
 
     record: Record | None
     map: SlotMap | None
@@ -81,7 +81,7 @@ class Registry:
 
 
 def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, SlotMap, dict[int, bytes]]:
-    """What the registry is with this drone in it; HiveError if it does not belong here. `minted`: to found a hive with.
+    """The registry with this drone in it; HiveError if it does not belong here. `minted`: to found a hive with.
 
     A hive that was founded by a drone without a state, and that not all drones have joined yet, gives way to an older
     one: some drone had lost its state, and was the first to come after the server had been emptied.

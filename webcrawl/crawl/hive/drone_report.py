@@ -1,4 +1,4 @@
-"""The report of a drone with each heartbeat, for the queen and for those who watch (queen.py, hive_figures.py)."""
+"""The report of a drone with each heartbeat, for the queen and for those who watch (queen.py, hive_folder.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSALS = 16  # that are told: those of a few beats, for whoever waits for one 
 
 
 class State(StrEnum):
-    """What a drone does."""
+    """The states of a drone."""
 
     RUNNING = "running"
     PAUSED = "paused"  # hands out nothing, on command
@@ -72,7 +72,7 @@ class Report:
         return self.idle and self.saved and self.settled and not self.unacknowledged and self.state in AT_WORK
 
     def refusal(self, number: int) -> str:
-        """Why this command was not carried out; nothing if it was."""
+        """The reason why this command was not carried out; nothing if it was."""
         if len(self.refusals) >= REFUSALS and number < self.refusals[0][0]:
             return "more were refused since than it tells of: whether this one was is not known"
         return dict(self.refusals).get(number, "")

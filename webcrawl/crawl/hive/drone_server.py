@@ -11,10 +11,10 @@ from typing import Any
 
 from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.board import Board
-from webcrawl.crawl.hive.command import Command
 from webcrawl.crawl.hive.connection import MakeClient, OtherServer
 from webcrawl.crawl.hive.drone_registry import place_of, state_of
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
+from webcrawl.crawl.hive.hive_command import Command
 from webcrawl.crawl.hive.keys import BEGINNING
 from webcrawl.crawl.hive.slot_map import SlotMap
 
@@ -26,7 +26,7 @@ LEAVING = 2.0  # seconds for saying goodbye
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a drone is told once a second."""
+    """The news that a drone is told once a second."""
 
     epoch: str
     map: bytes | None  # packed; None: the one that the drone knows
@@ -61,9 +61,6 @@ class Server(Board):
         self._sample: int | None = None  # what this drone, as queen, has measured
         self._members: frozenset[int] = frozenset()
         self._queen = False
-
-    def __repr__(self) -> str:
-        return f"<Server epoch {self._epoch}, {self._bytes} bytes>"
 
     async def close(self) -> None:
         """Gives up the leases, if the server is there, and the connections."""

@@ -46,9 +46,6 @@ class EmbeddedServer:
         self._started, self._deaths = 0.0, 0
         self._path = ""
 
-    def __repr__(self) -> str:
-        return f"<EmbeddedServer {self.url}>"
-
     @property
     def url(self) -> str:
         """The value of REDIS_URL for drones on this machine; known after `start`."""

@@ -10,12 +10,12 @@ class HiveError(Exception):
 
 
 def refused(error: OSError, file: Path) -> HiveError:
-    """What the system refused, of the file that it names, or else of this one."""
+    """The error that says what the system refused, of the file that it names, or else of this one."""
     return HiveError(f"{error.filename or file}: {error.strerror or error}")
 
 
 class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
-    """What came by a stream is not of this hive, or is damaged."""
+    """A message that came by a stream and is not of this hive, or is damaged."""
 
 
 class LaterMap(Exception):  # noqa: N818

@@ -13,15 +13,17 @@ from webcrawl.crawl.hive.slot_map import MOST_DRONES
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of
+from webcrawl.store.jobdir.sums import merged
 from webcrawl.store.lock import Lock, is_held
 from webcrawl.store.regular import appending, regular
 
 FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left
+NEEDED = dict.fromkeys(("pages", "queued", "failures"), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Founding:
-    """What stays the same for the whole life of a hive, except the drones that the next start begins with.
+    """The facts of a hive that stay the same for its whole life, except the drones that the next start begins with.
 
     `lost`: drones that were given up; servers that know nothing yet are told. `wanted`: those that shall share the web
     once a change of their number has ended; none if there is no such change. Until then `drones` has those that leave.
@@ -44,14 +46,11 @@ class HiveFolder:
         self.server = path / "server"
         self.stats = path / stats_file.NAME
 
-    def __repr__(self) -> str:
-        return f"<HiveFolder {self.path}>"
-
     def drone(self, number: int) -> Path:
         return folder_of(self.path, number)
 
     def log(self, number: int) -> Path:
-        """What the drone printed."""
+        """The output of the drone."""
         return self.path / "logs" / f"drone-{number}.log"
 
     def check_logs(self, drones: Iterable[int]) -> None:
@@ -92,7 +91,7 @@ class HiveFolder:
         return tuple(sorted(int(number) for number in found if number.isdecimal() and number.isascii()))
 
     def known(self) -> Founding:
-        """What is read; HiveError if there is no hive."""
+        """Reads the folder; HiveError if there is no hive."""
         founding = self.read()
         if founding is None:
             raise HiveError(f"{self.path}: no hive: {HIVE} is missing")
@@ -172,3 +171,13 @@ def _is_number(value: Any) -> bool:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
+
+
+def saved(folder: HiveFolder) -> dict[str, Any]:
+    """From the stats.json of all drones, those that are no members any more included."""
+    return total({"drone": number, **folder.figures(number)} for number in folder.all_drones())
+
+
+def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """All drones as one crawl, whatever they have counted so far."""
+    return {**NEEDED, **merged(stats)}

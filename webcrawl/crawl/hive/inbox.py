@@ -6,19 +6,19 @@ the effects of all these messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgpack
 
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.keys import BEGINNING, order
 from webcrawl.crawl.hive.message import EXACT, Message, unpack
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 
 META = "hive/inbox"  # in the database
 
 
-class Inbox:
+class Inbox(Part):
     """A Part of the checkpoint, and its follower (`committed`)."""
 
     def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Message], None]) -> None:
@@ -33,9 +33,6 @@ class Inbox:
         self.committed_place = self.place  # what may be acknowledged
         self._written = self._saved = self.epoch, self.place
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Inbox at {self.place} of {self.epoch}, at {self.committed_place} in the last checkpoint>"
 
     def received(self, place: str, data: bytes) -> bool:
         """Handles a message and advances to its place; False if it was known. ForeignMessage: it is not ours."""
@@ -71,10 +68,6 @@ class Inbox:
             self.place = self.committed_place = BEGINNING
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        """Nothing can be done ahead."""
-        return iter(())
 
     def save(self) -> None:
         """Writes how far everything is handled; whatever changes, the place does too."""

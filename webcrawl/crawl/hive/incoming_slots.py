@@ -41,9 +41,6 @@ class Parking:
         self._pack = zstandard.ZstdCompressor(level=1).compress
         self._unpack = zstandard.ZstdDecompressor().decompress
 
-    def __repr__(self) -> str:
-        return f"<Parking {self._held} items in memory, next row {self._next}>"
-
     def put(self, slot: int, item: Any) -> None:
         """Parks an item of plain values."""
         self._items[slot].append(item)
@@ -87,9 +84,6 @@ class Coming:
         self.arriving: list[int] = []  # slots that are here, with something parked
         self._counts: dict[int, Counts] = {}
         self.came = 0  # slots
-
-    def __repr__(self) -> str:
-        return f"<Coming {len(self.sources)} slots, arriving {len(self.arriving)}>"
 
     def expect(self, slot: int, source: int) -> None:
         """A slot will come from a drone."""
@@ -178,7 +172,7 @@ class Coming:
         return any(map(may, self.arriving))
 
     def save(self) -> dict[str, Any]:
-        """What a checkpoint keeps, as msgpack can."""
+        """The part of a checkpoint, as msgpack takes it."""
         self._parking.save()
         return {"sources": self.sources, "arriving": self.arriving, "counts": self._counts}
 

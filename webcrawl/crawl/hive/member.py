@@ -5,7 +5,7 @@ Which commands to all drones it has carried out, and who shall share the web, is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -17,12 +17,12 @@ from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import Partition
 from webcrawl.crawl.hive.queen import Wanted
 from webcrawl.crawl.hive.slot_map import SlotMap
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 
 META = "hive/obeyed"
 
 
-class Obeyed:
+class Obeyed(Part):
     """`number`: of the last command."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -37,16 +37,10 @@ class Obeyed:
         self._saved = saved
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<Obeyed {self.number} {self.wanted}>"
-
     def resize(self, members: Iterable[int], lost: Iterable[int] = ()) -> None:
         """These drones shall share the web; of those that are lost the state is gone for good."""
         before = self.wanted.lost if self.wanted is not None else frozenset()
         self.wanted = Wanted(frozenset(members), before.difference(members) | frozenset(lost))
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         wanted = None if self.wanted is None else (sorted(self.wanted.members), sorted(self.wanted.lost))
@@ -58,7 +52,7 @@ class Obeyed:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a drone must know before its crawl can be opened."""
+    """The place of a drone in its hive, known before its crawl is opened."""
 
     me: int
     name: str  # of the hive
@@ -68,7 +62,7 @@ class Membership:
 
     @property
     def hive(self) -> bytes:
-        """What letters of this hive are known by."""
+        """The mark that letters of this hive are known by."""
         return blake2b(self.key, digest_size=16, person=b"webcrawl hive").digest()
 
 

@@ -34,7 +34,7 @@ _decompress = zstandard.ZstdDecompressor().decompress
 
 
 class Kind(IntEnum):
-    """What the items of a message are; the numbers are on the wire and in spools."""
+    """The kinds of items in a message; the numbers are on the wire and in spools."""
 
     LINKS = 1  # packed links (model.Link.pack): through the owner's seen store
     VOTES = 2  # [registered domain of a page, URL that it links to]
@@ -45,10 +45,10 @@ class Kind(IntEnum):
 
 
 EXACT = frozenset((Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
-"""What must be received exactly once. Of all else a second copy does no harm: the seen store decides."""
+"""Kinds that must be received exactly once. Of all others a second copy does no harm: the seen store decides."""
 
 LINKS = frozenset((Kind.LINKS, Kind.QUEUED))
-"""What has packed links as its items."""
+"""Kinds with packed links as their items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class TooLong(HiveError):  # noqa: N818 - reads as what it is
 
 @lru_cache(maxsize=16)
 def hive_id(hive: bytes) -> bytes:
-    """What stands for the hive on the wire: its key stays secret."""
+    """The mark of the hive on the wire: its key stays secret."""
     return hashlib.blake2b(hive, digest_size=16, person=b"webcrawl hive").digest()
 
 
@@ -99,7 +99,7 @@ def unpack(data: bytes, hive: bytes) -> Message:
 
 
 def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Message]:
-    """What stands for the hive of a message, and the message. `expected`: no other hive's is read."""
+    """The mark of a message's hive, and the message. `expected`: no other hive's is read."""
     if len(data) < START or not data.startswith(MAGIC):
         raise ForeignMessage("a message of this hive was expected, but its first bytes are not those of one")
     _, version, kind, sender, generation, channel, number, count, hive = HEAD.unpack_from(data)

@@ -9,16 +9,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from webcrawl.crawl.hive.board import Board
-from webcrawl.crawl.hive.command import RESIZE, Command, wanted_by
 from webcrawl.crawl.hive.drone_registry import Record, place_of
 from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.hive_command import RESIZE, Command, wanted_by
 from webcrawl.crawl.hive.slot_map import SlotMap
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the server knows at one moment."""
+    """The server's knowledge at one moment."""
 
     map: SlotMap | None = None
     places: Mapping[int, tuple[str, int]] = field(default_factory=dict)  # of each drone: its host and process
@@ -91,7 +91,7 @@ def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
 
 
 def unsettled(look: Look, members: Collection[int], lost: Collection[int] = ()) -> str:
-    """What a change of members still waits for; nothing once all slots are where they belong."""
+    """Names what a change of members still waits for; nothing once all slots are where they belong."""
     slots = look.map
     if slots is None or {*slots.drones} != {*members}:
         return "the new map"

@@ -67,9 +67,6 @@ class Outbox:
         self._closed: list[tuple[Lane, int]] = []  # exact lanes and how far the checkpoint that is being taken has them
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<Outbox of drone {self._me}: {self.unacknowledged} unacknowledged, {self._held} bytes in memory>"
-
     # -- in
 
     def put(self, drone: int, kind: Kind, items: Sequence[Any]) -> None:
@@ -186,7 +183,7 @@ class Outbox:
             pass
 
     def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
-        """The same in slices of one letter, 0.3 ms, with checkpoints in between. Nothing is sent to it any more."""
+        """Redirects letters in slices of one, 0.3 ms, with checkpoints in between. Nothing is sent there any more."""
         self._turn += 1
         self._closed_lanes.add(gone)
         for lane, _ in self._lanes_of(gone):
@@ -238,7 +235,7 @@ class Outbox:
         return unsent + self._collections.drones().count(drone)
 
     def stats(self) -> dict[str, int]:
-        """What was closed, sent and acknowledged by this process, and what there is now."""
+        """Counters of what was closed, sent and acknowledged by this process, and what there is now."""
         counts = {name: self._counts[name] for name in ("letters", "items", "bytes", "sent", "again", "acknowledged")}
         return {**counts, "unacknowledged": self.unacknowledged, "memory": self._held}
 

@@ -54,9 +54,6 @@ class Lane:
         self._places: deque[int] = deque()  # of those that are sent
         self.held = 0  # bytes of _fresh
 
-    def __repr__(self) -> str:
-        return f"<Lane {self._prefix} {self.first}, {self.next} to send, {self.end} next, {self.held} bytes in memory>"
-
     def __len__(self) -> int:
         return self.end - self.first
 
@@ -91,7 +88,7 @@ class Lane:
 
     @property
     def unwritten(self) -> int:
-        """How many letters are only in memory."""
+        """The number of letters that are only in memory."""
         return len(self._fresh)
 
     def sent(self, place: int) -> None:
@@ -139,7 +136,7 @@ def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
 
 
 class RowName(NamedTuple):
-    """What the name of a row says of its letter."""
+    """The letter's place, as the name of its row says."""
 
     drone: int
     exact: bool
@@ -167,9 +164,6 @@ class Collections:
     def __init__(self, take: Callable[[int, Kind, list[Any]], None], clock: Callable[[], float]) -> None:
         self._take, self._clock = take, clock
         self._open: dict[tuple[int, Kind], _Collection] = {}  # the oldest first
-
-    def __repr__(self) -> str:
-        return f"<Collections {len(self)}>"
 
     def __len__(self) -> int:
         return len(self._open)

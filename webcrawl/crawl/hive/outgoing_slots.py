@@ -75,9 +75,6 @@ class Leaving:
         self._now = 0.0
         self.packed = 0  # slots
 
-    def __repr__(self) -> str:
-        return f"<Leaving {len(self.targets)} slots, packing {len(self._batch)}>"
-
     def add(self, slot: int, target: int) -> None:
         """Takes a slot, and who gets it. The gate of the frontier keeps its hosts out from now on."""
         self.targets[slot] = target
@@ -154,7 +151,7 @@ class Leaving:
         self._packed(slot)
 
     def save(self) -> dict[str, Any]:
-        """What a checkpoint keeps, as msgpack can."""
+        """The part of a checkpoint, as msgpack takes it."""
         return {"targets": self.targets, "batch": self._batch, "cursor": self._cursor}
 
     def restore(self, saved: dict[str, Any]) -> None:

@@ -48,9 +48,6 @@ class Partition:
         self.essence = f"{way} {' '.join(f'{suffix}={list(drones)}' for suffix, drones in regions.items())}".strip()
         self.slot: Callable[[str], int] = lru_cache(CACHED)(self._draw)
 
-    def __repr__(self) -> str:
-        return f"<Partition {self.essence}>"
-
     def _draw(self, host: str) -> int:
         return self._group(host) * SLOTS + siphash(KEY, self._key(host)) % SLOTS
 
@@ -90,7 +87,7 @@ def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def partition_of(way: str, domain_of: Callable[[str], str]) -> Partition:
-    """What HIVE_PARTITION says: one of WAYS, or a file of regions inside which the registered domain decides."""
+    """The partition of HIVE_PARTITION: by one of WAYS, or a file of regions inside which the domain decides."""
     if way in WAYS:
         return Partition(way, domain_of)
     return Partition(BY_DOMAIN, domain_of, read_regions(Path(way)))

@@ -39,9 +39,6 @@ class Taking:
         self._safe = 0  # as many of them a checkpoint has
         self.stopped = False
 
-    def __repr__(self) -> str:
-        return f"<Taking {self._source} held={len(self._held)}>"
-
     async def turn(self) -> int:
         """Takes the next entries and hands them on; returns how many these were. May raise Away or HiveError."""
         with translated():

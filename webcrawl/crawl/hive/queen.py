@@ -27,7 +27,7 @@ BEATS = 2  # after this many further ones a report was surely made after the loo
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the operator wants: who shall have the slots, and whose state is gone for good."""
+    """The operator's wish: who shall have the slots, and whose state is gone for good."""
 
     members: frozenset[int]
     lost: frozenset[int] = frozenset()
@@ -35,7 +35,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What the queen is to do now."""
+    """The acts due to the queen now."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
     rest: bool = False  # no drone has anything left but hosts set aside: none has to try these any more
@@ -51,7 +51,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What lies in the server at one moment."""
+    """The contents of the server at one moment."""
 
     reports: Mapping[int, Report]
     alive: Collection[int]
@@ -77,9 +77,6 @@ class Queen:
         self._since = 0.0
         self._away: dict[int, float] = {}
         self._told: set[int] = set()  # those of them of which it was said
-
-    def __repr__(self) -> str:
-        return f"<Queen quiet={sorted(self._quiet)} away={sorted(self._away)}>"
 
     def look(
         self,
@@ -147,7 +144,7 @@ class Queen:
 
 
 def _same(before: Report, after: Report) -> bool:
-    """Whether a drone has done nothing between these."""
+    """True if a drone has done nothing between these."""
     return (before.identity, before.run, before.activity) == (after.identity, after.run, after.activity)
 
 
@@ -157,7 +154,7 @@ def _named(drone: int, view: _View) -> str:
 
 
 def _same_map(view: _View) -> bool:
-    """Whether all that are heard work by the map of today."""
+    """True if all that are heard work by the map of today."""
     return all(report.generation == view.map.generation for report in view.heard())
 
 

@@ -15,11 +15,11 @@ from contextlib import suppress
 from typing import Any
 
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
-from webcrawl.crawl.hive.command import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.coordinator import Reign
 from webcrawl.crawl.hive.drone_report import REFUSALS, Report, State
 from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
+from webcrawl.crawl.hive.hive_command import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.slot_map import SlotMap
 
@@ -65,9 +65,6 @@ class Running:
         self._late = True  # until the first answer is there
         self._saving: asyncio.Task[None] | None = None
         self._saved_at = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Running {self._post.drone!r} {self._contact!r}>"
 
     @property
     def reaches_server(self) -> bool:

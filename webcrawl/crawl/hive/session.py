@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,13 +19,13 @@ import msgpack
 from redis.exceptions import WatchError
 
 from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.command import Command, wanted_by
 from webcrawl.crawl.hive.connection import MakeClient, OtherServer, Watch, check, translated
 from webcrawl.crawl.hive.drone_registry import Member, Record, Registry, entered, place_of, state_of
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
+from webcrawl.crawl.hive.hive_command import Command, wanted_by
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.slot_map import SlotMap
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ META = "hive/companions"
 
 @dataclass(frozen=True, slots=True)
 class Hive:
-    """What a drone that has joined knows of the others."""
+    """A member of the hive, and what it knows of the others."""
 
     key: bytes
     founded: float
@@ -212,7 +212,7 @@ def _random(epoch: str) -> str:
     return epoch.rpartition(":")[2]
 
 
-class Companions:
+class Companions(Part):
     """A part of the checkpoint."""
 
     def __init__(self, db: CrawlDB, server: Session) -> None:
@@ -226,9 +226,6 @@ class Companions:
             return {}
         founded, others, gone = msgpack.unpackb(self._saved, strict_map_key=False)
         return {"founded": founded, "others": others, "gone": frozenset(gone)}
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         me = self._server.member

@@ -52,7 +52,7 @@ class SlotMap:
         return [slot for slot, owner in enumerate(self.owners) if owner == drone]
 
     def moved(self, later: SlotMap) -> list[tuple[int, int, int]]:
-        """What is different in a later map: slot, former owner, new owner."""
+        """The differences of a later map: slot, former owner, new owner."""
         both = zip(self.owners, later.owners, strict=True)
         return [(slot, before, after) for slot, (before, after) in enumerate(both) if before != after]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgpack
@@ -18,7 +18,7 @@ from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_handover import host_name
 from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ NOBODY = -1
 SLICE = 500  # URLs moved at once by a drone that drains: about 2 ms
 
 
-class Moving:
+class Moving(Part):
     """A part of the checkpoint. Make it right after the frontier, before anything is taken from there.
 
     All is called in the event loop's thread, and nothing waits.
@@ -74,12 +74,9 @@ class Moving:
         self._restore()
         db.join(self)
 
-    def __repr__(self) -> str:
-        return f"<Moving drone {self._me} slots={sum(self.owned)} {self.coming!r}>"
-
     @property
     def stays(self) -> str:
-        """Why no slot can leave, if that is so."""
+        """The reason why no slot can leave, if that is so."""
         store = f"{type(self._seen).__module__}.{type(self._seen).__name__}"
         return f"a {store} cannot give fingerprints away" if self.leaving is None else ""
 
@@ -275,7 +272,7 @@ class Moving:
         return self.owner(slot) != self._me or bool(self.owned[slot]) or self.coming.sources.get(slot) == self._me
 
     def _deliver(self, kind: int, slot: int, items: list[Any], now: float) -> None:
-        """What was parked: names of hosts that came, pieces that this drone sent itself, and what others sent."""
+        """Takes what was parked: names of hosts that came, pieces that this drone sent, and what others sent."""
         for item in items if kind in (NAME, Kind.SLOT) else ():
             if kind == Kind.SLOT:
                 self._piece(item, now)
@@ -330,9 +327,6 @@ class Moving:
             self.leaving.restore(saved["leaving"])
         self._guard()
         self._frontier.moves.freeze()
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         coming = self.coming.save()

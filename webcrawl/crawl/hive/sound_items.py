@@ -65,9 +65,6 @@ class Sound:
             "domain": self._domain,
         }
 
-    def __repr__(self) -> str:
-        return f"<Sound refused={self.refused}>"
-
     # -- what comes
 
     def items(self, kind: Kind, items: list[Any], slots: int) -> list[Any]:

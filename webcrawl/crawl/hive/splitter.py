@@ -18,7 +18,7 @@ KNOWN = 1 << 16  # authorities whose slots are remembered
 
 
 class Owners(Protocol):
-    """Who has which slot (slot_moves.py)."""
+    """The owners of slots (slot_moves.py)."""
 
     owned: bytearray
     """By slot: 1 if it is here."""
@@ -43,11 +43,8 @@ class Splitter:
         self._slots: dict[str, int] = {}
         self.forget()
 
-    def __repr__(self) -> str:
-        return f"<Splitter foreign={self.foreign} sent={self.sent}>"
-
     def forget(self) -> None:
-        """What was sent to others counts no more: there are other owners."""
+        """Forgets what was sent to others: there are other owners."""
         self._cache = self._make_cache()
 
     def slot(self, url: str) -> int:
@@ -79,7 +76,7 @@ class Splitter:
     def keep_seeds(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """The same for seeds, which all drones read: those of slots that never were here are passed over."""
+        """Like `keep_ours`, for seeds, which all drones read: those of slots that never were here are passed over."""
         known = [at for at, url in enumerate(urls) if self._owners.had(self.slot(url))]
         return self.keep_ours([keys[at] for at in known], [urls[at] for at in known], [records[at] for at in known])
 

@@ -61,9 +61,6 @@ class Supervisor:
         self._failed = False
         self.stopping = False
 
-    def __repr__(self) -> str:
-        return f"<Supervisor running={self.running} of {len(self._drones)}>"
-
     @property
     def running(self) -> int:
         return sum(drone.process is not None for drone in self._drones.values())

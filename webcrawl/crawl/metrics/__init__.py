@@ -1,1 +1,1 @@
-"""Metrics for Prometheus (docs/metrics.md): `collector`, `families`, `textfile`, `rising_counters`."""
+"""Metrics for Prometheus (docs/metrics.md): `collector`, `families`, `exposition`."""

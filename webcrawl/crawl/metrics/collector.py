@@ -11,6 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
+from webcrawl.crawl.metrics.exposition import Told
 from webcrawl.crawl.metrics.families import (
     COUNTERS,
     ENGINE,
@@ -29,7 +30,6 @@ from webcrawl.crawl.metrics.families import (
     Labelled,
     Row,
 )
-from webcrawl.crawl.metrics.rising_counters import Told
 
 Figures = Mapping[str, float]
 PREFIX = "webcrawl_"

@@ -21,7 +21,7 @@ SCHEDSTAT = Path("/proc/thread-self/schedstat")  # nanoseconds run, nanoseconds 
 
 
 class Cause(StrEnum):
-    """What a second of a crawl is charged to."""
+    """The causes that a second of a crawl may be charged to."""
 
     PAUSE = "pause"
     FILES = "files"

@@ -144,7 +144,7 @@ def _seconds(value: object) -> int:
 
 
 def in_words(figures: Mapping[str, Any]) -> str:
-    """The same in a line: `politeness 93 %, the processor 7 %`."""
+    """The causes in a line: `politeness 93 %, the processor 7 %`."""
     return ", ".join(f"{WORDS[cause]} {_percent(share)}" for cause, (_, share) in shares(figures).items())
 
 

@@ -52,9 +52,6 @@ class Sampler:
         self._sampling = False
         self._sampled = (0.0, 0.0)  # CPU seconds of the process and of the main thread at the last sample
 
-    def __repr__(self) -> str:
-        return f"<Sampler samples={self.samples}>"
-
     def __enter__(self) -> Self:
         self._sampled = (time.process_time(), time.thread_time())
         self._clocks = {thread: _clock(thread) for thread in _frames() if thread != self._main}
@@ -155,7 +152,7 @@ class Profile:
         return "\n".join([*rows, f"{total}, {kernel:.0f} % of it in the kernel; {self.samples} samples"])
 
     def verdict(self, pages: int) -> str:
-        """What this machine can do, and its bottleneck."""
+        """The limits of this machine, and its bottleneck."""
         work = {stage: spent for stage, spent in self.spent.items() if stage != START}
         if not pages or not work or self.samples < ENOUGH:
             return "too short for a verdict: run it longer"

@@ -35,9 +35,6 @@ class Recent:
         self._young: dict[int, float] = {}
         self._old: dict[int, float] = {}
 
-    def __repr__(self) -> str:
-        return f"<Recent {len(self._young)} + {len(self._old)}>"
-
     def note(self, url: str, at: float) -> None:
         """A page was fetched."""
         if not 0.0 <= at - self._since < self._span or len(self._young) >= MOST:
@@ -45,7 +42,7 @@ class Recent:
         self._young[hash(url)] = at
 
     def of(self, url: str) -> float:
-        """When this page was fetched; 0 if that is not known."""
+        """The time at which this page was fetched; 0 if that is not known."""
         number = hash(url)
         return self._young.get(number) or self._old.get(number, 0.0)
 
@@ -66,22 +63,19 @@ class Foretold:
         counters: Counter[str] | None,
     ) -> None:
         """`tokens`: for signals, and for all revisits. `lends`: whether a page may have one of the latter, too."""
-        self._db, self._policy, self._ahead, self._recent, self._floor = db, policy, ahead, recent, floor
+        self._db, self._policy, self.ahead, self._recent, self._floor = db, policy, ahead, recent, floor
         (self._told, self._tokens), self._lends = tokens, lends
         self.waiting = Waiting(db.get(WAITING) or b"", counters)
-
-    def __repr__(self) -> str:
-        return f"<Foretold {self._ahead!r}, {self.waiting!r}>"
 
     def told(self, url: str, now: float, path: str = "L", via: str = "") -> Link | None:
         """A link that fetches this page ahead of its turn, as a signal asks for; None if one is under way.
 
         None, too, if signals of this page come too often for the policy, or if it has to wait: `told_before` gives it
-        then. The fetch is outside the budget, which saves it afterwards. `fetched_ahead` or `ahead_failed` follows.
+        then. The fetch is outside the budget, which saves it afterwards. `ahead.found` or `ahead.give_up` follows.
         """
         if url in self.waiting:
             return None
-        at = max(self._recent.of(url), self._ahead.last(url))
+        at = max(self._recent.of(url), self.ahead.last(url))
         signal = Signal(url, path, via, max(now, at + self._floor))
         rests = 0.0 <= now - at < self._floor
         if not rests and not self.waiting.is_ready(now) and (bucket := self._may_follow(url, now)) is not None:
@@ -122,14 +116,14 @@ class Foretold:
         return self._tokens if self._tokens.whole(now) and self._lends(url, now) else None
 
     def next_told(self, now: float) -> float | None:
-        """When `told_before` may give something; None if nothing waits, or if nothing is allowed at present."""
+        """The time at which `told_before` may give something; None if nothing waits, or is allowed now."""
         if not self.waiting:
             return None
         ready, allowed = self.waiting.next(now), self._told.next(now)
         return max(now, ready, allowed) if ready is not None and allowed is not None else None
 
     def _begin(self, signal: Signal, now: float, bucket: Tokens) -> Link | None:
-        record = self._ahead.begin(signal.url, signal.path, now, partial(self._is_worth, now))
+        record = self.ahead.begin(signal.url, signal.path, now, partial(self._is_worth, now))
         if record is None:
             return None
         bucket.spend(1)
@@ -154,37 +148,21 @@ class Foretold:
             found.span = seconds
         return is_worth
 
-    def fetched_ahead(self, record: PageRecord) -> None:
-        """What came of that: the record of the link, with what its fetch found."""
-        self._ahead.found(record)
-
-    def ahead_failed(self, url: str) -> None:
-        """Nothing came of it, and the page's record knows no more than before."""
-        self._ahead.give_up(url)
-
     def gone(self, record: PageRecord, now: float) -> None:
         """The page was not there in its turn: a signal that has it fetched before the next one is to know of that."""
         self._recent.note(record.url, now)
-        self._ahead.gone(record, now)
+        self.ahead.gone(record, now)
 
     def gone_ahead(self, record: PageRecord, now: float) -> None:
         """The page is not there: who hears of that is to hear, too, when it is there again, though it be as before."""
         self._recent.note(record.url, now)
         record.gone, record.visits, record.fetched = record.gone + 1, record.visits or 1, record.fetched or now
-        self._ahead.found(record)
+        self.ahead.found(record)
 
     def known(self, url: str) -> PageRecord | None:
-        """What is known of a page that has no record yet: a signal had it fetched before its first turn."""
-        found = self._ahead.known(url)  # whose shape and span are of signals, and not of changes
+        """The record of a page that has had no turn yet: a signal had it fetched."""
+        found = self.ahead.known(url)  # whose shape and span are of signals, and not of changes
         return None if found is None else replace(found, shape=0.0, span=0.0, visits=0, changes=0)
-
-    def lack(self, url: str, path: str, now: float) -> None:
-        """A page that may be announced was not there: if it is fetched at a signal one day, it has no record."""
-        self._ahead.lack(url, path, now)
-
-    def fill(self, url: str) -> bool:
-        """True if this page is known to have had no record until now; it is kept next."""
-        return self._ahead.fill(url)
 
     def save(self) -> None:
         """With each checkpoint."""

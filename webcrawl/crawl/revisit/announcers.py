@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from zlib import crc32
 
 import msgpack
 
 from webcrawl.store import rowcrc
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile
 
 LAYOUT = struct.Struct("<4fdf")
@@ -75,7 +74,7 @@ class Trust:
         return max(1.0 - self.recall, LEAST) if self.is_believed and self.silent < SILENT else 1.0
 
     def worth(self, signals: int, now: float) -> int:
-        """How many of these signals are worth a fetch."""
+        """The number of these signals that are worth a fetch."""
         if self.is_believed:
             return signals
         if not self.is_judged:
@@ -136,7 +135,7 @@ class Announcer:
         return cls(Trust.unpack(trust), listings)
 
 
-class Announcers:
+class Announcers(Part):
     """The table `announcer`, and the hosts of it that were asked for last."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -145,9 +144,6 @@ class Announcers:
         self._known: OrderedDict[str, Announcer | None] = OrderedDict()  # None: it has no row
         self._changed: set[str] = set()
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Announcers cached={len(self._known)} changed={len(self._changed)}>"
 
     def get(self, host: str) -> Announcer | None:
         """None for a host of which no listing was ever heard."""
@@ -158,7 +154,7 @@ class Announcers:
         return self._keep(host, self._read(rows[0]) if rows else None)
 
     def change(self, host: str) -> Announcer:
-        """The same, to be changed at once; a new one if there is none."""
+        """The announcer, to be changed at once; a new one if there is none."""
         found = self.get(host)
         if found is None:
             found = Announcer()
@@ -186,9 +182,6 @@ class Announcers:
         self._db.executemany(STORE, [(host, data, checksum(host, data)) for host, data in packed])
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         known = [(host, self._known[host]) for host in sorted(self._changed)]

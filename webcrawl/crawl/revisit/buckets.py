@@ -44,7 +44,7 @@ def seconds_of(at: int) -> float:
 
 
 def stamp(at: int) -> bytes:
-    """What a record to be pushed for this time begins with."""
+    """The first bytes of a record to be pushed for this time."""
     return at.to_bytes(TIME, "big")
 
 
@@ -63,9 +63,6 @@ class Bucket:
         self.width = width  # index of WIDTHS
         self.end = start + (1 << WIDTHS[width])
         self.fifo = fifo
-
-    def __repr__(self) -> str:
-        return f"<Bucket {seconds_of(self.start)} to {seconds_of(self.end)}: {self.fifo.count}>"
 
 
 class Buckets:
@@ -91,12 +88,6 @@ class Buckets:
 
     def __len__(self) -> int:
         return self.count
-
-    def __repr__(self) -> str:
-        sort = len(self._sorted) - self._next
-        return (
-            f"<Buckets {self.count} records, {len(self._starts)} buckets, {len(self._divided)} divided, {sort} sorted>"
-        )
 
     def push(self, record: bytes) -> None:
         """Adds a record that begins with its stamp."""
@@ -130,7 +121,7 @@ class Buckets:
         return record
 
     def before(self, at: int) -> int:
-        """How many records are earlier than this: of the bucket in which it lies, as if they were spread evenly."""
+        """The number of records earlier than this: of the bucket in which it lies, as if they were spread evenly."""
         self.first()  # sorts a few at least
         found = bisect_left(self._sorted, stamp(at), self._next) - self._next
         for bucket in (*self._buckets.values(), *self._divided):

@@ -36,9 +36,6 @@ class Ahead:
     def __len__(self) -> int:
         return self.count
 
-    def __repr__(self) -> str:
-        return f"<Ahead {self.count}>"
-
     def begin(
         self, url: str, path: str, now: float, is_worth: Callable[[PageRecord | None], bool] = lambda _: True
     ) -> PageRecord | None:
@@ -62,12 +59,12 @@ class Ahead:
         return found or PageRecord(url, path)
 
     def last(self, url: str) -> float:
-        """When this page was fetched ahead of its turn the last time; 0 if that is not known."""
+        """The time at which this page was last fetched ahead of its turn; 0 if that is not known."""
         row = self._row(self._fingerprint(url)) if self.count else None
         return row[1].fetched if row is not None and row[1] is not None else 0.0
 
     def known(self, url: str) -> PageRecord | None:
-        """What a fetch ahead of this page's turn found; None if there was none, or the page was not there."""
+        """The record of a fetch ahead of this page's turn; None if there was none, or the page was not there."""
         row = self._row(self._fingerprint(url)) if self.count else None
         return row[1] if row is not None and row[1] is not None and row[1].digest else None
 
@@ -98,7 +95,7 @@ class Ahead:
         return True
 
     def found(self, record: PageRecord) -> None:
-        """What came of it."""
+        """Takes what came of it: the record of the link, with what its fetch found."""
         self._set(self._fingerprint(record.url), int(record.fetched), record)
 
     def give_up(self, url: str) -> None:
@@ -113,7 +110,7 @@ class Ahead:
             self._set(key, int(row[1].fetched), row[1])
 
     def of(self, record: PageRecord, now: float) -> PageRecord | bool:
-        """What was found since the record's last fetch, which is then forgotten here.
+        """Returns what was found since the record's last fetch, and forgets it here.
 
         Else whether a link to the page is under way.
         """

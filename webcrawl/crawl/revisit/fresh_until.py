@@ -28,9 +28,6 @@ class Held:
     def __len__(self) -> int:
         return self._buckets.count
 
-    def __repr__(self) -> str:
-        return f"<Held {self._buckets!r}>"
-
     @staticmethod
     def holds(record: PageRecord, now: float) -> bool:
         """True if it is too early for this page. A promise for longer than any was given when the clock was wrong."""
@@ -53,7 +50,7 @@ class Held:
         return None if entry is None else entry[TIME:]
 
     def next(self) -> float | None:
-        """When the next one goes back."""
+        """The time at which the next one goes back."""
         at = self._buckets.first() if self._buckets.count else None
         return None if at is None else seconds_of(at)
 

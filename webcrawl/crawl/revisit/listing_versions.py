@@ -63,9 +63,6 @@ class Listed:
         self._cache: OrderedDict[int, tuple[Keys, Dates]] = OrderedDict()
         self._cached = 0
 
-    def __repr__(self) -> str:
-        return f"<Listed cached={len(self._cache)}>"
-
     def compare(
         self,
         listing: int,
@@ -77,7 +74,7 @@ class Listed:
         room: int = MOST,
         most: int = MOST,
     ) -> Compared:
-        """What these entries say that the listing did not say before, which is kept from now on.
+        """Returns what these entries say that the listing did not say before, and keeps it.
 
         `whole`: what is not among them is listed no more; else they are only a part of it. Of more than `room` URLs the
         others are not kept. Of more than `most` newer ones the latest are given, and the others will be the next time.
@@ -101,7 +98,7 @@ class Listed:
         return Compared(first, np.sort(places[~known]), np.sort(places[newer]), gone if whole else 0, kept)
 
     def count(self, listing: int) -> int:
-        """How many URLs are known of it."""
+        """The number of URLs that are known of it."""
         rows = self._db.query("SELECT count FROM listed WHERE listing = ?", (listing - HALF,))
         return int(rows[0][0]) if rows else 0
 
@@ -203,7 +200,7 @@ def _sorted(keys: Sequence[int], dates: Sequence[int]) -> tuple[Keys, Dates, Pos
 
 
 def _joined(was_keys: Keys, was_dates: Dates, keys: Keys, dates: Dates) -> tuple[Keys, Dates]:
-    """What is known of both; the dates of the latter count."""
+    """Joins what is known of both; the dates of the latter count."""
     both, at = np.unique(np.concatenate((keys, was_keys)), return_index=True)
     return both, np.concatenate((dates, was_dates))[at]
 

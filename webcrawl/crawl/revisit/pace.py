@@ -45,7 +45,7 @@ class Pace:
         self.front = due if due > self.front else self.front + (due - self.front) * BACK
 
     def place(self, now: float) -> float:
-        """Where the queue is; before it has begun, that is the present."""
+        """The time that the queue has come to; before it has begun, that is the present."""
         return self.front or now
 
     def round(self, now: float) -> float:
@@ -78,11 +78,8 @@ class Tokens:
         self._owed = 0.0
         self._at: float | None = None
 
-    def __repr__(self) -> str:
-        return f"<Tokens {self._left:.1f} owed={self._owed:.1f} at {self._at}>"
-
     def whole(self, now: float) -> int:
-        """How many pages may be taken now."""
+        """The number of pages that may be taken now."""
         rate = max(self._rate(), 0.0)
         most = max(1.0, rate * self._saved)
         since = self._at if self._at is not None else now
@@ -104,14 +101,14 @@ class Tokens:
         self._owed += 1.0
 
     def next(self, now: float) -> float | None:
-        """When there is a token; None if that cannot be said, since nothing is allowed at present."""
+        """The time at which there is a token; None if that cannot be said, since nothing is allowed at present."""
         if self.whole(now):
             return now
         rate, needed = self._rate(), 1.0 - self._left
         return now + (needed + min(self._owed, needed * PART / (1 - PART))) / rate if rate > 0.0 else None
 
     def state(self) -> bytes:
-        """What a checkpoint keeps of those whose number matters for long."""
+        """The state for a checkpoint, of those whose number matters for long."""
         return _TOKENS.pack(self._left, self._owed)
 
     def restore(self, data: bytes) -> None:

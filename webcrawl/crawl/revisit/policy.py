@@ -20,7 +20,7 @@ POLICIES = {  # what REVISIT_POLICY may say instead of a dotted path
 
 @dataclass(slots=True)
 class PolicyOptions:
-    """What a policy is constructed with."""
+    """The arguments that a policy is constructed with."""
 
     age: float  # REVISIT_AGE, in seconds
     rate: Callable[[], float]  # revisits per second that the budget allows now
@@ -41,13 +41,13 @@ class Policy(Protocol):
     def __init__(self, options: PolicyOptions) -> None: ...
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001 - the one thing observed
-        """What a visit so long after the last one found; sets `shape`, `span`, `visits` and `changes` of the record.
+        """Takes what a visit so long after the last one found; sets `shape`, `span`, `visits` and `changes`.
 
         The first fetch of a page is no visit: there is nothing to compare it with.
         """
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
-        """When the page that was fetched just now should be fetched again, in seconds since 1970; inf: never.
+        """The time, in seconds since 1970, to fetch again a page that was fetched just now; inf: never.
 
         `missed`: the share of its changes that no signal announces.
         """
@@ -68,7 +68,7 @@ class Policy(Protocol):
         """
 
     def state(self) -> bytes:
-        """What a checkpoint keeps of the policy; of its records the buckets have everything."""
+        """The state for a checkpoint; of its records the buckets have everything."""
 
     def restore(self, data: bytes) -> None:
         """Goes on from a state; one of another policy, or of nothing, is as good as a new beginning."""

@@ -30,7 +30,7 @@ def mark_of(entry: bytes) -> bytes:
 
 
 def due_of(entry: bytes) -> int:
-    """When a page that has a turn is due in any case."""
+    """The time at which a page that has a turn is due in any case."""
     return stamped(entry[TIME + 1 :])
 
 

@@ -106,9 +106,6 @@ class Revisits:
     def __len__(self) -> int:
         return self._buckets.count + len(self._held) + len(self._resting)
 
-    def __repr__(self) -> str:
-        return f"<Revisits {self._buckets!r}, {self._held!r}, {len(self._resting)} resting, {self._ahead!r}>"
-
     @property
     def floor(self) -> float:
         """Seconds between two fetches of a page at least."""
@@ -214,7 +211,7 @@ class Revisits:
         return records
 
     def next_take(self, now: float) -> float | None:
-        """When `take` may return something; None if nothing waits, or if the budget is nothing at present."""
+        """The time at which `take` may return something; None if nothing waits, or the budget is nothing."""
         allowed = self._tokens.next(now)
         times = [self._resting[0][0]] if self._resting else []
         if (freed := self._held.next()) is not None:

@@ -7,7 +7,7 @@ with a few of its signals at a time, and one that was found to lie is tried agai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from webcrawl.base.hosts import host_of
 from webcrawl.crawl.revisit.announcers import LISTINGS, Announcers, Trust
 from webcrawl.crawl.revisit.listing_versions import MOST, Listed, stamp
 from webcrawl.crawl.revisit.since_read import SinceRead, is_after
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 TOLD = 2000  # signals of one reading at most, the latest dates first; the others come with the next reading
@@ -31,14 +31,14 @@ Dated = tuple[str, float | None]
 
 
 class Brought(NamedTuple):
-    """What a fetch of a listing brought."""
+    """The news that a fetch of a listing brought."""
 
     news: int  # pages that are fetched because of it, and new ones
     listings: int  # of its host
 
 
-class Signals:
-    """What a listing's dates have to say. Time is seconds since 1970."""
+class Signals(Part):
+    """The dates of listings, as signals of change. Time is seconds since 1970."""
 
     def __init__(
         self, db: CrawlDB, fingerprints: Fingerprints, random: Random, counters: Counter[str] | None = None
@@ -51,9 +51,6 @@ class Signals:
         self.counters: Counter[str] = Counter() if counters is None else counters
         self.room: Callable[[str], int] = lambda _: TOLD  # for how many signals of a host there is room where they wait
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Signals {self._announcers!r}>"
 
     def read(self, listing: str, entries: Sequence[Dated], now: float, *, whole: bool = True) -> list[str]:
         """The URLs that are worth a fetch by what a listing says now, the latest first.
@@ -82,7 +79,7 @@ class Signals:
         return [url for one, newer in by_host.items() for url in self._worth(one, newer, now)]
 
     def pushed(self, listing: str, entries: Sequence[Dated], now: float) -> list[str]:
-        """The same of entries that a hub has sent: only those with news, so one without a date is news too."""
+        """Reads entries that a hub has sent: only those with news, so one without a date is news too."""
         number, urls = self._keys([listing])[0], [url for url, modified in entries if modified is None]
         dates = {url: self._listed.date(number, key) for url, key in zip(urls, self._keys(urls), strict=True)}
         known = [url for url, date in dates.items() if date is not None]
@@ -97,7 +94,7 @@ class Signals:
             self._brought[listing] += count
 
     def brought(self, url: str) -> Brought | None:
-        """What the fetch of a listing brought that ends here; None of any other page."""
+        """The news of the fetch of a listing that ends here; None of any other page."""
         news = self._brought.pop(url, 0)
         announcer = self._announcers.get(host_of(url))
         if announcer is None or self._keys([url])[0] not in announcer.listings:
@@ -105,7 +102,7 @@ class Signals:
         return Brought(news, len(announcer.listings))
 
     def expected(self, listing: str, news: int, expected: float) -> None:
-        """What a reading brought, and what it should have brought: a host may fall silent."""
+        """Takes what a reading brought, and what it should have brought: a host may fall silent."""
         self._announcers.change(host_of(listing)).trust.read(news, expected)
 
     def followed(self, url: str, at: float, *, changed: bool) -> None:
@@ -219,7 +216,7 @@ class Signals:
     # -- rows
 
     def _room(self, host: str, listing: int) -> int:
-        """How many URLs of this listing can be remembered."""
+        """The number of URLs of this listing that can be remembered."""
         announcer = self._announcers.get(host)
         if announcer is None:
             return PER_HOST
@@ -233,9 +230,6 @@ class Signals:
             listings[listing] = entries
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         if self._since.is_stale:

@@ -43,9 +43,6 @@ class SinceRead:
         if saved:
             self._restore(saved)
 
-    def __repr__(self) -> str:
-        return f"<SinceRead {self.count} of {len(self._pages)} listings>"
-
     def note(self, page: int, listings: list[int], host: str, at: float, *, changed: bool, may_be_told: bool) -> None:
         """A page of these listings was fetched. `may_be_told`: it was changed, and they may tell of that yet."""
         visit = self._visits.get(page)
@@ -72,7 +69,7 @@ class SinceRead:
         return None
 
     def of(self, page: int) -> Visit | None:
-        """What is noted of a page."""
+        """The note about a page."""
         return self._visits.get(page)
 
     def take(self, listing: int) -> list[Visit]:

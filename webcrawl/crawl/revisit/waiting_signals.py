@@ -46,9 +46,6 @@ class Waiting:
         for row in msgpack.unpackb(saved) if saved else ():
             self._add(Signal(*row))
 
-    def __repr__(self) -> str:
-        return f"<Waiting {len(self)} of {len(self._held)} hosts>"
-
     def __len__(self) -> int:
         return len(self._known)
 
@@ -118,7 +115,7 @@ class Waiting:
         return found
 
     def next(self, now: float) -> float | None:
-        """When there is one; None if none waits."""
+        """The time at which there is one; None if none waits."""
         self._wake(now)
         if self._ready:
             return now
@@ -136,7 +133,7 @@ class Waiting:
         return signal is None or signal.until != row[0]
 
     def save(self) -> bytes:
-        """What a checkpoint keeps: in the order in which they come."""
+        """The state for a checkpoint: in the order in which they come."""
         self.is_stale = False
         ready = [self._known[url] for urls in self._ready.values() for url in urls]
         woken = {signal.url for signal in ready}

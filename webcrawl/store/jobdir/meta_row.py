@@ -19,6 +19,7 @@ KEY, KEY_BYTES = "key", 16  # of the crawl's hashes
 TERMS = "terms"  # with which spider and settings the crawl was last run, as texts by name
 CLOCK = "clock"
 CLEAN = "clean"  # the last run ended with a checkpoint
+REVISITING = "revisiting"  # pages are fetched again, or were in a former run
 MAPPINGS = ("seeds", TERMS, "tallies", "filters")
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, struct.error)
 

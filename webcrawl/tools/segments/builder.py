@@ -21,6 +21,7 @@ import msgpack
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Packed, is_link
 from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
 from webcrawl.crawl.saved_state import FILTERS as LEARNED
 from webcrawl.crawl.segments import FOUND, NAME, SPIDER
@@ -85,9 +86,8 @@ class Builder:
             values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
             lists = Seeds(seeds, limit, values["URL_MAX_LENGTH"]) if seeds else None
             self._ready = Event()
-            crawl, self._visitor = assemble(
-                values, spider=SPIDER, seeds=lists, on_ready=self._ready.set, kind=Building, db=db
-            )
+            around = Surroundings(seeds=lists, on_ready=self._ready.set)
+            crawl, self._visitor = assemble(values, around, spider=SPIDER, kind=Building, db=db)
             assert isinstance(crawl, Building)  # noqa: S101 - as asked for
             self._crawl = crawl
             opened.callback(crawl.close)

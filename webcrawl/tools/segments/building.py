@@ -22,35 +22,35 @@ class Building(Offline):
 
     def know(self, urls: Sequence[str]) -> None:
         """These were asked for, or are going to be: they are in no segment."""
-        self._seen.submit(self._pipeline.keys([*urls]), [KNOWN] * len(urls))
+        self.parts.seen.submit(self.parts.pipeline.keys([*urls]), [KNOWN] * len(urls))
 
     def start_from(self, urls: Sequence[str]) -> None:
         """These were the seeds of a crawl: with the scope `seeds` they say what is inside."""
-        self._pipeline.process("", 0, [*urls])
+        self.parts.pipeline.process("", 0, [*urls])
 
     def found(self, records: Sequence[Packed]) -> None:
         """Links that have passed the filters."""
-        self._seen.submit(self._pipeline.keys([*map(url_of, records)]), records)
+        self.parts.seen.submit(self.parts.pipeline.keys([*map(url_of, records)]), records)
 
     def read_seeds(self, most: int) -> bool:
         """Takes the next seeds of the lists; False when there are no more."""
-        return self._seeding.read(most)
+        return self.parts.seeding.read(most)
 
     def submit_all_portions(self) -> None:
         """The rest of the links of large pages."""
-        while self.submit_portion(NEVER):
+        while self.parts.discovery.submit_portion(NEVER):
             pass
 
     def take_new(self, ready: Event) -> Iterator[list[Packed]]:
         """Records known to be new, some at a time. `ready` is set by the seen store's `on_ready`."""
         while True:
             ready.clear()
-            if records := self._seen.take(AT_ONCE):
+            if records := self.parts.seen.take(AT_ONCE):
                 yield [record for record in records if record]
             elif not ready.is_set():  # else it has only passed over many that were known
                 return
 
     def decide(self) -> bool:
         """Has the seen store decide about what waits there; whether something still does."""
-        self._seen.merge()
-        return self._seen.pending > 0
+        self.parts.seen.merge()
+        return self.parts.seen.pending > 0

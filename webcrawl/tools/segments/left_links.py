@@ -122,10 +122,11 @@ class TableReader:
                 self._lose(1, f"{path}: taken away before it was read: copy it back, or its links are missing")
 
     def _page(self, page: Link, links: list[tuple[str, str]]) -> int:
+        discovery = self._crawl.parts.discovery
         if len(links) == 1 and links[0][1] == "redirect":
-            self._crawl.redirected(page, links[0][0], "")
+            discovery.redirected(page, links[0][0], "")
         elif links:
-            self._crawl.discover(page, [url for url, _ in links], lambda at: HOPS.get(links[at][1], "L"))
+            discovery.discover(page, [url for url, _ in links], lambda at: HOPS.get(links[at][1], "L"))
         return len(links) + 1
 
 

@@ -13,9 +13,8 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.crawl.control.client import Client
-from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning, host_named
 from webcrawl.crawl.control.commands import COMMANDS
-from webcrawl.crawl.control.host_names import host_named
 from webcrawl.crawl.control.seed_sources import named, spooled
 from webcrawl.crawl.control.wire import NAME as SOCKET
 from webcrawl.crawl.control.wire import UNKEPT

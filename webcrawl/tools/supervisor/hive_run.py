@@ -20,8 +20,7 @@ from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.quantities import count
 from webcrawl.base.readable import ReadableFormatter
 from webcrawl.crawl.hive.drone_process import DroneProcess, Unstored
-from webcrawl.crawl.hive.hive_figures import saved
-from webcrawl.crawl.hive.hive_folder import Founding
+from webcrawl.crawl.hive.hive_folder import Founding, saved
 from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.supervisor import servers

@@ -12,8 +12,7 @@ from typing import Any
 from webcrawl.base.quantities import count
 from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.hive_figures import saved, total
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.tools.supervisor.servers import MakeOperator
 

@@ -67,7 +67,7 @@ def interval(shape: float, span: float, worth: float) -> float:
 
 
 class Optimal(Steered):
-    """A page is due when the expected value of a visit reaches the threshold; see `value` and threshold.py."""
+    """A page is due when the expected value of a visit reaches the threshold; see `value` and `Threshold`."""
 
     def __init__(self, options: PolicyOptions) -> None:
         super().__init__(options, _interval)

@@ -1,14 +1,20 @@
-"""Kinds of values that are network addresses."""
+"""Kinds of values about the network: addresses, ports, TLS, requests at once."""
 
 from __future__ import annotations
 
+import json
 import re
+import ssl
+from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
-from webcrawl.base.settings.setting_kinds import words
+from webcrawl.base.hosts import host_of
+from webcrawl.base.settings.setting_kinds import Whole, is_none, text, words
 from webcrawl.net.protocols import local_address
-from webcrawl.urls.canonical import canonical
+from webcrawl.net.tls import VERSIONS, tls_context
+from webcrawl.urls.canonical import InvalidUrl, canonical
 
 DNS_PORT = 53
 LONGEST = 1000  # characters
@@ -30,7 +36,7 @@ class Networks:
 
 
 class LocalAddress:
-    """Where connections come from."""
+    """The address that connections come from."""
 
     allowed: str = "an IP address of this machine, without a port"
 
@@ -39,7 +45,7 @@ class LocalAddress:
 
 
 class CallbackAddress:
-    """Where others reach this program."""
+    """The URL at which others reach this program."""
 
     allowed: str = "an http or https URL without query, fragment and credentials, such as https://crawl.example/websub"
 
@@ -92,3 +98,74 @@ def _server(word: str) -> tuple[str, int]:
     if not 0 < port < 65_536:
         raise ValueError(f"{word!r} has a port outside 1 to 65535")
     return host, port
+
+
+class TlsVersion:
+    """The oldest or the newest version to speak."""
+
+    allowed: str = f"one of {', '.join(VERSIONS)}, or none"
+
+    def read(self, value: Any, /) -> str | None:
+        if is_none(value):
+            return None
+        found = text(value)
+        if found not in VERSIONS:
+            raise ValueError
+        return found
+
+
+class Ciphers:
+    """Cipher suites."""
+
+    allowed: str = "a list of cipher suites as OpenSSL has it"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        try:
+            _accept(found)
+        except ssl.SSLError as error:
+            raise ValueError(", ".join(map(str, error.args))) from error
+        return found
+
+
+@lru_cache(8)
+def _accept(ciphers: str) -> None:
+    """Half of the time that checking all settings takes, and a start checks them a dozen times."""
+    tls_context(ciphers=ciphers)
+
+
+OF_ONE = Whole(1, 64)
+MARKS = frozenset("/?#@\\%*:= ")  # none is in a name
+
+
+class HostConnections:
+    """By domain or host, as sheets are; names are brought into canonical form."""
+
+    allowed: str = "a dict, JSON object or list of NAME=NUMBER: domains or hosts, whole numbers from 1 to 64; or none"
+
+    def read(self, value: Any, /) -> dict[str, int]:
+        given = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
+        pairs = given.items() if isinstance(given, Mapping) else [_pair(word) for word in words(given)]
+        rules: dict[str, int] = {}
+        for name, number in pairs:
+            most, host = OF_ONE.read(number), _host(text(name))
+            if rules.setdefault(host, most) != most:
+                raise ValueError(f"{host} is named twice")
+        return rules
+
+
+def _pair(word: str) -> tuple[str, str]:
+    name, equals, number = word.rpartition("=")
+    if not equals:
+        raise ValueError(f"{word} is not NAME=NUMBER")
+    return name, number
+
+
+def _host(name: str) -> str:
+    if MARKS.intersection(name) and not name.startswith("["):
+        raise ValueError(f"{name} is neither a domain nor a host")
+    try:
+        host = host_of(canonical(f"http://{name}/"))
+    except InvalidUrl as error:
+        raise ValueError(f"{name} is neither a domain nor a host") from error
+    return host.removesuffix(".")  # URLs hardly ever have the dot of DNS: a rule with it would hold for nobody

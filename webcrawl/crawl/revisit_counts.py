@@ -9,21 +9,17 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from heapq import heappush, heapreplace
 from struct import Struct
 from typing import Any
-
-from siphashc import siphash
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_change import By, Change, Judged
 from webcrawl.crawl.revisit.change_rate import Prior
+from webcrawl.crawl.revisit.page_sample import MOST, Sample
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures, Sampled
 
-MOST = 4096  # pages: a mean over them is right within a percent or two
-ALL = (1 << 64) - 1
 WATCHED = "revisits/watched"
 BAR, ROW = Struct("<Q"), Struct("<Qd4f")
 
@@ -43,23 +39,22 @@ ENDS = {  # by what a fetch found; a new page is no revisit
 }
 
 
-class Watched:
-    """Any page is as likely to be among them, however often it is fetched. Part of each checkpoint.
+class Watched(Part):
+    """A sample of pages, as their last fetches left them. Part of each checkpoint.
 
     `key` is the crawl's: no site can choose its URLs so that they are watched.
     """
 
     def __init__(self, db: CrawlDB, key: bytes, most: int = MOST) -> None:
-        self._db, self._key, self._most = db, key, most
+        self._db = db
         self.prior = Prior()
-        data = db.get(WATCHED) or BAR.pack(ALL)
-        (self._bar,) = BAR.unpack_from(data)  # no page with a larger hash is watched
-        self._pages = {row[0]: Sampled(*row[1:]) for row in ROW.iter_unpack(data[BAR.size :])}
-        self._largest = sorted(-number for number in self._pages)  # a heap
+        self._pages: Sample[Sampled] = Sample(key, most)
+        data = db.get(WATCHED)
+        if data is not None:
+            rows = ((row[0], Sampled(*row[1:])) for row in ROW.iter_unpack(data[BAR.size :]))
+            (bar,) = BAR.unpack_from(data)
+            self._pages.fill(key, bar, rows)
         db.join(self)
-
-    def __repr__(self) -> str:
-        return f"<Watched {len(self)}>"
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -67,47 +62,33 @@ class Watched:
     def __iter__(self) -> Iterator[Sampled]:
         """Of a page that was never seen again, what is believed of such pages."""
         shape, span = self.prior.shape, self.prior.span
-        for page in self._pages.values():
+        for page in self._pages.rows:
             yield page if page.shape > 0.0 else Sampled(page.fetched, shape, span, *page[3:])
 
     def put(self, record: PageRecord, interval: float) -> None:
         """A page was fetched, so many seconds after the last time; 0 if there was none."""
-        number = siphash(self._key, record.url)
-        if number > self._bar:
-            return
-        if number not in self._pages:
-            if len(self._pages) < self._most:
-                heappush(self._largest, -number)
-            else:
-                del self._pages[-heapreplace(self._largest, -number)]
-            if len(self._largest) == self._most:
-                self._bar = -self._largest[0]
-        self._pages[number] = Sampled(record.fetched, record.shape, record.span, record.weight, interval)
+        self._pages.put(record.url, Sampled(record.fetched, record.shape, record.span, record.weight, interval))
 
     def renew(self, url: str, fetched: float) -> None:
         """A page was fetched; what is learned from that comes later."""
-        number = siphash(self._key, url)
-        if number in self._pages:
-            self._pages[number] = Sampled(fetched, *self._pages[number][1:])
+        slot = self._pages.find(url)
+        if slot is not None:
+            self._pages.rows[slot] = Sampled(fetched, *self._pages.rows[slot][1:])
 
     def drop(self, url: str) -> None:
-        """A page is fetched no more. Its place goes to the next one whose hash is as small."""
-        number = siphash(self._key, url)
-        if self._pages.pop(number, None) is not None:
-            self._largest.remove(-number)  # rare enough for a search and a sort
-            self._largest.sort()
+        """A page is fetched no more."""
+        slot = self._pages.find(url)
+        if slot is not None:
+            self._pages.drop(slot)
 
     # -- the checkpoint
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
         rows = (ROW.pack(number, *page) for number, page in self._pages.items())
-        self._db.set(WATCHED, BAR.pack(self._bar) + b"".join(rows))
+        self._db.set(WATCHED, BAR.pack(self._pages.bar) + b"".join(rows))
 
 
-class RevisitCounts:
+class RevisitCounts(Part):
     """`counters` are the crawl's, which the checkpoint keeps. `now` gives what is true at a moment, and not counted."""
 
     def __init__(self, db: CrawlDB, watched: Watched, counters: Counter[str], clock: Callable[[], float]) -> None:
@@ -180,9 +161,6 @@ class RevisitCounts:
         return {PREFIX + name: number for name, number in self.figures().numbers().items()}
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         """For those who read the state of a crawl that does not run."""

@@ -28,7 +28,7 @@ WEAK = b"W/"
 
 
 def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
-    """What this answer says of a page with this record, or with none; None if it says nothing.
+    """Judges a page with this record, or with none, by its answer; None if it says nothing.
 
     `digest`: of the body. `text` finds the fingerprint of the visible text, which takes as long as all else of a page:
     it is asked for only once the bytes have changed.
@@ -65,9 +65,6 @@ class Honesty:
         rows = msgpack.unpackb(saved) if saved else {}
         self._rows: dict[str, tuple[int, float]] = {host: (count, until) for host, (count, until) in rows.items()}
 
-    def __repr__(self) -> str:
-        return f"<Honesty hosts={len(self._rows)}>"
-
     def asks_plainly(self, url: str, record: PageRecord, now: float) -> bool:
         """True if this page is asked for without a condition, although it has validators."""
         if self._rows and self._rows.get(host_of(url), (0, 0.0))[1] > now:
@@ -75,7 +72,7 @@ class Honesty:
         return record.visits > 0 and self._random() * CHECK < 1.0
 
     def heard(self, url: str, record: PageRecord, found: Judged, etag: bytes, now: float, *, plainly: bool) -> None:
-        """What came of a page that had validators; `record` is as it was when it was asked for."""
+        """Takes what came of a page that had validators; `record` is as it was when it was asked for."""
         if found.change is not Change.CHANGED or not (plainly or self._rows):
             return
         host = host_of(url)
@@ -90,5 +87,5 @@ class Honesty:
             self._rows.pop(host, None)
 
     def save(self) -> bytes:
-        """What a checkpoint keeps."""
+        """The state for a checkpoint."""
         return bytes(msgpack.packb(self._rows)) if self._rows else b""
