@@ -84,7 +84,8 @@ class RobotsRequests:
             if outcome is not None and outcome.by_proxy:
                 self._visitor.robots_way_failed(trip.link)
                 return None
-            if outcome is not None and outcome.permanent and outcome.status in NOWHERE and _is_own(trip.link):
+            lost = outcome is not None and outcome.permanent and outcome.status in NOWHERE
+            if lost and _is_own(trip.link) and not trip.inline:  # what is awaited would ask again at once, and again
                 return None  # the host's record says when to ask once more
             failed = outcome is not None and outcome.status < 0  # else its body is not known
             self._visitor.robots_said(trip.link, outcome.status if outcome and failed else Status.UNEXPECTED)
