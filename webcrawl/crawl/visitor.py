@@ -15,7 +15,7 @@ from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
-from webcrawl.content.recognise import DEAD, UNKNOWN, is_one_of, recogniser
+from webcrawl.content.recognise import is_wall, recogniser
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
@@ -156,8 +156,7 @@ class Visitor:
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
         head, status = head_of(exchange), exchange.status
-        kind = self._recognise(exchange)
-        if kind.startswith("wall:") and kind != UNKNOWN:  # it says nothing of what the host allows
+        if is_wall(self._recognise(exchange)):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps:
@@ -168,7 +167,7 @@ class Visitor:
         page.digest = page.digest or self._digests(exchange.body)
         if self._judges and self._is_withheld(page, link, exchange):
             return
-        if is_one_of(page.recognised, DEAD):  # it has no links to follow, and nothing new
+        if is_wall(page.recognised):  # it has no links to follow, and nothing new
             return
         page.duplicate = self._parts.content.seen(page.digest)
         known = self._knows_links(page)

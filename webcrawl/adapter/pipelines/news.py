@@ -10,7 +10,7 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.values import values_of
 from webcrawl.base.page_change import Change
 from webcrawl.content.page import Page
-from webcrawl.content.recognise import OTHER, is_one_of
+from webcrawl.content.recognise import is_wall
 
 
 class NewsPipeline:
@@ -36,7 +36,7 @@ class NewsPipeline:
                 raise DropItem("its owner does not want it kept")
             if item.duplicate and self._skip_seen:
                 raise DropItem("seen under another URL")
-            if is_one_of(item.recognised, OTHER):
+            if is_wall(item.recognised):
                 raise DropItem(item.recognised)
             if item.change is Change.UNCHANGED and not self.wanted:
                 raise DropItem("unchanged")

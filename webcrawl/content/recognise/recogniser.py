@@ -25,11 +25,6 @@ PAGE = ""
 UNKNOWN = "wall:unknown"
 RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
 
-# Of these no link is followed; nor are they, or the others here, the page that was asked for. On the other hand one may
-# log in to a page, and a shell is one.
-DEAD = ("wall", "parked", SOFT404)
-OTHER = (*DEAD, RATELIMIT, "consent", "default", "maintenance")
-
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -111,9 +106,9 @@ def alike(text: str, other: str) -> bool:
     return (one ^ two).bit_count() <= NEAR
 
 
-def is_one_of(recognised: str, kinds: tuple[str, ...]) -> bool:
-    """Return whether a name is of one of these kinds, whatever the vendor."""
-    return recognised != PAGE and recognised.partition(":")[0] in kinds
+def is_wall(recognised: str) -> bool:
+    """Return whether a name is that of a wall that a mark of its vendor shows: words alone may err."""
+    return recognised.startswith("wall:") and recognised != UNKNOWN
 
 
 @cache
