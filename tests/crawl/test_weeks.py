@@ -8,7 +8,7 @@ from benchmarks.support.revisits import share, weeks
 from benchmarks.support.revisits_report import CHECKS
 from benchmarks.support.revisits_web import Scale
 
-SMALL = Scale(hosts=20, pages=150, days=14, changes=0.4, kills=3)
+SMALL = Scale(hosts=20, pages=150, days=21, changes=0.4, kills=3)
 SLOW = Scale(hosts=30, pages=600, days=1, policy="uniform", delay=60.0, kills=0)
 
 pytestmark = pytest.mark.xdist_group("weeks")

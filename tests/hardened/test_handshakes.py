@@ -19,5 +19,5 @@ def test_servers_that_hang_up_before_the_handshake_are_no_unexpected_errors(tmp_
         status = crawl.run()
 
     assert found.visits[8443] >= 40
-    assert (status, crawl.stats["reason"], crawl.stats["errors"]) == (0, "finished", 0)
+    assert (status, crawl.stats["reason"], crawl.stats["errors"]) == (1, "finished", 0)
     assert not (tmp_path / "job/logs/errors.log").exists()

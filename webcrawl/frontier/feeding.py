@@ -16,9 +16,9 @@ SLICE = 500  # seeds that are read in one turn
 # New links moved to the frontier in one turn, in about 1 ms; or this share of all that wait, in 8 at most
 LINKS, SHARE, MOST = 250, 1 / 256, 2000
 PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
-# Seconds until more links enter if the last ones had none that may be fetched, by the share of hosts that are being
-# asked: if all are, more of their links help nobody, and others are found all the same; if none is, there is time.
-SHORTEST, LONGEST = 1 / 16, 1.0
+# Seconds until more links enter if the last ones had none that may be fetched, times the share of hosts that are being
+# asked: if nearly all are, more of their links help nobody. Below that share others may wait behind a flood of links.
+IDLE, LONGEST = 0.75, 1.0
 
 
 class Seeds(Protocol):
@@ -91,7 +91,7 @@ class Feeding:
         self._more = self.feed(now, seeds=seeds)
         if self._frontier.queued > before:
             busy = min(self._frontier.in_flight / max(self._frontier.hosts, 1), 1.0)
-            self._next = now + max(busy * LONGEST, SHORTEST)
+            self._next = now + (busy * LONGEST if busy > IDLE else 0.0)
         return self._more
 
     def _is_dry(self) -> bool:

@@ -21,7 +21,10 @@ from webcrawl.net.host_port import host_port
 REVISIT = "webcrawl.crawl.revisit"
 FILTER = "webcrawl.urls.filters.url_parts.LengthFilter"
 FORMER_FILTER = "webcrawl.urls.filters.length.LengthFilter"
-SCRAPYS_ALONE = ("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS_BASE", "DOWNLOAD_HANDLERS")
+SCRAPYS_ALONE = (
+    *("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS_BASE", "DOWNLOAD_HANDLERS"),
+    *("FEED_EXPORTERS_BASE", "FEED_STORAGES_BASE"),
+)
 NAMES = [name for name in vars(defaults) if name.isupper()]
 
 ACCEPTED = [

@@ -20,6 +20,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.extensions import disk_space, progress
 from webcrawl.adapter.extensions.disk_space import DiskSpace
 from webcrawl.adapter.extensions.progress import Lines
+from webcrawl.frontier.waits import Waits
 from webcrawl.lab.simweb.dns_answers import NAMES
 from webcrawl.lab.simweb.mix import GROUPS, even
 
@@ -29,6 +30,11 @@ FAILING = '{"tests.support.cli_components.Failing": 1000}'
 
 def counted(pages):
     return SimpleNamespace(counters={"pages": pages})
+
+
+def crawl_like(parts, ready_hosts, figures, trouble):
+    """As much of a crawl as the progress line looks at."""
+    return SimpleNamespace(parts=parts, ready_hosts=ready_hosts, stats=lambda: figures, trouble=trouble, waits=Waits)
 
 
 def crawl_of(tmp_path, server, **settings):
@@ -248,7 +254,9 @@ class TestProgress:
     def test_trouble(self):
         """While there is no network or no name server, the line begins with that."""
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "hosts", "in_flight"), 0)
-        crawl = SimpleNamespace(parts=counted(1), ready_hosts=lambda: 0, stats=lambda: figures, trouble=NO_NETWORK)
+        crawl = SimpleNamespace(
+            parts=counted(1), ready_hosts=lambda: 0, stats=lambda: figures, trouble=NO_NETWORK, waits=Waits
+        )
 
         assert Lines(crawl).line().startswith("no network, 1 pages")
 
@@ -257,7 +265,9 @@ class TestProgress:
         clock = iter([100.0, 110.0, 120.0])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
-        crawl = SimpleNamespace(parts=counted(0), ready_hosts=lambda: 3, stats=lambda: figures, trouble=WELL)
+        crawl = SimpleNamespace(
+            parts=counted(0), ready_hosts=lambda: 3, stats=lambda: figures, trouble=WELL, waits=Waits
+        )
         lines = Lines(crawl)
 
         crawl.parts.counters["pages"] = 50
@@ -272,7 +282,7 @@ class TestProgress:
         """If hosts are set aside, the line says how many of the URLs are theirs."""
         monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
         figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
-        crawl = SimpleNamespace(parts=counted(0), ready_hosts=lambda: 0, stats=lambda: figures, trouble="")
+        crawl = crawl_like(counted(0), lambda: 0, figures, "")
 
         assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in Lines(crawl).line()
 
@@ -282,7 +292,9 @@ class TestProgress:
         many = 999_999_999_999
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "revisit/records", "revisit/taken"), many)
         figures |= {"hosts": 60_000, "in_flight": 2_000, "revisit/freshness": 1.0, "revisit/sampled": 4096}
-        crawl = SimpleNamespace(parts=counted(many), ready_hosts=lambda: 20_000, stats=lambda: figures, trouble="")
+        crawl = SimpleNamespace(
+            parts=counted(many), ready_hosts=lambda: 20_000, stats=lambda: figures, trouble="", waits=Waits
+        )
         lines = Lines(crawl)
 
         assert lines.line().endswith(f" MB, {many} revisits (100% fresh)")
@@ -301,6 +313,7 @@ class TestProgress:
             ready_hosts=lambda: min(many // 4, 20_000),
             stats=lambda: figures,
             trouble="",
+            waits=Waits,
         )
         lines = Lines(crawl)
         crawl.parts.counters["pages"] = many
@@ -324,7 +337,9 @@ class TestProgress:
     def test_the_log_has_the_line(self, caplog):
         """Every 10 seconds the line goes to the log."""
         figures = dict.fromkeys(("queued", "hosts", "in_flight", "seen/keys", "failures", "bytes"), 0)
-        crawl = SimpleNamespace(parts=counted(8), ready_hosts=lambda: 0, stats=lambda: figures, trouble=WELL)
+        crawl = SimpleNamespace(
+            parts=counted(8), ready_hosts=lambda: 0, stats=lambda: figures, trouble=WELL, waits=Waits
+        )
 
         with caplog.at_level("INFO"):
             Lines(crawl).log()

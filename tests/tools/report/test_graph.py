@@ -85,7 +85,7 @@ def test_a_crawl_without_links(tmp_path):
     """A crawl that has written no links has no graph: one line, and exit status 1."""
     (tmp_path / "seeds.txt").write_text("http://127.0.0.99/\n")
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"OUTPUTS": "warc"})
-    assert crawl.run(HOST_PATIENCE=0, HOST_MAX_FAILURES=1) == 0
+    assert crawl.run(HOST_PATIENCE=0, HOST_MAX_FAILURES=1) == 1
     done = command("scrapy", "report", crawl.jobdir, "--graph", tmp_path / "graph")
 
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)

@@ -36,10 +36,15 @@ _BY_PYTHON = {
 
 
 def by_python(codec_name: str) -> str:
-    """The name of an encoding that Python knows by this one: the standard's, or Python's where it has none."""
+    """The name of an encoding that Python knows by this one: the standard's, or Python's where it has none.
+
+    Empty for those that can hide markup, beside the one of them that the standard has.
+    """
     label = codec_name.lower().replace("_", "-").replace("iso8859", "iso-8859")
+    if label.startswith("iso2022-jp"):
+        return "iso-2022-jp"
     found = lookup(_BY_PYTHON.get(label, label))
-    return found if found not in (None, REPLACEMENT) else codec_name
+    return "" if found == REPLACEMENT or label.startswith(("iso2022", "hz")) else found or codec_name
 
 
 def codec(encoding: str) -> str:

@@ -124,6 +124,11 @@ _REFERENCE = re.compile(
     re.DOTALL,
 )
 _DECLARED = re.compile(rb"<!ENTITY\s+([^\s%]+)")
+# What is read of them: few characters and references to characters, or what lies elsewhere, which is nothing. At long and
+# nested ones, repeated often, libxml2 ends.
+_HARMLESS = re.compile(
+    rb"""<!ENTITY\s+([^\s%]+)\s+(?:(["'])(?:[^"'&%]|&\#\w+;|&(?:amp|lt|gt|quot|apos);){0,100}\2|SYSTEM|PUBLIC)"""
+)
 _PREDEFINED = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
 
 
@@ -134,10 +139,15 @@ def with_sound_references(xml: bytes) -> bytes:
     """
     if _UNSOUND.search(xml) is None:
         return xml
-    declared = _PREDEFINED.union(_DECLARED.findall(xml)) if b"<!ENTITY" in xml else _PREDEFINED
+    declared, harmful = _PREDEFINED, frozenset[bytes]()
+    if b"<!ENTITY" in xml:
+        declared = _PREDEFINED.union(_DECLARED.findall(xml))
+        harmful = declared.difference(_PREDEFINED, (name for name, _ in _HARMLESS.findall(xml)))
 
     def sound(found: re.Match[bytes]) -> bytes:
         decimal, hexadecimal, name = found.groups()
+        if name in harmful:
+            return b""
         if name in declared or not found[0].startswith(b"&"):
             return found[0]
         if name is not None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
 
 import re2
 
-OWN = Path(__file__).with_name("marks.toml")
+OWN = files(__package__) / "marks.toml"  # the package may be an egg
 MEMORY = 64 << 20  # limit of the automata
 WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
 

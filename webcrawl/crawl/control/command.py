@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.base.hosts import host_of
-from webcrawl.urls.canonical import InvalidUrl, canonical
 
 Answer = str | Mapping[str, Any]
 LONGEST = 300  # characters of a name that are looked at and repeated
@@ -67,6 +66,8 @@ def host_named(word: str) -> str:
 
 
 def _canonical(url: str, word: str) -> str:
+    from webcrawl.urls.canonical import InvalidUrl, canonical  # noqa: PLC0415 - for commands that only send words
+
     try:
         return canonical(url)
     except InvalidUrl as error:
