@@ -124,8 +124,8 @@ _REFERENCE = re.compile(
     re.DOTALL,
 )
 _DECLARED = re.compile(rb"<!ENTITY\s+([^\s%]+)")
-# What is read of them: few characters and references to characters, or what lies elsewhere, which is nothing. At long and
-# nested ones, repeated often, libxml2 ends.
+# What is read of them: few characters and references to characters, or what lies elsewhere, which is nothing. At long
+# and nested ones, repeated often, libxml2 ends.
 _HARMLESS = re.compile(
     rb"""<!ENTITY\s+([^\s%]+)\s+(?:(["'])(?:[^"'&%]|&\#\w+;|&(?:amp|lt|gt|quot|apos);){0,100}\2|SYSTEM|PUBLIC)"""
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Self
@@ -12,6 +13,7 @@ from typing import Self
 from scrapy.settings import Settings
 
 from webcrawl import settings as defaults
+from webcrawl.adapter.finished_crawl import NothingLeft
 from webcrawl.adapter.preflight import preflight, spider_named
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.store.regular import appending
@@ -29,7 +31,8 @@ def check_run(settings: Settings, folder: Path, arguments: Mapping[str, str]) ->
         raise CannotStart(f"JOBDIR = {settings['JOBDIR']}: the crawls' is {folder}")
     own = settings.copy()
     own.setdict({"JOBDIR": str(folder), "URL_FOLLOW": False}, "cmdline")
-    preflight(own, spider_named(own, SPIDER), {**arguments, "follow": "0"})
+    with suppress(NothingLeft):  # the next segment may have something
+        preflight(own, spider_named(own, SPIDER), {**arguments, "follow": "0"})
 
 
 class SegmentCrawls:
