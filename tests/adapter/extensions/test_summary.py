@@ -102,3 +102,17 @@ def test_what_an_earlier_crawl_had_is_said(tmp_path):
     assert summary(tmp_path, figures, 1.0)[1] == (
         "3 pages unchanged since the earlier crawl, 2 sent again the same: 2.5 MB not stored"
     )
+
+
+def test_answers_that_are_no_pages_are_named(tmp_path):
+    """Servers' errors and walls count as pages, so a line says how many there are of each: nobody takes them for pages."""
+    figures = Counter({"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1})
+
+    assert (
+        summary(tmp_path, figures, 1.0)[1]
+        == "16 of the pages are errors of servers, repeats included (429: 1, 503: 15)"
+    )
+    assert summary(tmp_path, Counter({"recognised/wall/anubis": 4}), 1.0)[1] == (
+        "4 of the pages are walls, repeats included (anubis: 4)"
+    )
+    assert "of the pages are" not in "".join(summary(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))

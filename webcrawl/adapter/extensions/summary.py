@@ -26,6 +26,9 @@ from webcrawl.store.jobdir import revisit_figures
 
 logger = logging.getLogger(__name__)
 
+ERRORS = ("status/429", "status/5")  # counters
+WALLS = "recognised/wall/"
+
 
 class Summary:
     """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
@@ -96,9 +99,27 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
-    lines = [first, *_cut_short(figures), *_seeds(figures), *_walk(figures), *_revisits(figures), *_aside(figures)]
+    lines = [
+        first,
+        *_errors(figures),
+        *_cut_short(figures),
+        *_seeds(figures),
+        *_walk(figures),
+        *_revisits(figures),
+        *_aside(figures),
+    ]
     lines += _lost(figures)
     return [*lines, *_known(figures), *_stored(figures), *_bound(figures), f"{kept}everything is in {folder}"]
+
+
+def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The answers that count as pages and are none: servers' errors and walls, over all runs, repeats included."""
+    errors = {name.removeprefix("status/"): many for name, many in figures.items() if name.startswith(ERRORS) and many}
+    walls = {name.removeprefix(WALLS): many for name, many in figures.items() if name.startswith(WALLS) and many}
+    for found, what in ((errors, "errors of servers"), (walls, "walls")):
+        if found:
+            each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
+            yield f"{sum(found.values())} of the answers are {what}, repeats included ({each})"
 
 
 def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
