@@ -105,14 +105,12 @@ def test_what_an_earlier_crawl_had_is_said(tmp_path):
 
 
 def test_answers_that_are_no_pages_are_named(tmp_path):
-    """Servers' errors and walls count as pages, so a line says how many there are of each: nobody takes them for pages."""
+    """Servers' errors and walls count as pages, so a line says how many there are of each."""
     figures = Counter({"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1})
+    walls = Counter({"recognised/wall/anubis": 4})
 
-    assert (
-        summary(tmp_path, figures, 1.0)[1]
-        == "16 of the pages are errors of servers, repeats included (429: 1, 503: 15)"
+    assert summary(tmp_path, figures, 1.0)[1] == (
+        "16 of the answers are errors of servers, repeats included (429: 1, 503: 15)"
     )
-    assert summary(tmp_path, Counter({"recognised/wall/anubis": 4}), 1.0)[1] == (
-        "4 of the pages are walls, repeats included (anubis: 4)"
-    )
-    assert "of the pages are" not in "".join(summary(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))
+    assert summary(tmp_path, walls, 1.0)[1] == "4 of the answers are walls, repeats included (anubis: 4)"
+    assert "of the answers" not in "".join(summary(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))
