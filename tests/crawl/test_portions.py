@@ -11,7 +11,6 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Link
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.visitor import ROOM
-from webcrawl.frontier.feeding import LONGEST
 from webcrawl.frontier.seen.portions import PACE, PORTION
 from webcrawl.net.gopher_menu import MENU
 from webcrawl.tools.verify.verify_crawl import verify
@@ -124,7 +123,7 @@ class TestPortions:
             assert "1000 links of http://big.test/" in caplog.text
 
     def test_a_slice_in_one_turn(self, tmp_path):
-        """Links that nobody may ask for yet enter the frontier in slices, and the crawl says when the next one does."""
+        """Links that nobody may ask for yet enter the frontier in slices, one per turn, and the crawl says: at once."""
         with crawling(tmp_path) as (crawl, _):
             discover(crawl, PORTION)
             assert crawl.take(0.0) is not None
@@ -132,7 +131,7 @@ class TestPortions:
             assert crawl.take(0.0) is None
 
             assert crawl.stats()["queued"] - before <= 500
-            assert crawl.next_ready() == LONGEST
+            assert crawl.next_ready() == 0.0
 
 
 class TestKilled:

@@ -1,4 +1,4 @@
-"""New links enter the frontier as far as they let fetchers work."""
+"""New links enter the frontier a slice at a time, whenever nothing there may be fetched."""
 
 from contextlib import closing
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.frontiers import OK, make
 from webcrawl.base.model import Link, Outcome
-from webcrawl.frontier.feeding import LINKS, LONGEST, Feeding
+from webcrawl.frontier.feeding import SLICE, Feeding
 from webcrawl.store.crawldb import CrawlDB
 
 FAST = Outcome(200, 0.1)  # its host is due again after a second
@@ -51,46 +51,29 @@ def links(host, count):
 def test_links_that_may_be_fetched_enter_at_once(frontier):
     """As long as new links let a fetcher work, the next ones enter whenever nothing else is due."""
     seen = Seen()
-    seen.new = [record for number in range(3) for record in links(f"host{number}", LINKS)]
+    seen.new = [record for number in range(3) for record in links(f"host{number}", SLICE)]
     feeding = Feeding(frontier, seen, Seeds())
 
     assert [feeding.take(0.0).url for _ in range(3)] == [f"http://host{number}/0" for number in range(3)]
 
 
-def test_links_of_hosts_that_are_asked_wait(frontier):
-    """While all hosts are being asked, further links enter once a second, and the frontier says when to come again."""
-    seen = Seen()
-    seen.new = links("a", 10 * LINKS)
-    feeding = Feeding(frontier, seen, Seeds())
-    assert feeding.take(0.0) is not None
-    before = frontier.queued
-
-    for number in range(100):
-        assert feeding.take(number / 100) is None
-
-    assert frontier.queued == before + LINKS
-    assert feeding.next_ready(None) == LONGEST
-    assert feeding.take(LONGEST) is None
-    assert frontier.queued == before + 2 * LINKS
-
-
 def test_with_nothing_under_way_more_enter(frontier):
     """While all hosts wait for their turn, links enter one slice after the other: others may be behind them."""
     seen = Seen()
-    seen.new = links("a", 100 * LINKS)
+    seen.new = links("a", 100 * SLICE)
     feeding = Feeding(frontier, seen, Seeds())
     frontier.done(feeding.take(0.0), FAST, 0.0)
 
     for number in range(100):
         assert feeding.take(number / 100) is None
 
-    assert frontier.queued == 100 * LINKS - 1
+    assert frontier.queued == 100 * SLICE - 1
 
 
 def test_a_host_behind_them_is_found(frontier):
     """However many links of hosts that wait are before them, those of other hosts come."""
     seen = Seen()
-    seen.new = [*links("a", 20 * LINKS), *links("b", 1)]
+    seen.new = [*links("a", 20 * SLICE), *links("b", 1)]
     feeding, now = Feeding(frontier, seen, Seeds()), 0.0
     assert feeding.take(now) is not None
 
@@ -98,7 +81,7 @@ def test_a_host_behind_them_is_found(frontier):
         now = feeding.next_ready(frontier.next_ready())
 
     assert link.url == "http://b/0"
-    assert now <= 20 * LONGEST
+    assert now == 0.0
 
 
 def test_a_dry_frontier_waits_for_nothing(frontier):
