@@ -63,6 +63,7 @@ from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
 from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 if TYPE_CHECKING:
     from webcrawl.adapter.earlier_pages import Since
@@ -214,8 +215,7 @@ class FrontierScheduler:
             self.crawl.parts.inline, downloader.turns, self._robots, self._archive_inline, self.fail
         )
         if makes_pages and not values["HIVE_DRONES"]:  # a drone may have no seed at all
-            urls = [url for url in str(lists or "").split(",") if "://" in url]
-            self.fates = SeedFates(self.crawl, [host_of(url) for url in urls])
+            self.fates = SeedFates(self.crawl, [host_of(url) for url in filter(is_url, list_paths(str(lists or "")))])
             downloader.on_failure = self.fates.failed
         if makes_pages:
             pdfs = PdfProcess() if "pdf" in values["LINK_SOURCES"] else None

@@ -76,18 +76,16 @@ class SeedFates:
         """One for each kind of reason, of a crawl that has got nothing."""
         if self.got:
             return []
-        figures = self._crawl.stats()
         first: dict[str, str] = {}
         for kind, line in self._words.values():
             first.setdefault(kind, line)
         hosts = Counter(kind for kind, _ in self._words.values())
         more = {kind: f" ({number - 1} more like it)" for kind, number in hosts.items() if number > 1}
         lines = [line + more.get(kind, "") for kind, line in first.items()]
-        for name, dropped in figures.items():
-            if dropped and name.startswith("refused/"):
-                kind = name.removeprefix("refused/")
+        for kind, dropped in self._crawl.parts.pipeline.filtered.items():
+            if dropped:
                 mend = OF_FILTERS.get(kind, "URL_FILTERS has it")
-                lines.append(f"{count(int(dropped), 'URL')} left out by the filter {kind}: {mend}")
+                lines.append(f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}")
         return lines
 
     @property

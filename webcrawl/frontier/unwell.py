@@ -99,7 +99,7 @@ def recovered(host: Host, link: Link, now: float, turn: float) -> None:
     Many a server has a robots.txt while its pages fail: one of those has to come.
     """
     row = host.row
-    if row is not None and row.status == Status.HOST_RETIRED and link.path.endswith("P"):
+    if row is not None and row.status == Status.HOST_RETIRED and link.is_prerequisite:
         return
     if row is not None and row.unwell and host.later:
         sums, at = {*map(abs, row.unwell)}, now + soon(host, turn)

@@ -119,18 +119,18 @@ def guess(body: bytes, host: str = "") -> str:
     chardet knows what no browser guesses: DOS's and Mac OS's encodings, UTF-16 and UTF-32 without a mark. For chardetng
     the top-level domain of `host` decides between encodings that differ only by language.
     """
-    wide = b"\0" in body[:SAMPLE]
-    if not wide:
-        if body.isascii():
-            return (
-                (_by_chardet(body) or _by_browsers(body[:SAMPLE], host)) if b"\x1b" in body else encodings.WINDOWS_1252
-            )
-        if is_utf_8(body):
-            return encodings.UTF_8
-    found = _by_chardet(body)
-    if wide and not found.startswith(UNICODE):  # zeros in a text
-        return encodings.UTF_8 if is_utf_8(body) else _by_browsers(sample(body), host)
-    return found or _by_browsers(sample(body), host)
+    if b"\0" in body[:SAMPLE]:
+        found = _by_chardet(body)
+        if found.startswith(UNICODE):
+            return found
+        return encodings.UTF_8 if is_utf_8(body) else _by_browsers(sample(body), host)  # zeros in a text
+    if body.isascii():
+        if b"\x1b" not in body:
+            return encodings.WINDOWS_1252
+        return _by_chardet(body) or _by_browsers(body[:SAMPLE], host)
+    if is_utf_8(body):
+        return encodings.UTF_8
+    return _by_chardet(body) or _by_browsers(sample(body), host)
 
 
 def _by_chardet(body: bytes) -> str:

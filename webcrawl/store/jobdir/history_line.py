@@ -83,6 +83,13 @@ class Revisited(NamedTuple):
     freshness: float
     age: float
 
+    @classmethod
+    def together(cls, each: Sequence[Revisited]) -> Revisited:
+        """The figures of crawls that share the web between them, as those of one."""
+        sums = cls(*map(sum, zip(*each, strict=True)))
+        fresh, age = (sum(one.records * one[at] for one in each) / (sums.records or 1) for at in (-2, -1))
+        return cls(*sums[:-2], fresh, age)
+
 
 class Moment(NamedTuple):
     """Counters and states at a time, as `moment` has them."""

@@ -108,13 +108,5 @@ def _sum(at: float, moments: Sequence[Moment]) -> Moment:
     plain = {name: sum(getattr(one, name) for one in moments) for name in PLAIN} | {"at": at}
     bins = tuple(map(sum, zip_longest(*(one.milliseconds for one in moments), fillvalue=0.0)))
     mix = tuple(map(sum, zip(*(one.mix for one in moments), strict=True)))
-    return Moment(**plain, mix=mix, milliseconds=bins, revisits=_together(moments))
-
-
-def _together(moments: Sequence[Moment]) -> Revisited | None:
     each = [one.revisits for one in moments if one.revisits is not None]
-    if not each:
-        return None
-    sums = Revisited(*map(sum, zip(*each, strict=True)))
-    fresh, age = (sum(one.records * one[at] for one in each) / (sums.records or 1) for at in (-2, -1))
-    return Revisited(*sums[:-2], fresh, age)
+    return Moment(**plain, mix=mix, milliseconds=bins, revisits=Revisited.together(each) if each else None)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from webcrawl.crawl.revisit.announcers import Announcer, checksum
 from webcrawl.store import rowcrc
-from webcrawl.store.jobdir.history_line import LONGEST, PATH, at_times, read
+from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, at_times, read
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.regular import regular
@@ -129,8 +129,4 @@ def _broken(before: Moment, after: Moment) -> bool:
 
 
 def _sum(at: float, moments: Iterable[Moment | None]) -> Moment:
-    each = [one for one in moments if one is not None]
-    records = sum(one.records for one in each)
-    sums = [sum(one[column] for one in each) for column in range(2, 6)]
-    means = [sum(one.records * one[column] for one in each) / (records or 1) for column in (6, 7)]
-    return Moment(at, records, *sums, *means)
+    return Moment(at, *Revisited.together([Revisited(*one[1:]) for one in moments if one is not None]))
