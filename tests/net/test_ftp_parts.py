@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+from calendar import monthrange
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -145,7 +147,6 @@ class TestListings:
     OTHERS = frozenset((  # what these lines are in another dialect, and a heading that is no entry
         "     0           DIR   05-19-97   12:56  local",
         "11-14-97  04:21PM                  953 AUDITOR3.INI",
-        "----rwxr-x   1PEP       0           4019 Mar 18 18:58 einladung.zip",
         "----rwxr-x   1 PEP      0  xx        422 Mar 24 14:06 readme",
         "Name      VV.MM   Created       Changed      Size  Init   Mod   Id",
     ))  # fmt: skip
@@ -206,8 +207,8 @@ class TestListings:
     def test_a_long_name_of_vms(self):
         """It stands on a line of its own, before its date."""
         listing = (
-            b"LONG_NAME.TXT;3\r\n                  4/15  24-FEB-2003 13:17:24  [P]  (RWED)\r\n"
-            b"B.C;1 1 1-MAR-2003 00:00 [P] ()\r\n"
+            b"LONG_NAME.TXT;3\r\n                  4/15  24-FEB-2003 13:17:24  [P]  (RWED,,,)\r\n"
+            b"B.C;1 1 1-MAR-2003 00:00\r\n"
         )
 
         assert [entry.name for entry in entries(listing, mlsd=False)] == [b"LONG_NAME.TXT", b"B.C"]
@@ -235,10 +236,65 @@ class TestListings:
         assert list_entry(b"  -rw-r--r-- 1 ftp ftp 5 Jan  1 2024 name") == (b"name", "file", 5)
         assert list_entry(b" 01-02-24  03:04AM  5 name") == (b"name", "file", 5)
 
-    @pytest.mark.parametrize("line", [b"", b"total 12", b"-rw-r--r--", b"/pub:", b"-rw-r--r-- 1 u g 5 Jan 32 2001 x"])
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b"",
+            b"total 12",
+            b"-rw-r--r--",
+            b"/pub:",
+            b"-rw-r--r-- 1 u g 5 Jan 32 2001 x",
+            b"-rw-r--r-- 1 u g 5 Foo  1 2001 x",
+            b"-rw-r--r-- -1 u g 5 Jan  1 2001 x",
+            b"-rw-r--r-- 1u g 5 Jan  1 2001 x",
+            b"-rw-r--r-- 1 u g 5,,0 Jan  1 2001 x",
+            b"-rw-r--r-- 1 u g 5 Jan  1 2001  ",
+            b"drwxr-xr-x 2 u g 4096 2012-30-07 00:31 x",
+            b"99-25-10  12:00AM                  0   x",
+            b"12-25-10  12:99AM                  0   x",
+            b"X.TXT;2 1 12-MAR-2005 08:44:57 [SYSTEM]",
+            b"X.TXT;2 1 12-MAR-2005 08:44:57 [X] (RWED)",
+            b"X;2 1 12-MAR-2005 08:44:57",
+        ],
+    )
     def test_lines_that_are_no_entries(self, line):
-        """Headings and lines with impossible dates are not entries."""
+        """Headings, lines with impossible dates, and lines with columns that cannot be are not entries."""
         assert list_entry(line) is None
+
+    @given(
+        st.dates(date(1970, 1, 1), date(2069, 12, 31)),
+        st.sampled_from(
+            [
+                "-rw-r--r-- 1 u g 5 {0:%b} {day} {0:%Y} x",
+                "drwxr-xr-x 2 u g 5 {day}. {0:%B} {0:%Y} x",
+                "-rw-r--r-- 1 u g 5 {0:%Y-%m}-{day} 12:30 x",
+                "{0:%m}-{day}-{0:%Y}  12:30AM  5 x",
+                "5  A  {0:%m}-{day}-{0:%Y}  12:30  x",
+                "X.Y;1  5/6  {day}-{up}-{0:%Y} 12:30:40",
+                "S 3390 {0:%Y/%m}/{day} 1 1 FB 1 1 PS x",
+            ]
+        ),
+    )
+    def test_days_of_the_calendar(self, day, form):
+        """A line of any dialect is an entry if its date is one of the calendar, and none if its day is one too many."""
+        last = monthrange(day.year, day.month)[1]
+        lines = [form.format(day, day=f"{number:02}", up=f"{day:%b}".upper()) for number in (day.day, last + 1, 0)]
+
+        assert [list_entry(line.encode()) is not None for line in lines] == [True, False, False]
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            b"type=file;modify=20150230235817;",
+            b"type=file;modify=20151306235817;",
+            b"type=file;modify=20150228245817;",
+            b"type=file;size=-1;",
+            b"type=file;size=12k;",
+        ],
+    )
+    def test_facts_that_cannot_be(self, facts):
+        """A line of MLSD with a time that was never, or a size that is no number, is not an entry."""
+        assert mlsd_entry(facts + b" x") is None
 
     def test_mlsd(self):
         """Facts give a name's kind; the folder itself and its parent are not followed."""

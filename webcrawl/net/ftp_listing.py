@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from webcrawl.net.ftp_dates import is_day
+
 LISTING = "text/x-ftp-listing"  # no type is registered; the parameter `format` is mlsd or list
 _MAX_LINE = 8192
 
 _FACT = re.compile(rb"([^=;\s]+)=([^;]*)")
-_STAMP = re.compile(rb"[0-9]{14}(?:\.[0-9]+)?")  # RFC 3659 2.3
+_STAMP = re.compile(rb"([0-9]{8})(?:[01][0-9]|2[0-3])[0-5][0-9](?:[0-5][0-9]|60)(?:\.[0-9]+)?")  # RFC 3659 2.3
 
 _DAY = rb"(?:0?[1-9]|[12][0-9]|3[01])"
 _TIME = rb"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"
@@ -22,30 +24,33 @@ _WHEN = (
     rb"(?:(?:%(month)b\s{1,9}%(day)b(?:%(sign)b)?|%(day)b\.?\s{1,9}%(month)b),?\s{1,9}(?:%(time)b|[0-9]{4}(?:%(sign)b)?)"
     rb"|[0-9]{4}-[0-9]{2}-[0-9]{2}\s(?:%(time)b))" % {b"day": _DAY, b"time": _TIME, b"month": _MONTH, b"sign": _SIGN}
 )
-# The columns between mode and size differ between servers: the size is the first number followed by a date.
-_UNIX = rb"([bcdflpsD-])(?:[rwxsStTlL-]{9}[+.@]?| \[[A-Z-]{8}\])(?=\s).*?\s([0-9][0-9,]*)\s{1,99}%b\s(.+)" % _WHEN
+# The columns between mode and size differ between servers: the size is the first number followed by a date. If the
+# number of links stands there, it is not negative, and ends at a blank.
+_UNIX = (
+    rb"([bcdflpsD-])(?:[rwxsStTlL-]{9}[+.@]?| \[[A-Z-]{8}\])(?=\s)(?!\s+(?:-[0-9]|[0-9]+[A-Za-z]))"
+    rb".*?\s([0-9]+(?:,[0-9]+)*)\s{1,99}(%b)\s(.*\S.*)" % _WHEN
+)
 _DOS = (
-    rb"[0-9]{2}-[0-9]{2}-(?:[0-9]{4}|[0-9]{2})\s{1,9}[0-9]{1,2}:[0-9]{2}\s?(?:[AaPp][Mm])?\s{1,99}"
-    rb"(?:(<DIR>|<JUNCTION>|<SYMLINKD?>)|([0-9][0-9,.]*))\s{1,99}(\S.*)"
+    rb"([0-9]{2}-[0-9]{2}-(?:[0-9]{4}|[0-9]{2}))\s{1,9}%b\s?(?:[AaPp][Mm])?\s{1,99}"
+    rb"(?:(<DIR>|<JUNCTION>|<SYMLINKD?>)|([0-9]+(?:[,.][0-9]+)*))\s{1,99}(\S.*)" % _TIME
 )
 
 
 _CLOCK = rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-_M, _D = rb"(?:0[1-9]|1[0-2])", rb"(?:0[1-9]|[12][0-9]|3[01])"
-_MONTHS = rb"(?:JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)"
+_ISO = rb"[0-9]{4}/[0-9]{2}/[0-9]{2}"
 _RARE = (  # `folder` and `other` are groups that match for such an entry; of VMS and MVS the size is in other units
     rb"(?P<size>[0-9]{1,18})\s+(?:[RHSA]{1,4}\s+)?(?P<folder>DIR\s+)?"
-    rb"%b-%b-(?:[0-9]{4}|[0-9]{2})\s+%b\s+(?P<name>\S.*)" % (_M, _D, _CLOCK),  # OS/2
-    rb"\S+\s+(?P<size>[0-9]{1,18})\s+(?:%b/%b/[0-9]{2}|[0-9]{2}/%b/%b)\s+%b:[0-5][0-9]\s+"
-    rb"\*(?:(?P<folder>D?DIR|LIB|FLR)|D?STMF|MEM|(?P<other>[A-Z]+))\s+(?P<name>\S[^/]*)/?"
-    % (_D, _M, _M, _D, _CLOCK),  # OS/400
-    rb"(?P<name>[^\s;]+?)(?P<folder>\.DIR)?;[0-9]+\s+[0-9]+(?:/[0-9]+)?\s+(?:0?[1-9]|[12][0-9]|3[01])-%b-[0-9]{4}\s+"
-    rb"%b(?::[0-5][0-9])?\s.*" % (_MONTHS, _CLOCK),  # VMS
-    rb"\S{1,6}\s+\S+\s+[0-9]{4}/%b/%b\s+[0-9]+\s+[0-9]+\s+[FVU]\S*\s+[0-9]+\s+[0-9]+\s+"
-    rb"(?:(?P<folder>PO\S*)|\S+)\s+(?P<name>\S+)" % (_M, _D),  # MVS: datasets
+    rb"(?P<date>[0-9]{2}-[0-9]{2}-(?:[0-9]{4}|[0-9]{2}))\s+%b\s+(?P<name>\S.*)" % _CLOCK,  # OS/2
+    rb"\S+\s+(?P<size>[0-9]{1,18})\s+(?P<date>[0-9]{2}/[0-9]{2}/[0-9]{2})\s+%b:[0-5][0-9]\s+"
+    rb"\*(?:(?P<folder>D?DIR|LIB|FLR)|D?STMF|MEM|(?P<other>[A-Z]+))\s+(?P<name>\S[^/]*)/?" % _CLOCK,  # OS/400
+    rb"(?=[^\s;]*\.)(?P<name>[^\s;]+?)(?P<folder>\.DIR)?;[0-9]+\s+[0-9]+(?:/[0-9]+)?\s+"
+    rb"(?P<date>[0-9]{1,2}-[A-Z]{3}-[0-9]{4})\s+%b(?::[0-5][0-9](?:\.[0-9]{2})?)?"
+    rb"(?:\s+\[[^\](]+\]?\s+\((?:[RWED]*,){3}[RWED]*\))?\s*" % _CLOCK,  # VMS
+    rb"\S{1,6}\s+\S+\s+(?P<date>%b)\s+[0-9]+\s+[0-9]+\s+[FVU]\S*\s+[0-9]+\s+[0-9]+\s+"
+    rb"(?:(?P<folder>PO\S*)|\S+)\s+(?P<name>\S+)" % _ISO,  # MVS: datasets
     rb"(?P<other>Migrated)\s{2,}(?P<name>\S+)",  # those on tape
-    rb"(?P<name>[A-Z@#$][A-Z0-9@#$]{0,7})(?:\s+[0-9]{2}\.[0-9]{2}(?:\s+[0-9]{4}/%b/%b){2}\s+"
-    rb"%b(?:\s+[0-9]+){3}\s+\S+\s*|\s{20,})" % (_M, _D, _CLOCK),  # members of one
+    rb"(?P<name>[A-Z@#$][A-Z0-9@#$]{0,7})(?:\s+[0-9]{2}\.[0-9]{2}\s+(?P<date>%b)\s+(?P<changed>%b)\s+"
+    rb"%b(?:\s+[0-9]+){3}\s+\S+\s*|\s{20,})" % (_ISO, _ISO, _CLOCK),  # members of one
 )
 _CUT = re.compile(rb"(;[0-9]+)[ \t]*\r?\n(?=[ \t])")  # VMS: a long name has a line of its own
 
@@ -90,9 +95,12 @@ def mlsd_entry(line: bytes) -> Entry | None:
         if match is None:
             return None
         found[match[1].lower()] = match[2]
-    if not _STAMP.fullmatch(found.get(b"modify", b"0" * 14)):
+    stamp, size = found.get(b"modify"), found.get(b"size", found.get(b"sizd", b""))
+    if size and not size.isdigit():
         return None
-    return Entry(name, _mlsd_kind(found.get(b"type", b"file").lower()), _number(found.get(b"size", found.get(b"sizd"))))
+    if stamp is not None and ((when := _STAMP.fullmatch(stamp)) is None or not is_day(when[1])):
+        return None
+    return Entry(name, _mlsd_kind(found.get(b"type", b"file").lower()), _number(size))
 
 
 def list_entry(line: bytes) -> Entry | None:
@@ -101,14 +109,18 @@ def list_entry(line: bytes) -> Entry | None:
     unix, dos = _dialects()
     match = unix.fullmatch(line)
     if match is not None:
-        letter, size, name = match.groups()
+        letter, size, when, name = match.groups()
+        if not is_day(when):
+            return None
         if letter == b"l":
             return Entry(name.partition(b" -> ")[0] or name, "link", _number(size))
         return Entry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
     match = dos.fullmatch(line)
     if match is None:
         return _rare_entry(line)
-    special, size, name = match.groups()
+    when, special, size, name = match.groups()
+    if not is_day(when):
+        return None
     kinds = {None: "file", b"<DIR>": "folder"}
     return Entry(name, kinds.get(special, "link"), _number(size))
 
@@ -118,6 +130,8 @@ def _rare_entry(line: bytes) -> Entry | None:
         match = dialect.fullmatch(line)
         if match is not None:
             found = match.groupdict()
+            if not all(is_day(found[name]) for name in ("date", "changed") if found.get(name)):
+                return None
             kind = "folder" if found.get("folder") else "other" if found.get("other") else "file"
             return Entry(found["name"], kind, _number(found.get("size")))
     return None
