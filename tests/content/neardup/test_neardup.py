@@ -1,14 +1,14 @@
 """Fingerprints of texts, and the count of near-duplicates among many."""
 
 import random
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.content.neardup.near_duplicates import DISTANCE, PAIRS, fingerprint, near_duplicates, read_log
+from webcrawl.content.neardup.near_duplicates import DISTANCE, PAIRS, fingerprint, near_duplicates, read_log, reported
 
 WORDS = [f"word{number}" for number in range(3000)]
 
@@ -65,16 +65,49 @@ class TestFingerprint:
         assert found is None or 0 <= found < 1 << 64
 
 
+class TestCurve:
+    @pytest.mark.parametrize("changed", [1, 3, 5, 10])
+    def test_it_is_what_pairs_of_texts_have(self, changed):
+        """Of texts of 200 words, some of them changed, as many are within the distance as the curve says.
+
+        That is within four standard deviations, for each distance.
+        """
+        random_ = random.Random(changed)
+        distances, shares = [], []
+        for _ in range(400):
+            one = random_.choices(WORDS, k=200)
+            other = [*one]
+            for at in random_.sample(range(200), changed):
+                other[at] = "another"
+            pairs = {*pairwise(one)}, {*pairwise(other)}
+            shares.append(len(pairs[0] & pairs[1]) / len(pairs[0] | pairs[1]))
+            distances.append(distance(one, other))
+
+        for bits in (2, DISTANCE, 6):
+            chances = [reported(share, bits) for share in shares]
+            found = sum(one <= bits for one in distances)
+            assert abs(found - sum(chances)) <= 4 * sum(chance * (1 - chance) for chance in chances) ** 0.5 + 1
+
+    @given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 63))
+    def test_more_in_common_is_found_more_often(self, one, other, bits):
+        """With a larger share, and with a longer distance, a pair is reported with a larger probability, up to one."""
+        less, more = sorted((one, other))
+
+        assert reported(less, bits) <= reported(more, bits) + 1e-12
+        assert reported(less, bits) <= reported(less, bits + 1) + 1e-12
+        assert reported(1.0, bits) == 1.0
+
+
 class TestSearch:
-    @given(st.lists(st.integers(0, 63), max_size=12), st.integers(0, 2**64 - 1))
-    def test_no_pair_is_missed(self, bits, one):
-        """Wherever two fingerprints differ, they are found if and only if that is in at most DISTANCE bits."""
+    @given(st.lists(st.integers(0, 63), max_size=12), st.integers(0, 2**64 - 1), st.integers(0, 8))
+    def test_no_pair_is_missed(self, bits, one, distance):
+        """Wherever two fingerprints differ, they are found if and only if that is in at most so many bits."""
         other = one
         for bit in bits:
             other ^= 1 << bit
-        found = near_duplicates(np.array([one, other], np.uint64))
+        found = near_duplicates(np.array([one, other], np.uint64), distance)
 
-        assert found == (2, 2 if (one ^ other).bit_count() <= DISTANCE else 0, 2 if one == other else 0)
+        assert found == (2, 2 if (one ^ other).bit_count() <= distance else 0, 2 if one == other else 0)
 
     def test_as_comparing_each_with_each(self):
         """Among some thousand, in groups, the counts are those of the plain way."""

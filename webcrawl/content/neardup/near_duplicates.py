@@ -2,7 +2,7 @@
 
 A fingerprint is a minhash of the pairs of neighbouring words: of 64 samples one bit each. Two texts that share a part s
 of their pairs differ in about 32 (1 - s) bits, and texts that have nothing to do with each other in about 32
-(docs/decisions/content-reading.md). Fingerprints that differ in at most 4 bits agree in at least two of six blocks of
+(docs/decisions/content-reading.md). Fingerprints that differ in at most d bits agree in at least two of d + 2 blocks of
 bits: for each pair of blocks the fingerprints are sorted by these, and neighbours with equal blocks are compared.
 """
 
@@ -11,16 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import combinations, pairwise
+from math import comb
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-DISTANCE = 4  # bits in which two near-duplicates may differ
+BITS = 64
+DISTANCE = 4  # bits in which two near-duplicates may differ, by default
 NEIGHBOURS = 200  # to each side, with the same two blocks, that a fingerprint is compared with
-_ENDS = (0, 11, 22, 33, 44, 54, 64)  # of the blocks
-_BLOCKS = [((1 << high) - 1) ^ ((1 << low) - 1) for low, high in pairwise(_ENDS)]
 
 Fingerprints = npt.NDArray[np.uint64]
 
@@ -29,7 +29,7 @@ class NearDuplicates(NamedTuple):
     """Of how many pages with a fingerprint how many have another one beside them."""
 
     pages: int
-    near: int  # have another page within DISTANCE
+    near: int  # have another page within the distance
     equal: int  # of these: have one with the same fingerprint
 
 
@@ -38,20 +38,33 @@ def read_log(lines: Iterable[bytes]) -> Fingerprints:
     return np.fromiter((int(line[:16], 16) for line in lines if line[:1] != b"-"), np.uint64)
 
 
-def near_duplicates(fingerprints: Fingerprints) -> NearDuplicates:
+def reported(shared: float, distance: int = DISTANCE) -> float:
+    """The probability that two texts that share this part of their pairs of words are within a distance."""
+    differs = (1 - shared) / 2  # of each bit: the samples are others, and their bits too
+    return sum(comb(BITS, bits) * differs**bits * (1 - differs) ** (BITS - bits) for bits in range(distance + 1))
+
+
+def near_duplicates(fingerprints: Fingerprints, distance: int = DISTANCE) -> NearDuplicates:
     """Counts them, in about 60 bytes of memory for each fingerprint.
 
     If more than NEIGHBOURS fingerprints share two blocks, some pairs are not compared: the count is then a lower bound.
+    So it is beyond a distance of six with millions of pages, for blocks become small.
     """
     distinct, counts = np.unique(fingerprints, return_counts=True)
     equal = int(counts[counts > 1].sum())
     near = counts > 1
-    for blocks in combinations(_BLOCKS, 2):
-        _mark(distinct, np.uint64(blocks[0] | blocks[1]), near)
+    for blocks in combinations(_blocks(distance + 2), 2):
+        _mark(distinct, np.uint64(blocks[0] | blocks[1]), near, distance)
     return NearDuplicates(len(fingerprints), int(counts[near].sum()), equal)
 
 
-def _mark(distinct: Fingerprints, mask: np.uint64, near: npt.NDArray[np.bool_]) -> None:
+def _blocks(count: int) -> list[int]:
+    """As many masks, which have all bits between them."""
+    ends = [BITS * end // count for end in range(count + 1)]
+    return [((1 << high) - 1) ^ ((1 << low) - 1) for low, high in pairwise(ends)]
+
+
+def _mark(distinct: Fingerprints, mask: np.uint64, near: npt.NDArray[np.bool_], distance: int) -> None:
     """Marks those that are near another one with the same bits under the mask."""
     order = np.argsort(distinct & mask).astype(np.uint32)
     keys = distinct[order]
@@ -63,7 +76,7 @@ def _mark(distinct: Fingerprints, mask: np.uint64, near: npt.NDArray[np.bool_]) 
         here, differing = here[alike], differing[alike]
         if not len(here):
             return
-        found = here[np.bitwise_count(differing) <= DISTANCE]
+        found = here[np.bitwise_count(differing) <= distance]
         near[order[found]] = near[order[found + away]] = True
 
 

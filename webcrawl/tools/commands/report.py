@@ -11,10 +11,11 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands import account, dashboard
-from webcrawl.tools.commands.console import say, say_all, write_page
+from webcrawl.tools.commands.console import say, say_all, whole, write_page
 from webcrawl.tools.tool_command import ToolCommand
 
 NAME = "report.html"
+FARTHEST = 6  # bits: beyond, too many fingerprints that have nothing in common share what they are sorted by
 
 
 class Command(ToolCommand):
@@ -36,6 +37,9 @@ class Command(ToolCommand):
         )
 
         parser.add_argument(
+            "--near", default="4", metavar="BITS", help="in which near-duplicates differ at most, 0 to 6 (%(default)s)"
+        )
+        parser.add_argument(
             "--for", dest="site", metavar="SITE", help="in place of the page, an account for SITE's owner"
         )
         parser.add_argument("--live", action="store_true", help="serve crawls in a browser: figures, hosts, commands")
@@ -56,10 +60,10 @@ class Command(ToolCommand):
             return
         if len(args) != 1:
             raise UsageError("one folder: scrapy report JOBDIR")
-        jobdir = Path(args[0])
+        jobdir, near = Path(args[0]), whole("--near", opts.near, 0, FARTHEST)
         try:
             if opts.graph is None:
-                self._page(jobdir, opts.output)
+                self._page(jobdir, opts.output, near)
             else:
                 self._graph(jobdir, Path(opts.graph))
         except (StoreError, OSError) as error:
@@ -76,11 +80,11 @@ class Command(ToolCommand):
         graph = write_graph(jobdir, folder)
         say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
-    def _page(self, jobdir: Path, output: str | None) -> None:
+    def _page(self, jobdir: Path, output: str | None, near: int) -> None:
         from webcrawl.tools.report.report_page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 
         target = None if output == "-" else _target(jobdir, output)
-        text = report(jobdir, _defaults(), time.time())
+        text = report(jobdir, _defaults(), time.time(), near)
         if target is None:
             say_all(text.encode())
         else:

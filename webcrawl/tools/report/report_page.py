@@ -8,6 +8,7 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
+from webcrawl.content.neardup.near_duplicates import DISTANCE
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl
@@ -41,16 +42,19 @@ CONTENTS = {
 }
 
 
-def report(jobdir: Path, defaults: Mapping[str, str], now: float) -> str:
-    """The page on this crawl or hive; StoreError if the folder holds none. `defaults` of the settings are texts."""
+def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
+    """The page on this crawl or hive; StoreError if the folder holds none. `defaults` of the settings are texts.
+
+    Near-duplicates are pages whose fingerprints differ in at most `near` bits.
+    """
     log, crawls = Log(), crawls_of(jobdir)
     if hive_of(jobdir) is None:
-        return page(_read(jobdir, log), log, defaults, now)
+        return page(_read(jobdir, log), log, defaults, now, near)
     sources = [_read(crawl.path, log) for crawl in JobDir.all(jobdir)]
     source = one_of(jobdir, sources)
     missing = [crawl.name for crawl in crawls if not is_crawl(crawl)]
     source.odd += [f"{name} has no crawl in it: what that drone did is not counted" for name in missing]
-    return page(source, log, defaults, now)
+    return page(source, log, defaults, now, near)
 
 
 def _read(jobdir: Path, log: Log) -> Source:
@@ -63,19 +67,23 @@ def _read(jobdir: Path, log: Log) -> Source:
     return source
 
 
-def page(source: Source, log: Log, defaults: Mapping[str, str], now: float) -> str:
+def page(source: Source, log: Log, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
     """The whole document."""
     script = Html((files("webcrawl.tools.report") / "assets" / "script.js").read_text(encoding="utf-8"))
     policy = "; ".join(
         ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{_hash(script)}'", "base-uri 'none'")
     )
     body = tag(
-        "body", _header(source), tag("main", _sections(source, log, defaults)), _footer(log, now), tag("script", script)
+        "body",
+        _header(source),
+        tag("main", _sections(source, log, defaults, near)),
+        _footer(log, now),
+        tag("script", script),
     )
     return f"<!doctype html>\n{tag('html', head(f'Crawl report: {_name(source)}', policy), body, lang='en')}\n"
 
 
-def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
+def _sections(source: Source, log: Log, defaults: Mapping[str, str], near: int) -> Html:
     return join(
         _odd(source, log),
         overview.overview(source, log),
@@ -88,7 +96,7 @@ def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
         seeds.seeds(source, log),
         content.types(source),
         content.sizes(source),
-        content.copies(source),
+        content.copies(source, near),
         hosts.servers(source),
         hosts.domains(source),
         content.depth(source),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from webcrawl.content.neardup.near_duplicates import near_duplicates, read_log
+from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log, reported
 from webcrawl.record.statistics.figures import lowest
 from webcrawl.record.statistics.tally import GROUPS
 from webcrawl.store.regular import regular
@@ -17,6 +17,7 @@ from webcrawl.tools.report.report_source import Source
 
 MOST = 50
 NEAR = "logs/neardup.log"
+ALIKE = 0.9  # what the note on near-duplicates says how well it finds
 
 
 def types(source: Source) -> Html:
@@ -81,8 +82,8 @@ def _details(made: Html) -> Html:
     return tag("details", tag("summary", "As a table"), made)
 
 
-def copies(source: Source) -> Html:
-    """Bodies that were seen before."""
+def copies(source: Source, distance: int = DISTANCE) -> Html:
+    """Bodies that were seen before, and pages whose fingerprints differ in so many bits at most."""
     statistics = source.statistics
     if statistics.duplicates:
         share = numbers.percent(statistics.duplicates, statistics.documents)
@@ -93,24 +94,28 @@ def copies(source: Source) -> Html:
         )
     else:
         words = note("No body was seen twice.")
-    return section("copies", "Duplicates", words, _near(source))
+    return section("copies", "Duplicates", words, _near(source, distance))
 
 
-def _near(source: Source) -> Html | None:
+def _near(source: Source, distance: int) -> Html | None:
     """The number of pages nearly the same as another one, of a crawl that noted their fingerprints."""
     logs = [(crawl.jobdir / NEAR, crawl.outputs[NEAR]) for crawl in source.crawls if NEAR in crawl.outputs]
     if not logs:
         return None
     try:
-        found = near_duplicates(read_log(chain.from_iterable(_lines(path, length) for path, length in logs)))
+        found = near_duplicates(read_log(chain.from_iterable(_lines(path, length) for path, length in logs)), distance)
     except (OSError, ValueError) as error:
         return note(f"{NEAR} cannot be read: {error}.")
+    recall = numbers.percent(reported(ALIKE, distance), 1)
+    finds = f" Of those that share {numbers.percent(ALIKE, 1)} of their pairs of words, {recall} are found."
     if not found.near:
-        return note(f"None of {numbers.count(found.pages, 'page')} with a fingerprint is a near-duplicate of another.")
+        none = f"None of {numbers.count(found.pages, 'page')} with a fingerprint is a near-duplicate of another."
+        return note(none, finds)
     return note(
         tag("b", numbers.number(found.near)),
         f" of {numbers.count(found.pages, 'page')} with a fingerprint ({numbers.percent(found.near, found.pages)}) are "
         f"near-duplicates of another, {numbers.number(found.equal)} of them in the same words.",
+        finds,
     )
 
 
