@@ -30,13 +30,12 @@ def links_of(graph, page):
 
 
 def by_definition(graph, worth):
-    """Fetches the waiting page that is worth most, of equals the one with the lowest number: `worth(page, fetched)`."""
-    fetched, waiting = [], set(range(graph.seeds))
-    while waiting:
-        page = max(waiting, key=lambda one: (worth(one, fetched), -one))
-        waiting.remove(page)
+    """Fetches the waiting page that is worth most, of equals the one that was found first: `worth(page, fetched)`."""
+    fetched, found = [], dict.fromkeys(range(graph.seeds))
+    while len(fetched) < len(found):
+        page = max((one for one in found if one not in fetched), key=lambda one: worth(one, fetched))
         fetched.append(page)
-        waiting |= set(links_of(graph, page)) - set(fetched)
+        found |= dict.fromkeys(link for link in links_of(graph, page) if link not in found)
     return fetched
 
 
@@ -62,6 +61,16 @@ class TestExact:
         graph, signal = graph_of(edges), Indegree(graph_of(edges))
         expected = by_definition(graph, lambda page, fetched: sum(page in links_of(graph, one) for one in fetched))
         assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == expected
+
+    def test_of_equals_the_one_that_this_crawl_found_first(self):
+        """Not the one that a breadth-first crawl finds first: page 5 is found on page 3 before page 4 on page 2."""
+        graph = graph_of([(0, 1), (0, 2), (0, 3), (1, 3), (2, 4), (3, 5)])
+        for signal, waiting in (
+            ((indegree := Indegree(graph)), Exact(graph.pages, indegree)),
+            ((known := Known([0, 0, 0, 1, 0, 0])), Exact(graph.pages, known)),
+        ):
+            order = replay(graph, signal, waiting).tolist()
+            assert order.index(5) < order.index(4)
 
     @given(EDGES)
     def test_opic(self, edges):
@@ -102,10 +111,8 @@ class TestExact:
             for one in found:
                 if one not in fetched:
                     firsts.setdefault(domains[one], found.index(one))
-            return len(voters), firsts[domains[page]] == found.index(page), -_lowest(firsts, domains[page], found)
-
-        def _lowest(firsts, domain, found):
-            return found[firsts[domain]]
+            first = firsts[domains[page]]
+            return len(voters), first == found.index(page), -first
 
         assert replay(graph, signal, ByDomain(domains, signal)).tolist() == by_definition(graph, votes)
 

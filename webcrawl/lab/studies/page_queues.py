@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
@@ -28,11 +29,14 @@ class Waiting(Protocol):
 
 
 class Exact:
-    """Always the page with the largest number; of equals the one that a breadth-first crawl finds first."""
+    """Always the page with the largest number; of equals the one that this crawl found first."""
 
     def __init__(self, pages: int, signal: Signal) -> None:
         self._signal = signal
-        self._heap: list[tuple[float, int]] = []  # also of numbers that changed since: then there is a better entry
+        self._found = array("q")  # the pages in the order in which they were found
+        self._place = array("q", bytes(8 * pages))  # of each page among these
+        # The number and the place of a page; also of numbers that changed since: then there is a better entry.
+        self._heap: list[tuple[float, int]] = []
         self._waits = bytearray(pages)
         self._count = 0
 
@@ -40,22 +44,26 @@ class Exact:
         for page in pages:
             self._waits[page] = 1
             self._count += 1
-            heappush(self._heap, (-self._signal.values[page], page))
+            self._place[page] = len(self._found)
+            self._found.append(page)
+            self._enter(page)
+
+    def _enter(self, page: int) -> None:
+        heappush(self._heap, (-self._signal.values[page], self._place[page]))
 
     def changed(self, pages: Sequence[int] | None) -> None:
         if pages is None or len(self._heap) > STALE * self._count + 1000:
-            values = self._signal.values
-            self._heap = [(-values[page], page) for page, waits in enumerate(self._waits) if waits]
+            values, place = self._signal.values, self._place
+            self._heap = [(-values[page], place[page]) for page, waits in enumerate(self._waits) if waits]
             heapify(self._heap)
             return
-        values, waits = self._signal.values, self._waits
         for page in pages:
-            if waits[page]:
-                heappush(self._heap, (-values[page], page))
+            if self._waits[page]:
+                self._enter(page)
 
     def pop(self) -> int | None:
         while self._heap:
-            page = heappop(self._heap)[1]
+            page = self._found[heappop(self._heap)[1]]
             if self._waits[page]:
                 self._waits[page] = 0
                 self._count -= 1
@@ -68,18 +76,20 @@ class ByDomain:
 
     def __init__(self, domains: Sequence[int], votes: Votes) -> None:
         self._domains, self._votes = domains, votes
-        self._queues: dict[int, deque[int]] = {}
-        self._heap: list[tuple[int, int, int]] = []  # votes, first page, domain
+        self._queues: dict[int, deque[tuple[int, int]]] = {}  # the place of a page among all that were found, and it
+        self._heap: list[tuple[int, int, int]] = []  # votes, place of the first page, domain
+        self._count = 0
 
     def _enter(self, domain: int) -> None:
-        heappush(self._heap, (-self._votes.of_domain(domain), self._queues[domain][0], domain))
+        heappush(self._heap, (-self._votes.of_domain(domain), self._queues[domain][0][0], domain))
 
     def add(self, pages: Iterable[int]) -> None:
         for page in pages:
             domain = self._domains[page]
             if domain not in self._queues:
                 self._queues[domain] = deque()
-            self._queues[domain].append(page)
+            self._queues[domain].append((self._count, page))
+            self._count += 1
             if len(self._queues[domain]) == 1:
                 self._enter(domain)
 
@@ -92,9 +102,9 @@ class ByDomain:
         while self._heap:
             votes, first, domain = heappop(self._heap)
             queue = self._queues[domain]
-            if not queue or queue[0] != first or -votes != self._votes.of_domain(domain):
+            if not queue or queue[0][0] != first or -votes != self._votes.of_domain(domain):
                 continue
-            page = queue.popleft()
+            _, page = queue.popleft()
             if queue:
                 self._enter(domain)
             return page
