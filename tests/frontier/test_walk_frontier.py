@@ -1,11 +1,12 @@
 """The frontier of random walks: each walker is at one URL, and goes on to a random link or a random start."""
 
 from collections import Counter
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
 
-from tests.support.walks import Walk, impolite, lines
+from tests.support.walks import Walk, impolite, lines, ranks
 from webcrawl.base.model import Link, Status
 from webcrawl.frontier.walkers import Walker, WalkRules
 from webcrawl.store.crawldb import CrawlDB
@@ -226,6 +227,40 @@ class TestEnd:
         assert walk.take() is None
         assert walk.places == 7
         assert len(walk.frontier) == walk.frontier.over_budget == 7
+
+    def test_each_walker_makes_its_share(self, db):
+        """Those at a crowded host too: its pages have the share of the visits that the links give them.
+
+        Of the first visits that walkers make together it is smaller, because there they wait.
+        """
+        links = {f"http://a/{page}": [f"http://a/{(page + 1) % 7}", f"http://{page}/"] for page in range(7)}
+        links |= {f"http://{number}/": ["http://a/0", f"http://{(number + 1) % 7}/"] for number in range(7)}
+        shares = {}
+        for steps in (0, 400):
+            with closing(CrawlDB(db.folder / str(steps))) as other:
+                found = Walk(other, rules(walkers=100, restart=0.2, steps=steps), links).run(400)
+            made = Counter(line.walker for line in found)
+            shares[steps] = sum("http://a/" in line.url for line in found) / 400
+
+        assert set(made.values()) == {4}
+        crowded = sum(share for url, share in ranks(links, 0.2).items() if "http://a/" in url)
+        chance = (crowded * (1 - crowded) / 400) ** 0.5
+        assert abs(shares[400] - crowded) < 3 * chance
+        assert shares[0] < crowded - 4 * chance
+
+    def test_with_more_visits_each_goes_on_where_it_was(self, tmp_path):
+        """A walker that has made its share knows where it goes next when the walk has more steps."""
+        found = []
+        for steps in (21, 42):
+            with closing(CrawlDB(tmp_path)) as db:
+                walk = Walk(db, rules(steps=steps), RING, now=float(steps))
+                found += walk.run(100)
+                db.checkpoint()
+
+        assert Counter(line.walker for line in found) == {0: 14, 1: 14, 2: 14}
+        for walker in range(3):
+            own = [line.url for line in found if line.walker == walker]
+            assert all(after in RING[before] for before, after in pairwise(own))
 
     def test_the_figures_say_how_far_it_has_come(self, db):
         """How many visits have been made, and are to be made, is among the figures."""

@@ -94,7 +94,7 @@ class Walk:
     @property
     def places(self):
         """How many walkers are somewhere, or about to be placed."""
-        return self.frontier.queued + self.frontier.in_flight + len(self.walkers._idle)
+        return self.frontier.queued + self.frontier.in_flight + len(self.walkers._idle) + len(self.walkers._done)
 
 
 def impolite(asked, wait=1.1):

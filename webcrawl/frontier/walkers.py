@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush, heappushpop
+from math import inf
 from random import Random
 from typing import Any, NamedTuple
 
@@ -104,6 +105,10 @@ class WalkRules:
     jump: str = HOSTS
     steps: int = 0  # visits of all walkers together; 0: no end
 
+    def share(self, walker: int) -> float:
+        """The number of visits that a walker makes: all make the same, or those at slow hosts would make fewer."""
+        return self.steps // self.walkers + (walker < self.steps % self.walkers) if self.steps else inf
+
     def __str__(self) -> str:
         return f"walkers={self.walkers} restart={self.restart:.6g} jump={self.jump}"
 
@@ -115,6 +120,8 @@ class Walker:
     number: int
     step: int = 0
     how: str = START
+    visits: int = 0
+    onward: Link | None = None  # where it goes when it is placed; None: a jump
 
 
 class Choice(NamedTuple):
@@ -153,31 +160,43 @@ class Walkers:
         self._at: dict[str, deque[Walker]] = {}
         self._next: dict[str, Choice] = {}  # of pages whose links were read, and that are not finished
         self._idle: list[tuple[float, int, Walker]] = []  # a heap: from when on each may be placed
+        self._done: list[Walker] = []  # those that have made their share of the visits
         self._unanswered = 0  # URLs in a row, of all walkers
         self._restore(saved)
         db.join(self)
 
     def _restore(self, saved: dict[str, Any]) -> None:
-        if not saved:
-            self._idle = [(0.0, number, Walker(number)) for number in range(self.rules.walkers)]
-            return
-        for url, number, step, how in saved["at"]:
+        walkers = self.rules.walkers
+        at = saved.get("at", [("", number, 0, START) for number in range(walkers)])
+        each, more = divmod(self.visits, walkers)  # as good as any, if they were not counted
+        visits = saved.get("each", [each + (number < more) for number in range(walkers)])
+        onward = dict(saved.get("onward", ()))
+        for url, number, step, how in at:
+            walker = Walker(number, step, how, visits[number], unpack(onward[number]) if number in onward else None)
             if url:
-                self._at.setdefault(url, deque()).append(Walker(number, step, how))
+                self._at.setdefault(url, deque()).append(walker)
             else:
-                heappush(self._idle, (0.0, number, Walker(number, step, how)))
-        version, words, gauss = saved["random"]
-        self._random.setstate((version, tuple(words), gauss))
+                self._put_aside(walker, 0.0)
+        if saved:
+            version, words, gauss = saved["random"]
+            self._random.setstate((version, tuple(words), gauss))
+
+    def _put_aside(self, walker: Walker, until: float) -> None:
+        """Until then, or for good if it has made its share."""
+        if walker.visits >= self.rules.share(walker.number):
+            self._done.append(walker)
+        else:
+            heappush(self._idle, (until, walker.number, walker))
 
     @property
     def idle(self) -> int:
-        """The number of walkers that are nowhere, and wait to be placed."""
-        return len(self._idle) if self.starts else 0
+        """The number of walkers that are nowhere, and wait to be placed: when all have ended, with more steps."""
+        return len(self._idle) + (len(self._done) if self.has_ended() else 0) if self.starts else 0
 
     @property
     def next_start(self) -> float | None:
         """The time at which the first of them may be placed."""
-        return self._idle[0][0] if self.idle else None
+        return self._idle[0][0] if self._idle and self.starts else None
 
     def figures(self) -> dict[str, int | float]:
         """The numbers of visits that have been made, and are to be made; 0: no end."""
@@ -194,9 +213,13 @@ class Walkers:
 
     def start(self, now: float) -> Iterator[Link]:
         """Places those that are nowhere: gives the links to fetch."""
-        while self.idle and self._idle[0][0] <= now:
-            walker, url = heappop(self._idle)[2], self.starts.draw()
-            yield self._go(walker, Link(url, seed=url))
+        while self.starts and self._idle and self._idle[0][0] <= now:
+            walker = heappop(self._idle)[2]
+            link, walker.onward = walker.onward, None
+            if link is None:
+                url = self.starts.draw()
+                link = Link(url, seed=url)
+            yield self._go(walker, link)
 
     def _go(self, walker: Walker, link: Link) -> Link:
         self._at.setdefault(link.url, deque()).append(walker)
@@ -225,13 +248,19 @@ class Walkers:
             walker.how = REDIRECT
             return self._go(walker, choice.link)
         self.visits += asked
+        walker.visits += asked
         restarts = self._random.random() < self.rules.restart  # at dead ends too: so lives are geometric
         if restarts or choice.link is None:
             walker.how = RESTART if restarts else DEADEND
-            heappush(self._idle, (now + self._rest() if self._unanswered else 0.0, walker.number, walker))
+            self._put_aside(walker, now + self._rest() if self._unanswered else 0.0)
             return None
         walker.how = LINK
-        return self._go(walker, replace(choice.link, path=choice.link.path[-1:]))  # a walk has no depth
+        following = replace(choice.link, path=choice.link.path[-1:])  # a walk has no depth
+        if walker.visits < self.rules.share(walker.number):
+            return self._go(walker, following)
+        walker.onward = following
+        self._done.append(walker)
+        return None
 
     def _rest(self) -> float:
         """The seconds until a walker starts again; where every start is refused they grow, or the log would fill."""
@@ -247,13 +276,15 @@ class Walkers:
         return iter(())
 
     def save(self) -> None:
-        at = [(url, one.number, one.step, one.how) for url, some in self._at.items() for one in some]
-        at += [("", one.number, one.step, one.how) for _, _, one in sorted(self._idle, key=lambda entry: entry[:2])]
+        nowhere = [*(entry[2] for entry in sorted(self._idle, key=lambda entry: entry[:2])), *self._done]
+        places = [(url, one) for url, some in self._at.items() for one in some] + [("", one) for one in nowhere]
         state = {
             "rules": [self.rules.walkers, self.rules.restart, self.rules.jump],
             "starts": self.starts.counts,
             "visits": self.visits,
-            "at": at,
+            "at": [(url, one.number, one.step, one.how) for url, one in places],
+            "each": [one.visits for _, one in sorted(places, key=lambda place: place[1].number)],
+            "onward": [(one.number, one.onward.pack()) for one in nowhere if one.onward is not None],
             "random": self._random.getstate(),
         }
         self._db.set(META, msgpack.packb(state))

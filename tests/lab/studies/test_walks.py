@@ -239,6 +239,7 @@ class TestCommand:
         found = json.loads(done.stdout)
         assert found["lines"] == 40_000
         assert found["walkers"] == 100
+        assert found["each"] == [379, 379]  # of 400 steps, without the first 21
         visits = Counter(line.url for line in lines([(jobdir / "logs/walk.log").read_bytes()]) if line.step >= 21)
         assert [count for _, count in found["most_visited"]] == [count for _, count in visits.most_common(10)]
 

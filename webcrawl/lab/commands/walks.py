@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +85,7 @@ def _quality(walked: Walked, index: set[str]) -> dict[str, Any]:
         "quality": share,
         "error": error if error == error else None,  # noqa: PLR0124 - no number, of a single walker
         "urls": len(index),
-        "visits": len(walked.pages),
-        "walkers": len(set(walked.walkers.tolist())),
+        **_counts(walked),
     }
 
 
@@ -96,11 +96,15 @@ def _about(walked: Walked) -> dict[str, Any]:
         "lines": walked.lines,
         "failed": walked.failed,
         "came": dict(walked.came),
-        "visits": len(walked.pages),
+        **_counts(walked),
         "pages": len(walked.urls),
-        "walkers": len(set(walked.walkers.tolist())),
         "most_visited": [[walked.urls[page], int(visits[page])] for page in order],
     }
+
+
+def _counts(walked: Walked) -> dict[str, Any]:
+    made = Counter(walked.walkers.tolist()).values()
+    return {"visits": len(walked.pages), "walkers": len(made), "each": [min(made), max(made)]}
 
 
 def _as_text(found: dict[str, Any]) -> str:
@@ -119,4 +123,6 @@ def _as_text(found: dict[str, Any]) -> str:
 
 
 def _made(found: dict[str, Any]) -> str:
-    return f"{found['visits']:,} visits of {found['walkers']:,} walkers"
+    least, most = found["each"]
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{found['visits']:,} visits of {found['walkers']:,} walkers, {each} each"
