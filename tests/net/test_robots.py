@@ -11,6 +11,7 @@ from protego import Protego
 from webcrawl.net.robots import MOST_SPECIAL, parse, product_token
 from webcrawl.net.robots_packed import pack, unpack
 from webcrawl.net.robots_syntax import LIMIT, matches, path_of, pattern_of
+from webcrawl.urls.canonical import canonical
 
 
 def _allowed(robots, path="/", agent="webcrawl"):
@@ -256,6 +257,22 @@ class TestPatterns:
         """Percent-encoding makes no difference where RFC 9309 2.2.2 says so."""
         assert matches(pattern_of(pattern.encode()), path_of(f"http://a.test{path}")) is same
         assert _allowed(f"User-agent: *\nDisallow: {pattern}", path) is not same
+
+    @given(
+        st.lists(st.tuples(st.sampled_from('aZ9-._~ "<>^`{|}é'), st.booleans(), st.booleans()), max_size=12),
+        st.sampled_from(["", "?q="]),
+    )
+    def test_no_side_need_be_encoded(self, octets, query):
+        """Whatever is percent-encoded in rule or URL, but what RFC 3986 reserves, the verdict is the same."""
+
+        def written(char, encoded):
+            return f"%{ord(char):x}" if encoded and char.isascii() else char
+
+        rule, path = ("".join(written(char, flags[side]) for char, *flags in octets) for side in (0, 1))
+
+        assert not parse(f"User-agent: *\nDisallow: /{query}x{rule}x".encode(), "webcrawl").rules.allowed(
+            canonical(f"http://a.test/{query}x{path}x")
+        )
 
     @given(st.text("a*/", max_size=8), st.booleans(), st.text("ab/", max_size=10))
     def test_stars_match_as_a_regular_expression_would(self, pattern, anchored, path):
