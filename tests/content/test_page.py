@@ -176,20 +176,6 @@ class TestLookedUp:
 
         assert page(body, HTML).contradicts_language is contradicted
 
-    def test_readers_comments_are_not_the_main_text(self):
-        """What readers wrote below an article is left out."""
-        pytest.importorskip("trafilatura")
-        said = "This is a sentence of an article that is long enough to be taken for one, and then some more. " * 5
-        comment = "<p>I have read it all and I disagree with every word that stands in this article.</p>" * 3
-        found = page(
-            f"<html><body><article><h1>T</h1><p>{said}</p><p>{said}</p></article>"
-            f"<div id='comments' class='comments'><div class='comment'>{comment}</div></div></body></html>".encode(),
-            HTML,
-        ).main_text
-
-        assert "This is a sentence" in found
-        assert "disagree" not in found
-
     @pytest.mark.parametrize(("name", "package"), [("guessed_language", "resiliparse"), ("main_text", "trafilatura")])
     def test_what_needs_a_package(self, name, package, monkeypatch):
         """Without the package, what to install is one clear line."""

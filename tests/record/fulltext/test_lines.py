@@ -35,6 +35,25 @@ def test_what_is_in_it():
     }
 
 
+def test_a_contradicted_language(monkeypatch):
+    """A text that is surely not in the declared language has its own beside it; others have only the declared one."""
+    pytest.importorskip("resiliparse")
+    text = (
+        "Das Deutsche Volk bekennt sich darum zu unverletzlichen und unveräußerlichen Menschenrechten als Grundlage "
+        "jeder menschlichen Gemeinschaft, des Friedens und der Gerechtigkeit in der Welt. Die nachfolgenden "
+        "Grundrechte binden Gesetzgebung, vollziehende Gewalt und Rechtsprechung als unmittelbar geltendes Recht."
+    )
+    values = [line(page("http://a.test/", f"<html lang={declared}><p>{text}")) for declared in ("en", "de")]
+    monkeypatch.setattr(text_files, "knows_languages", lambda: False)
+    values.append(line(page("http://a.test/", f"<html lang=en><p>{text}")))
+
+    assert [(value["language"], value.get("written_in")) for value in values] == [
+        ("en", "de"),
+        ("de", None),
+        ("en", None),
+    ]
+
+
 def test_where_the_record_lies_is_asked_late():
     """The archive may still have to write it when the line is made; the line's bytes have its place."""
     asked = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 
 import ada_url
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
@@ -151,6 +152,12 @@ def shown(body: bytes, content_type: str, encoding: str) -> tuple[About, str] | 
 
 
 LONGEST = 20_000  # characters: a guess needs no more
+
+
+@cache
+def knows_languages() -> bool:
+    """True if the library that guesses them is installed."""
+    return find_spec("resiliparse") is not None
 
 
 def guessed_language(text: str) -> str:

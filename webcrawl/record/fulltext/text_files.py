@@ -18,6 +18,7 @@ from isal import igzip, isal_zlib
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Archived
 from webcrawl.base.page_change import Change
+from webcrawl.content.html.on_demand import knows_languages
 from webcrawl.content.page import Page
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -79,6 +80,8 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
     value["text"] = _clean(text[:LONGEST])
     if forbidden := page.preferences.forbidden:
         value["forbidden"] = forbidden
+    if knows_languages() and page.contradicts_language:
+        value["written_in"] = page.guessed_language
     if page.truncated or len(text) > LONGEST:
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.archived is not None:
