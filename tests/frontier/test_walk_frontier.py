@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.walks import Walk, impolite, lines, ranks
 from webcrawl.base.model import Link, Status
-from webcrawl.frontier.walkers import Walker, WalkRules
+from webcrawl.frontier.walkers import KEPT, Walker, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 
 RING = {f"http://h{host}/{page}": [f"http://h{(host + 1) % 5}/{page}"] for host in range(5) for page in range(4)}
@@ -169,15 +169,15 @@ class TestJumps:
         assert {line.url for line in found if line.how in ("restart", "deadend")} == {"http://a/", "http://b/"}
 
     def test_few_pages_are_kept_per_host(self, db):
-        """Of a host with very many pages a random sample of them is kept, in one small row."""
+        """Of a host with very many pages a random sample of them is kept, in one row."""
         walk = Walk(db, rules(jump="hosts"), {}, seeds=["http://a/"])
-        for number in range(1000):
+        for number in range(2 * KEPT):
             walk.walkers.starts.visited(f"http://a/{number}")
 
-        drawn = {walk.walkers.starts.draw() for _ in range(2000)}
+        drawn = {walk.walkers.starts.draw() for _ in range(10 * KEPT)}
 
-        assert len(drawn) == 64
-        assert 300 < sum(int(url.rpartition("/")[2]) for url in drawn) / 64 < 700
+        assert len(drawn) == KEPT
+        assert 0.9 < sum(int(url.rpartition("/")[2]) for url in drawn) / KEPT**2 < 1.1
 
 
 class TestPoliteness:
