@@ -267,7 +267,8 @@ class Visitor:
             found = links(exchange.body, exchange.content_type, page.url)
         else:  # a browser may have followed a redirect
             found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
-            self._reader.add_headers(found, exchange.headers, exchange.url)
+            if found.entries or b"link" in exchange.names:
+                self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:
                 exchange.notes += (found.note,)
                 self._parts.counters.update([found.note.replace(":", "/")])
