@@ -153,6 +153,11 @@ def url_of(record: Packed) -> str:
     return record[: record.index(b" ")].decode()
 
 
+def way_of(record: Packed) -> bytes:
+    """All of a packed link but its URL: the same for links of one page."""
+    return record[record.index(b" ") :]
+
+
 def authority_of(record: Packed) -> str:
     """Host and port as the URL of a packed link has them, in a quarter of the time that parsing it takes."""
     return record.split(b"/", 3)[2].decode()
