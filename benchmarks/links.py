@@ -107,7 +107,7 @@ def work(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
     links = 0
     for number, block in enumerate(blocks, 1):
         for link, found in block:
-            crawl.parts.discovery.discover(link, found, lambda _: "L")
+            crawl.parts.discovery.discover(link, found, "L")
         links += sum(len(found) for _, found in block)
         if parts.seen.busy:
             break

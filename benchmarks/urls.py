@@ -102,7 +102,7 @@ def stages(pages: list[Page]) -> dict[str, Callable[[], None]]:
 
     def everything() -> None:
         for page, found in pages:
-            cache.misses([number for number, _, _ in whole.process(page, 1, found)])
+            cache.misses(whole.process(page, 1, found).keys)
 
     def joining() -> None:
         for page, found in pages:

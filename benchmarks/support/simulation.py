@@ -185,7 +185,7 @@ class Simulation:
         while self._fed < len(self._feed) and self._feed[self._fed][0] <= self.now:
             urls = self._feed[self._fed][1]
             for at in range(0, len(urls), MOST):
-                self.crawl.parts.discovery.discover(HUB, urls[at : at + MOST], lambda _: "L")
+                self.crawl.parts.discovery.discover(HUB, urls[at : at + MOST], "L")
             self._fed += 1
             self._changes()
 

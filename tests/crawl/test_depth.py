@@ -45,7 +45,7 @@ def walk(crawl, submitted, *urls):
         if redirect:
             crawl.parts.discovery.redirected(page, target, "")
         else:
-            crawl.parts.discovery.discover(page, [target], lambda _: "L")
+            crawl.parts.discovery.discover(page, [target], "L")
         if not submitted:
             break
         page = submitted.pop()
@@ -84,7 +84,7 @@ class TestDepth:
     def test_the_later_links_of_a_large_page_are_no_deeper(self, crawl, submitted):
         """Links that enter in portions count like the first."""
         page = Link("http://b.example/", "LLL", "http://seed.example/", "http://seed.example/")
-        crawl.parts.discovery.discover(page, [f"/{i}" for i in range(PORTION + 1)], lambda _: "L")
+        crawl.parts.discovery.discover(page, [f"/{i}" for i in range(PORTION + 1)], "L")
         crawl.parts.discovery.submit_portion(PACE)
 
         assert {one.path for one in submitted} == {"LLlL"}

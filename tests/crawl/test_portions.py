@@ -36,7 +36,7 @@ def links(count, site="big"):
 
 
 def discover(crawl, count, page=BIG):
-    crawl.parts.discovery.discover(page, links(count, page.url.split("/")[2].split(".")[-2]), lambda _: "L", base="")
+    crawl.parts.discovery.discover(page, links(count, page.url.split("/")[2].split(".")[-2]), "L", base="")
 
 
 def submitted(crawl):
@@ -96,13 +96,18 @@ class TestPortions:
             sites = Counter(dict(crawl.parts.db.query("SELECT site, count(*) FROM portion GROUP BY site")))
             assert sites == {"big.test": 14}
 
+    def test_of_several_links_to_a_url_the_first_says_how_it_was_found(self, tmp_path):
+        """The hop of a URL that a page has twice is that of the first link to it."""
+        with crawling(tmp_path, ROBOTSTXT_OBEY=False, CONCURRENT_REQUESTS=1) as (crawl, _):
+            crawl.parts.discovery.discover(BIG, ["mailto:a", "/x", "http://big.test/x#y"], "LEL")
+
+            assert crawl.take(0.0).path == "LE"
+
     def test_hop_and_base_are_the_pages(self, tmp_path):
         """A link of a later portion has the letter, the page and the base that it would have had at once."""
         with crawling(tmp_path, CONCURRENT_REQUESTS=1) as (crawl, _):
             some = ["mailto:a"] * PORTION + ["../one"]
-            crawl.parts.discovery.discover(
-                BIG, some, lambda at: "E" if at == PORTION else "L", base="http://base.test/a/b/"
-            )
+            crawl.parts.discovery.discover(BIG, some, "L" * PORTION + "E", base="http://base.test/a/b/")
             crawl.take(0.0)
             (record,) = crawl.parts.frontier._back.active.values()
 

@@ -18,7 +18,7 @@ class Everything:
         self.urls = []
 
     def process(self, page, depth, urls):
-        return [(number, url, "") for number, url in enumerate(urls)]
+        return [*range(len(urls))], urls, {}
 
     def submit(self, keys, records):
         self.urls += [unpack(record).url for record in records]
@@ -158,7 +158,7 @@ class TestSegments:
         class Nothing(Everything):
             def process(self, page, depth, urls):
                 self.asked = [*urls]
-                return []
+                return [], [], {}
 
             def keys(self, urls):
                 return [*range(len(urls))]

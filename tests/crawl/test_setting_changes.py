@@ -152,7 +152,7 @@ def test_levels(tmp_path):
         front._random = Random(1).random
         for level in (0, 1):
             for number in range(300):
-                front.push(level, b"%d %d" % (level, number))
+                front.push(level, [b"%d %d" % (level, number)])
         opened.parts.in_force.set("FRONTIER_BIAS", "1000")
 
         assert [front.pop()[:1] for _ in range(100)].count(b"0") > 95

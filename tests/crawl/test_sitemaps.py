@@ -15,8 +15,8 @@ class Discovery:
     def __init__(self):
         self.found = []
 
-    def discover(self, link, links, hop, *, base):
-        self.found.append((link.path, links, [hop(at) for at in range(len(links))], base))
+    def discover(self, link, links, hops, *, base):
+        self.found.append((link.path, links, hops, base))
 
 
 def visited(found):
@@ -33,7 +33,7 @@ def test_they_are_links_of_the_page_that_needed_the_rules():
     found = Found("http://a.test/robots.txt", "", [("sitemap", "/a.xml", "", ""), ("sitemap", "/b.xml", "", "")])
     page, submitted = visited(found)
 
-    assert submitted == [("LL", ["/a.xml", "/b.xml"], ["L", "L"], "http://a.test/robots.txt")]
+    assert submitted == [("LL", ["/a.xml", "/b.xml"], "L", "http://a.test/robots.txt")]
     assert page.followed is found.links
 
 

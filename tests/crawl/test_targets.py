@@ -32,8 +32,9 @@ def followed(found, max_length=MAX_LENGTH, more=(), **rules):
     visitor._most, visitor._requisites, visitor._reads_more, visitor._hops = 0, False, True, {}
     vars(visitor).update(rules)
 
-    def discover(link, addresses, hop, *, base, needed, targets):
-        pipeline.process(link.url, 1, addresses, base, targets=targets)
+    def discover(link, addresses, hops, *, base, needed, targets):
+        if targets is not None and pipeline.is_usual:
+            targets.update(pipeline.process(link.url, 1, addresses, base).found)
 
     discovery = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
     visitor._parts = SimpleNamespace(discovery=discovery)

@@ -54,6 +54,12 @@ class Fifos(RuleBasedStateMachine):
         self.twins[which].extend(records)
         self.dirty.add(which)
 
+    @rule(which=WHICH, records=st.lists(RECORDS, max_size=80))
+    def push_all(self, which, records):
+        self.fifos[which].push_all(records)
+        self.twins[which].extend(records)
+        self.dirty.add(which)
+
     @rule(which=WHICH, size=st.integers(200, 3000))
     def push_large(self, which, size):
         self.push(which, [b"x" * size])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
 from webcrawl.frontier.popularity import Popularity
-from webcrawl.frontier.prioritizers import Choosing, Learning
+from webcrawl.frontier.prioritizers import Choosing, Learning, goes_by_way
 from webcrawl.frontier.prioritizers.arrival import ByArrival
 from webcrawl.frontier.prioritizers.chance import ByChance
 from webcrawl.frontier.prioritizers.depth import ByDepth
@@ -31,6 +31,17 @@ class TestContract:
     def test_the_level_exists(self, prioritizer, link, levels):
         """Every link gets a level between 0 and FRONTIER_LEVELS - 1."""
         assert 0 <= prioritizer(levels).level(link) < levels
+
+
+def test_the_url_does_not_matter_where_only_the_way_does():
+    """A prioritizer may say that it looks at the way to a URL alone; what is derived from it has to say so itself."""
+
+    class Own(ByDepth):
+        def level(self, link):
+            return len(link.url)
+
+    assert goes_by_way(ByDepth(8))
+    assert not any(goes_by_way(one) for one in (Own(8), ByReputation(8), ByOpic(8)))
 
 
 class TestPrioritizers:

@@ -89,7 +89,7 @@ class Job:
             self.seen.submit(keys, [link.pack() for link in links])
             self.frontier.add(self.seen.take(30))
             self._page(links)
-            self.portions.put(links[0], "", [link.url for link in links], lambda _: "L", 0)
+            self.portions.put(links[0], "", [link.url for link in links], "L", 0)
             if len(links[0].url) % 3:
                 self.portions.take(self._now)
 

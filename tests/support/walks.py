@@ -81,7 +81,7 @@ class Walk:
         found = self.links.get(link.url, ()) if 200 <= status < 400 else ()
         redirect = 300 <= status < 400
         if found:
-            records = pack_found(link, [(url, "R" if redirect else "L") for url in found])
+            records = pack_found(link, found, "R" if redirect else "L")
             self.frontier.found(link, records, redirect=redirect)
         self.frontier.done(link, Outcome(status, 0.1), self.now + 0.1)
 
@@ -115,7 +115,7 @@ def walked(db, links, visits, *, walkers=100, restart=1 / 7, jump="seeds", seed=
     rules = WalkRules(walkers, restart, jump, visits)
     walk = Walkers(db, rules, Random(seed), KEY, log.append, lambda: 0.0)
     walk.starts.add(links)
-    records = {url: pack_found(Link(url), [(link, "L") for link in found]) for url, found in links.items()}
+    records = {url: pack_found(Link(url), found, "L") for url, found in links.items()}
     at = []
     while not walk.has_ended():
         at = at or [*walk.start(0.0)]

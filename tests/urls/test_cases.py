@@ -137,7 +137,7 @@ class TestHostileStrings:
         pipeline = build_pipeline(url_settings(), bytes(16))
         links = [start + text for text in strings for start in ("", "/", "/?", "http://", "http://h.example/", "//")]
 
-        found = pipeline.process("http://h.example/a", 1, links)
+        found = pipeline.process("http://h.example/a", 1, links).urls
 
         urls = canonical_links("http://h.example/a", links, Counter()).values()
         assert all(re.fullmatch("[!-~]+", url) for url in urls if url is not None)

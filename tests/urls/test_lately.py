@@ -73,13 +73,13 @@ class TestPipeline:
         lately.add(["http://h.example/known"])
         found = pipeline.process(PAGE, 1, ["/known", "new", "/known#x"], lately=lately)
 
-        assert [(url, at) for _, url, at in found] == [("http://h.example/a/new", 1)]
+        assert found.urls == ["http://h.example/a/new"]
 
     def test_filtered_links_are_filtered_every_time(self, pipeline):
         """A dropped URL is never known: on another page it may be in scope, or nearer to a seed."""
         lately = RecentUrls(10)
         for _ in range(2):
             found = pipeline.process(PAGE, 1, ["/picture.zip", "/x"], lately=lately)
-            lately.add(url for _, url, _ in found)
+            lately.add(found.urls)
 
         assert pipeline.filtered == Counter({"extension": 2})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
@@ -113,10 +113,13 @@ def unpack(record: Packed) -> Link:
     return Link(url, path, via, seed, int(attempt), history, chain, request, int(struck))
 
 
-def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") -> list[Packed]:
-    """The links of one page, given as URL and hop letter: `Link.pack` of each, at a third of its cost."""
+def pack_found(page: Link, urls: Sequence[str], hops: str, chain: str = "") -> list[Packed]:
+    """The links of one page, as `Link.pack` makes them; `hops` has the letter of each, or one for all."""
     path, rest = page.path, f"{page.url} {page.seed} 0  {chain} "
-    return [f"{url} {path}{hop} {rest}".encode() for url, hop in found]
+    if len(hops) > 1:
+        return [f"{url} {path}{hop} {rest}".encode() for url, hop in zip(urls, hops, strict=True)]
+    tail = f" {path}{hops} {rest}"
+    return f"{tail}\n".join([*urls, ""]).encode().split(b"\n")[:-1]  # no field has a control character
 
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -148,6 +151,11 @@ def is_requisite(record: Packed) -> bool:
 def url_of(record: Packed) -> str:
     """The URL of a packed link."""
     return record[: record.index(b" ")].decode()
+
+
+def way_of(record: Packed) -> bytes:
+    """All of a packed link but its URL: the same for links of one page."""
+    return record[record.index(b" ") :]
 
 
 def authority_of(record: Packed) -> str:

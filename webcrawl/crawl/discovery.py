@@ -91,13 +91,13 @@ class Discovery:
         self,
         page: Link,
         links: Sequence[str],
-        hop: Callable[[int], str],
+        hops: str,
         *,
         base: str = "",
         needed: bool = False,
         targets: dict[str, str | None] | None = None,
     ) -> None:
-        """The links of a page, in one batch; `hop` gives the letter of each by its position.
+        """The links of a page, in one batch; `hops` has the letter of each, or one for all.
 
         Of very many the first are submitted now, and the others in portions. `needed`: these are its requisites.
         `targets` gets the canonical forms that are found now.
@@ -105,14 +105,14 @@ class Discovery:
         self._counters["links"] += len(links)
         page = self._entered(page)
         if len(links) > PORTION and self._found is None:
-            self._portions.put(page, base, links, hop, PORTION)
-            links = links[:PORTION]
+            self._portions.put(page, base, links, hops, PORTION)
+            links, hops = links[:PORTION], hops[:PORTION]
         filters = self._pipeline.requisites if needed else None
-        self._submit(page, "L", links, hop, base, filters=filters, targets=targets)
+        self._submit(page, "L", links, hops, base, filters=filters, targets=targets)
 
     def found_one(self, page: Link, url: str) -> None:
         """A link of a page that is not written there."""
-        self.discover(page, [url], lambda _: "L")
+        self.discover(page, [url], "L")
 
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
         """Returns those of these links of a page that the filters let through."""
@@ -133,7 +133,7 @@ class Discovery:
         cookies = cookie_header(chain, location) if chain else b""
         if self._found is not None or not (cookies and has_asked(chain, self._pipeline.key(location))):
             filters = self._pipeline.requisites if is_needed(page.path) else None
-            self._submit(page, "R", [location], lambda _: "R", "", chain, filters)
+            self._submit(page, "R", [location], "R", "", chain, filters)
             return
         again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
@@ -152,7 +152,7 @@ class Discovery:
         page: Link,
         kind: str,
         links: Sequence[str],
-        hop: Callable[[int], str],
+        hops: str,
         base: str,
         chain: str = "",
         filters: Chain | None = None,
@@ -161,16 +161,19 @@ class Discovery:
         absorbed = self._lately.absorbed
         depth = page.depth + (kind != "R")
         lately = self._lately if self._found is None else None
-        found = self._pipeline.process(
-            page.url, depth, links, base, lately, page.path + kind, self._heard, filters, targets
+        keys, urls, found = self._pipeline.process(
+            page.url, depth, links, base, lately, page.path + kind, self._heard, filters
         )
+        if targets is not None and self._pipeline.is_usual:
+            targets.update(found)
         self._counters["links/known"] += self._lately.absorbed - absorbed
-        self._counters["links/new"] += len(found)
-        if not found:
+        self._counters["links/new"] += len(urls)
+        if not urls:
             return
-        keys: Sequence[int] = [key for key, _, _ in found]
-        urls = [url for _, url, _ in found]
-        records: Sequence[bytes] = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
+        if len(hops) > 1:  # of several links to a URL the first one counts
+            letters = dict(zip(map(found.get, reversed(links)), reversed(hops), strict=True))
+            hops = "".join([letters[url] for url in urls])
+        records: Sequence[bytes] = pack_found(page, urls, hops, chain)
         if self._found is not None:
             self._found(page, records, redirect=kind == "R")
             return
@@ -190,7 +193,7 @@ class Discovery:
         page = portion.page
         try:
             filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
-            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base, filters=filters)
+            self._submit(page, "L", portion.links, portion.hops, portion.base, filters=filters)
         except (StoreError, OSError, MemoryError):
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
@@ -216,7 +219,7 @@ class Discovery:
         Whether it is new depends on the first variant; the others are marked as seen. Returns False if a filter drops
         it.
         """
-        if not self._pipeline.process(link.via, link.depth, [link.url]):
+        if not self._pipeline.process(link.via, link.depth, [link.url]).urls:
             return False
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             self._elsewhere.request(link, (variant, *more), free=False)

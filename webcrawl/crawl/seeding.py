@@ -138,9 +138,8 @@ class Seeding(Part):
     def read(self, most: int) -> bool:
         """Submits the next seeds; False when there are no more."""
         seeds = list(self._next(most))
-        passed = self._pipeline.process("", 0, self._starts(seeds))
-        links = [Link(url, seed=url) for _, url, _ in passed]
-        keys: Sequence[int] = [key for key, _, _ in passed]
+        keys, passed, _ = self._pipeline.process("", 0, self._starts(seeds))
+        links = [Link(url, seed=url) for url in passed]
         if len(links) < len(seeds) and (others := list(_of_segment(seeds))):
             links += others
             keys = [*keys, *self._pipeline.keys([link.url for link in others])]

@@ -267,7 +267,8 @@ class Visitor:
             found = links(exchange.body, exchange.content_type, page.url)
         else:  # a browser may have followed a redirect
             found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
-            self._reader.add_headers(found, exchange.headers, exchange.url)
+            if found.entries or b"link" in exchange.names:
+                self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:
                 exchange.notes += (found.note,)
                 self._parts.counters.update([found.note.replace(":", "/")])
@@ -287,7 +288,7 @@ class Visitor:
         kept = _fitting(page, base, named)
         if kept < len(named):
             self._parts.discovery.count_truncated_links(len(named) - kept)
-        self._parts.discovery.discover(page, named[:kept], lambda _: "L", base=base)
+        self._parts.discovery.discover(page, named[:kept], "L", base=base)
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
@@ -321,12 +322,13 @@ class Visitor:
 
     def _discover(self, page: Page, link: Link, found: Sequence[FoundLink], *, needed: bool = False) -> None:
         hops, other = (NEEDED, "E") if needed else (self._hops, "L")
+        letters = "".join({hops.get(kind, other) for kind in set(map(KIND, found))})
+        if len(letters) > 1:
+            letters = "".join([hops.get(one[0], other) for one in found])
         addresses = [*map(ADDRESS, found)]
         read = page.found  # outputs ask for the canonical forms only if links of all kinds were read
         targets = read.targets if read is not None and read.whole and read.base == page.base else None
-        self._parts.discovery.discover(
-            link, addresses, lambda at: hops.get(found[at][0], other), base=page.base, needed=needed, targets=targets
-        )
+        self._parts.discovery.discover(link, addresses, letters, base=page.base, needed=needed, targets=targets)
 
     def _cut(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """The first links of a page that has too many, or too long ones."""

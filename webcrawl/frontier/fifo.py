@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from webcrawl.frontier.blocks import Blocks
@@ -15,6 +15,7 @@ from webcrawl.store.jobdir.framing import LENGTH, LONG, SHORTS, count_records, c
 from webcrawl.store.jobdir.queue_row import SavedFifo, unpack
 
 BLOCK = 32 << 10  # bytes of records per block: larger blocks compress no better
+TOGETHER = 32  # records appended in one step: then a block is longer than BLOCK by no more than that
 INLINE = 4 << 10  # bytes of a tail in what is saved of its queue, so that this stays small for very many queues
 
 
@@ -58,6 +59,18 @@ class Fifo:
         self.count += 1
         if len(tail) > self._room:
             self._grow(len(tail))
+
+    def push_all(self, records: Sequence[bytes]) -> None:
+        """Appends records, some in one step."""
+        for at in range(0, len(records), TOGETHER):
+            some = records[at : at + TOGETHER]
+            tail = self._tail
+            if tail is None:
+                tail = self._tail = bytearray()
+            tail += b"".join([SHORTS[len(one)] + one if len(one) < LONG else frame(one) for one in some])
+            self.count += len(some)
+            if len(tail) > self._room:
+                self._grow(len(tail))
 
     def _grow(self, size: int) -> None:
         """Reserves room in advance, so not at every push; a bytearray over-allocates too."""

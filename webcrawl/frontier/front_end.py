@@ -42,10 +42,11 @@ class FrontEnd:
         self.filled = [queue for queue, _ in filled]
         self._bounds = list(accumulate(weight for _, weight in filled))
 
-    def push(self, level: int, record: bytes) -> None:
+    def push(self, level: int, records: Sequence[bytes]) -> None:
         queue = self.queues[level]
-        queue.push(record)
-        if queue.count == 1:
+        was_empty = not queue.count
+        queue.push_all(records)
+        if was_empty:
             self._survey()
 
     def choose(self) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappush
+from itertools import groupby
 
 from webcrawl.base.hosts import host_of
-from webcrawl.base.model import Link, Outcome, Status, unpack, url_of
+from webcrawl.base.model import Link, Outcome, Status, unpack, url_of, way_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.arguments import Gate, Heard, Hooks, Queues, Rules, both
@@ -26,7 +27,7 @@ from webcrawl.frontier.overstay import Overstay
 from webcrawl.frontier.parallel_hosts import Several
 from webcrawl.frontier.pardon import Pardon
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.prioritizers import Choosing, Informed, Learning
+from webcrawl.frontier.prioritizers import Choosing, Informed, Learning, goes_by_way
 from webcrawl.frontier.protocol import Found
 from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.frontier.rotation import Rotation
@@ -51,6 +52,7 @@ class Frontier:
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
         self._front, self._hosts, self._told = queues.front, queues.hosts, queues.told
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
+        self._alike = way_of if goes_by_way(rules.prioritizer) else None  # links with the same have the same level
         self._addresses, self._dropped = hooks.addresses, hooks.dropped
         self._budgets, self._domain = queues.budgets, rules.domain
         self._learns: Heard | None = rules.prioritizer.heard if isinstance(rules.prioritizer, Learning) else None
@@ -235,17 +237,18 @@ class Frontier:
     def add(self, records: Iterable[bytes]) -> None:
         """Puts packed links into the front-end, each at the level that prioritizer and priority give it."""
         before = self.queued
-        for record in records:
-            link = unpack(record)
+        for _, found in groupby(records, self._alike):
+            run = [*found]
+            link = unpack(run[0])
+            self.queued += len(run)
             if link.history and self._front.old is not None and link.is_revisit:
-                self._front.push_old(record)
-                self.queued += 1
+                for record in run:
+                    self._front.push_old(record)
                 continue
             level = self._level(link)
             if link.request:  # an ordinary Scrapy request, the only kind of link that may have a priority
                 level = min(max(level - link.priority, 0), self._front.last)
-            self._front.push(level, record)
-            self.queued += 1
+            self._front.push(level, run)
         self.counters["added"] += self.queued - before
 
     def revisit(self, records: Sequence[bytes]) -> None:

@@ -45,7 +45,7 @@ class WalkFrontier(Frontier):
 
     def _enqueue(self, link: Link | None) -> None:
         if link is not None:
-            self._front.push(0, link.pack())
+            self._front.push(0, [link.pack()])
             self.queued += 1
             self.counters["added"] += 1
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from webcrawl.base.loading import load
 from webcrawl.base.model import Packed, depth_of, path_of, url_of, via_of
@@ -20,8 +20,13 @@ from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.url_fingerprint import Fingerprints
 
-Candidate = tuple[int, str, int]
-"""Fingerprint, canonical URL, position of the first link to it."""
+
+class Candidates(NamedTuple):
+    """Distinct URLs for the seen store, in columns: a tuple for each would cost as much as the filters do."""
+
+    keys: Sequence[int]  # fingerprints
+    urls: Sequence[str]
+    found: Mapping[str, str | None]  # the canonical form of each distinct link of the page, whatever became of it
 
 
 class LinkPipeline:
@@ -48,6 +53,11 @@ class LinkPipeline:
         self._folding = folding
         self._fingerprints = fingerprints
 
+    @property
+    def is_usual(self) -> bool:
+        """True if its canonical forms are those of all other readers of links: URL_MAX_LENGTH is not set."""
+        return self._max_length == MAX_LENGTH
+
     def use(self, chain: Chain, max_length: int) -> None:
         """These filters, from the next page on."""
         self.chain, self._max_length = chain, max_length
@@ -64,19 +74,15 @@ class LinkPipeline:
         path: str = "",
         heard: Callable[[str, Sequence[str]], None] | None = None,
         chain: Chain | None = None,
-        targets: dict[str, str | None] | None = None,
-    ) -> list[Candidate]:
-        """Returns a candidate for each distinct URL among these links, which are `depth` links from a seed.
+    ) -> Candidates:
+        """Returns the distinct URLs among these links, which are `depth` links from a seed, that pass.
 
         Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
         the filters and were submitted before, and are left out. `path` is the links' discovery path. `heard` gets the
-        page and all URLs, before any cache and any filter. `chain` takes the place of the ordinary one. `targets`
-        gets the canonical form of each link, for outputs that ask for it; it is the same unless URL_MAX_LENGTH is set.
+        page and all URLs, before any cache and any filter. `chain` takes the place of the ordinary one.
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
-        if targets is not None and self._max_length == MAX_LENGTH:
-            targets.update(found)
-        fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
+        fresh = _distinct(found)
         if heard is not None:
             heard(page_url, fresh)
         if self.on_dropped is not None:
@@ -86,17 +92,12 @@ class LinkPipeline:
         kept = fresh
         if fresh:
             kept = (chain or self.chain).keep(fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped)
-        if not kept:
-            return []
-        urls = map(found.get, reversed(links))
-        places = dict(zip(urls, range(len(links) - 1, -1, -1), strict=True))
-        numbers = self._fingerprints(self.compared(kept), kept)
-        return [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)]
+        return Candidates(self._fingerprints(self.compared(kept), kept) if kept else (), kept, found)
 
     def passing(self, page_url: str, depth: int, links: Sequence[str], base: str, path: str) -> frozenset[str]:
         """Return which of these links pass the filters; nothing is counted."""
         found = canonical_links(base or page_url, links, Counter(), self._max_length)
-        urls = [url for url in dict.fromkeys(found.values()) if url is not None]
+        urls = _distinct(found)
         kept = set(self.chain.keep(urls, Origin(page_url, depth, path), Counter()))
         return frozenset(link for link in links if found[link] in kept)
 
@@ -132,6 +133,13 @@ class LinkPipeline:
         """The comparison form of each URL, by which the seen store and the link log identify it."""
         folding = self._folding
         return urls if folding is None else [folding(url) for url in urls]
+
+
+def _distinct(found: Mapping[str, str | None]) -> list[str]:
+    """The canonical URLs among these, once each."""
+    urls = dict.fromkeys(found.values())
+    urls.pop(None, None)
+    return [*urls]  # type: ignore[list-item]
 
 
 def _found_on(record: Packed) -> tuple[str, str]:

@@ -6,8 +6,10 @@ Most links of a page are known already. For those the cache saves filters, finge
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
+from itertools import compress
+
+import numpy as np
 
 
 class RecentUrls:
@@ -18,7 +20,7 @@ class RecentUrls:
 
     def __init__(self, size: int) -> None:
         """Rounds `size`, the number of places, up to a power of two."""
-        self._places = array("q", (0,)) * (1 << max(0, size - 1).bit_length())
+        self._places = np.zeros(1 << max(0, size - 1).bit_length(), np.int64)
         self._mask = len(self._places) - 1
         self.absorbed = 0  # URLs left out so far
 
@@ -26,21 +28,20 @@ class RecentUrls:
         return f"<RecentUrls of {len(self._places)}>"
 
     def __contains__(self, url: str) -> bool:
-        return self._places[(number := hash(url)) & self._mask] == number
+        return int(self._places[(number := hash(url)) & self._mask]) == number
 
     def clear(self) -> None:
         """Forget all."""
-        self._places = array("q", (0,)) * len(self._places)
+        self._places = np.zeros(len(self._places), np.int64)
 
     def unknown(self, urls: Sequence[str]) -> list[str]:
-        """The URLs that are not remembered, in their order."""
-        places, mask = self._places, self._mask
-        unknown = [url for url in urls if places[(number := hash(url)) & mask] != number]
+        """The URLs that are not remembered, in their order. Looked up all at once, they wait for memory together."""
+        numbers = np.fromiter(map(hash, urls), np.int64, len(urls))
+        unknown = [*compress(urls, (self._places[numbers & self._mask] != numbers).tolist())]
         self.absorbed += len(urls) - len(unknown)
         return unknown
 
-    def add(self, urls: Iterable[str]) -> None:
+    def add(self, urls: Collection[str]) -> None:
         """Remember these URLs."""
-        places, mask = self._places, self._mask
-        for number in map(hash, urls):
-            places[number & mask] = number
+        numbers = np.fromiter(map(hash, urls), np.int64, len(urls))
+        self._places[numbers & self._mask] = numbers

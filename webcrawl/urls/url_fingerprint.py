@@ -6,6 +6,7 @@ Each crawl draws its own key: with a public hash, a hostile site could construct
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import repeat
 
 from blake3 import blake3
 from siphashc import siphash
@@ -27,8 +28,7 @@ class Fingerprints:
         In a hive they say whose they are (crawl/hive/partition.py).
         """
         del asked
-        key = self._key
-        return [siphash(key, url) for url in urls]
+        return [*map(siphash, repeat(self._key), urls)]
 
 
 class ContentDigests:

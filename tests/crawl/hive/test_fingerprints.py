@@ -56,7 +56,7 @@ class TestSlotFingerprints:
         """A variant of a URL, and one that counts as another host's, have the slot of the host that is asked."""
         folding = HostRules({}, {}, {"b.test": "a.test"})
         pipeline = LinkPipeline(Chain([]), folding, SlotFingerprints(KEY, slot_of))
-        ((number, _, _),) = pipeline.process("http://a.test/", 1, ["http://b.test/x"])
+        (number,) = pipeline.process("http://a.test/", 1, ["http://b.test/x"]).keys
 
         assert number == pipeline.key("http://b.test/x")
         assert number >> 54 == SLOT["b.test"]

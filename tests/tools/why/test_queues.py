@@ -69,7 +69,7 @@ def test_a_url_that_begins_like_another(tmp_path):
 def test_links_of_large_pages(tmp_path, link):
     """A link that waits in a portion is found by what it leads to, however it is written."""
     db = CrawlDB(tmp_path / "state")
-    Portions(db, str).put(Link("http://a.test/b/"), "", ["other", link], lambda _: "L", 0)
+    Portions(db, str).put(Link("http://a.test/b/"), "", ["other", link], "L", 0)
     db.checkpoint()
     db.close()
     urls = ["http://a.test/b/page.html", "http://a.test/page.html"]

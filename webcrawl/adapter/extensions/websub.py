@@ -203,7 +203,7 @@ class WebSub:
         entries = all_links(push.body, push.content_type, topic.url).entries
         links = [entry.url for entry in entries if entry.role == "item"]
         if links and self._values["FEED_LINKS"]:
-            self._crawl.parts.discovery.discover(topic, links, lambda _: "L")
+            self._crawl.parts.discovery.discover(topic, links, "L")
         self._signalling.pushed(topic, entries, now)
         self._scheduler.wake()
 

@@ -19,6 +19,7 @@ FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 RSL = "application/rsl+xml"  # of a licence: other licences are for people
 SPOKEN = frozenset(("tdm-reservation", "tdm-policy"))  # names of meta elements, beside `robots`
 MOST_SAID, LONGEST_SAID = 32, 1000  # of a document; characters of each
+OF_ALL = frozenset(("style", "data"))  # kinds of links that any element may have
 ONCE = frozenset(("html", "base", "noframes", "title"))
 LANGUAGE = 100
 LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the last in XHTML
@@ -43,12 +44,31 @@ class Reading:
         self._robots: set[str] = set()  # growing a frozenset 40,000 times would take 13 s
 
     def read(self, elements: Iterable[Element], room: int) -> None:
-        """Reads all elements; anchors, the most frequent, inline, with their text: a page may have a hundred.
+        """Reads all elements; anchors, the most frequent, inline: a page may have a hundred.
 
         `room`, the document's size, bounds the text read as markup: in XML such elements may nest, and 255 of them
         around a megabyte would yield a quarter of a gigabyte.
         """
         self._room = room
+        if self._with_texts or "a" not in self._wanted or not self._wanted.isdisjoint(OF_ALL):
+            self._read_all(elements)
+        else:
+            self._read_plain(elements)
+        self._found.meta_robots, self._found.said = frozenset(self._robots), self._said
+
+    def _read_plain(self, elements: Iterable[Element]) -> None:
+        """The same where only addresses are wanted: of 77 us for a page of 40 links it saves 5."""
+        links = self._links
+        for element in elements:
+            attributes = element.attributes
+            if element.tag != "a":
+                self._element(element.tag or "", attributes, element)
+            elif "href" in attributes:
+                links.append(("a", attributes["href"] or "", "", attributes.get("rel") or ""))
+            elif "xlink:href" in attributes:
+                links.append(("a", attributes["xlink:href"] or "", "", attributes.get("rel") or ""))
+
+    def _read_all(self, elements: Iterable[Element]) -> None:
         links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts
         more, first = "data" in self._wanted, len(self._links)
         for element in elements:
@@ -73,7 +93,6 @@ class Reading:
         if self._with_texts:
             _tidy(links, first)
         self._texts = texts
-        self._found.meta_robots, self._found.said = frozenset(self._robots), self._said
 
     def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
         if tag == "link":

@@ -6,12 +6,14 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
 
 import re2
 
 OWN = files(__package__) / "marks.toml"  # the package may be an egg
+NAME = itemgetter(0)  # of a header field
 MEMORY = 64 << 20  # limit of the automata
 WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
 
@@ -66,7 +68,9 @@ class Marks:
             self._headers.setdefault(name.encode(), []).append((re2.compile(value.encode(), _options()), mark))
 
     def of_headers(self, headers: list[tuple[bytes, bytes]]) -> Iterator[Mark]:
-        """The marks among an answer's header fields."""
+        """The marks among an answer's header fields; nearly all have none."""
+        if self._headers.keys().isdisjoint(map(bytes.lower, map(NAME, headers))):
+            return
         for name, value in headers:
             for expression, mark in self._headers.get(name.lower(), ()):
                 if expression.search(value):

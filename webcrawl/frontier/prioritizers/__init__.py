@@ -18,6 +18,11 @@ class Prioritizer(Protocol):
         """The link's level, from 0 (first) to levels - 1 (last)."""
 
 
+def goes_by_way(prioritizer: Prioritizer) -> bool:
+    """True if the level of a link does not depend on its URL: the class itself says so, for a subclass may differ."""
+    return bool(vars(type(prioritizer)).get("by_way", False))
+
+
 @runtime_checkable
 class Informed(Protocol):
     """A prioritizer that wants to know how many other domains link to that of a URL: it is given a function."""

@@ -11,6 +11,8 @@ class ByDepth:
     What a page needs to be shown is as deep as the page: so it is soon shown whole.
     """
 
+    by_way = True
+
     def __init__(self, levels: int) -> None:
         self.last = levels - 1
 

@@ -57,8 +57,8 @@ class Portions:
         self._turn = first or 0
         self.ready_at = 0.0  # when the next portion may be taken
 
-    def put(self, page: Link, base: str, links: Sequence[str], hop: Callable[[int], str], start: int) -> None:
-        """Keeps a page's links from `start` on; `hop` gives the letter of each by its position.
+    def put(self, page: Link, base: str, links: Sequence[str], hops: str, start: int) -> None:
+        """Keeps a page's links from `start` on; `hops` has the letter of each, or one for all.
 
         A site's portions have consecutive turns, and the turns of all sites that wait overlap.
         """
@@ -68,7 +68,7 @@ class Portions:
         rows: list[tuple[Any, ...]] = []
         for at in range(start, len(links), PORTION):
             some = list(links[at : at + PORTION])
-            portion = Portion(page, base, some, "".join(map(hop, range(at, at + len(some)))))
+            portion = Portion(page, base, some, hops * len(some) if len(hops) == 1 else hops[at : at + PORTION])
             turn += 1
             row = (turn, site, len(some), self._compressor.compress(portion.pack()))
             rows.append((*row, rowcrc.portion(*row)))

@@ -141,6 +141,7 @@ def host_of(url: str) -> str:
     return host[: host.find("]") + 1] if host[0] == "[" else host.partition(":")[0]
 
 
+@lru_cache(1024)
 def top_level(host: str) -> str:
     """The last label of a host's name."""
     if host[-1:] in "0123456789.]":

@@ -38,12 +38,14 @@ def line(now: float, link: Link, outcome: Outcome, exchange: Exchange | None, an
     else:
         size, kind = str(exchange.size), exchange.content_type.partition(";")[0].strip()
         fetched, digest = f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}", exchange.digest
-    texts = (link.url, link.hops, link.via, digest, link.seed)
-    url, path, via, digest, seed = [visible(text) or NOTHING for text in texts]
-    notes = ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations]) or NOTHING
+    texts = [link.url, link.hops, link.via, digest, link.seed, kind]
+    if visible(whole := "".join(texts)) is not whole:  # one look for all of them
+        texts = [*map(visible, texts)]
+    url, path, via, digest, seed, kind = texts
+    notes = ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations]) if annotations else ""
     return (
-        f"{iso(now)} {outcome.status:>5} {size:>10} {url} {path} {via} {visible(kind) or NO_TYPE} #001 {fetched}"
-        f" {digest} {seed} {notes}\n"
+        f"{iso(now)} {outcome.status:>5} {size:>10} {url or NOTHING} {path or NOTHING} {via or NOTHING}"
+        f" {kind or NO_TYPE} #001 {fetched} {digest or NOTHING} {seed or NOTHING} {notes or NOTHING}\n"
     ).encode("ascii")
 
 

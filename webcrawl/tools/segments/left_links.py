@@ -126,7 +126,7 @@ class TableReader:
         if len(links) == 1 and links[0][1] == "redirect":
             discovery.redirected(page, links[0][0], "")
         elif links:
-            discovery.discover(page, [url for url, _ in links], lambda at: HOPS.get(links[at][1], "L"))
+            discovery.discover(page, [url for url, _ in links], "".join([HOPS.get(kind, "L") for _, kind in links]))
         return len(links) + 1
 
 
