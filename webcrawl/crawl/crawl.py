@@ -241,9 +241,16 @@ class Crawl:
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in parts.pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
+            **(self._need_scripts() if parts.rendering is None else {}),
             **({f"hive/{name}": value for name, value in parts.post.stats().items()} if parts.post is not None else {}),
             **dict(told),
         }
+
+    def _need_scripts(self) -> dict[str, int]:
+        """The pages that show next to nothing without a browser; of very many hosts, not all are known by name."""
+        scripted = self.parts.statistics.scripted
+        pages = scripted.others[0] + sum(row[0] for row in scripted.names.values())
+        return {"need_scripts": pages, "need_scripts/hosts": len(scripted.names)} if pages else {}
 
     def add_stats(self, figures: Callable[[], Mapping[str, int]]) -> None:
         """Has the counters include these, from now on."""

@@ -1,0 +1,60 @@
+"""Renders the pages that need scripts, and finds out which do: RENDER = auto (docs/browser.md)."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.browser import NONE_FLAW, BrowserHandler, answered, can_be_rendered
+from webcrawl.adapter.rendering_check import chromium
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.values import values_of
+from webcrawl.base.model import Exchange
+from webcrawl.crawl.rendering.deciding import Deciding, Wanted
+from webcrawl.crawl.rendering.places import Places
+
+
+class BrowserOnNeed(BrowserHandler):
+    """For http and https. Requests with `playwright` in their meta are rendered anyway, as BrowserHandler does."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.config.launch_options.setdefault("executable_path", chromium())
+        values = values_of(crawler)
+        most = max(1, int(values["RENDER_SHARE"] * values["CONCURRENT_REQUESTS"]))
+        self._places = Places(min(self._most, most), most)
+
+    @cached_property
+    def _deciding(self) -> Deciding:
+        deciding = scheduler_of(self._crawler).crawl.parts.rendering
+        assert deciding is not None  # noqa: S101 - made with this handler, for the same setting
+        return deciding
+
+    async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
+        """Only pages of the crawl itself are looked at: what pages and spiders await comes as it was sent."""
+        await super()._rendered(request, trip, exchange)
+        if exchange.rendered or request.method != "GET" or not can_be_rendered(exchange):
+            return
+        if trip is None or trip.inline or trip.is_prerequisite or request.meta.get("playwright"):
+            return
+        wanted = self._deciding.wanted(exchange)
+        if wanted is not None:
+            answered(trip, exchange)
+            if await self._places.take(wanted.worth):
+                try:
+                    await self._render_and_learn(request, exchange, wanted)
+                finally:
+                    self._places.leave()
+            else:
+                self._flaw(request, exchange, NONE_FLAW, "others have the browser, see RENDER_SHARE")
+
+    async def _render_and_learn(self, request: Request, exchange: Exchange, wanted: Wanted) -> None:
+        """A page of which scripts change nothing stays as it was sent, as its neighbours do."""
+        page, begun = exchange.body, time.monotonic()
+        await self._render(request, exchange)
+        if not self._deciding.learn(wanted, page, exchange, round(1000 * (time.monotonic() - begun))):
+            exchange.body, exchange.rendered = page, False
