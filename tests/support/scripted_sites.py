@@ -28,9 +28,8 @@ def text(host: str, number: int, word: str) -> str:
 
 def sent(host: str, number: int) -> str:
     """The text of a page as it is sent, if it has any."""
-    if host in ("plain.test", "lazy.test") or (host == "mixed.test" and number != 1):
-        return text(host, number, "sent")
-    return ""
+    plain = host == "plain.test" or (host == "lazy.test" and number) or (host == "mixed.test" and number != 1)
+    return text(host, number, "sent") if plain else ""
 
 
 def made(host: str, number: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import cached_property
 
 from scrapy import Request
@@ -14,7 +13,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange
-from webcrawl.crawl.rendering.deciding import Deciding, Wanted
+from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import Places
 
 
@@ -44,17 +43,10 @@ class BrowserOnNeed(BrowserHandler):
         wanted = self._deciding.wanted(exchange)
         if wanted is not None:
             answered(trip, exchange)
-            if await self._places.take(wanted.worth):
-                try:
-                    await self._render_and_learn(request, exchange, wanted)
-                finally:
-                    self._places.leave()
-            else:
+            if not await self._places.take(wanted.worth):
                 self._flaw(request, exchange, NONE_FLAW, "others have the browser, see RENDER_SHARE")
-
-    async def _render_and_learn(self, request: Request, exchange: Exchange, wanted: Wanted) -> None:
-        """A page of which scripts change nothing stays as it was sent, as its neighbours do."""
-        page, begun = exchange.body, time.monotonic()
-        await self._render(request, exchange)
-        if not self._deciding.learn(wanted, page, exchange, round(1000 * (time.monotonic() - begun))):
-            exchange.body, exchange.rendered = page, False
+                return
+            page = exchange.body
+            took = await self._in_place(request, exchange)
+            if not self._deciding.learn(wanted, page, exchange, took):  # it stays as it was sent, as its neighbours do
+                exchange.body, exchange.rendered = page, False

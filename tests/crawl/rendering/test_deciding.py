@@ -38,6 +38,7 @@ def render(deciding, body, document, host="a.test"):
     if wanted is None:
         return False
     one.body, one.rendered = document, True
+    deciding._counters["browser/milliseconds"] += 1000
     return deciding.learn(wanted, body, one, 1000)
 
 

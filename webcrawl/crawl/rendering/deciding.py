@@ -51,7 +51,7 @@ class Deciding:
 
     def _mean(self) -> float:
         """What is expected of a host that nothing is known of."""
-        return self._counters["rendering/gained"] / max(self._counters["rendering/milliseconds"], 1)
+        return self._counters["rendering/gained"] / max(self._counters["browser/milliseconds"], 1)
 
     def learn(self, wanted: Wanted, page: bytes, exchange: Exchange, milliseconds: int) -> bool:
         """Takes what became of a page: the exchange has the document, or still the page. True if they differ."""
@@ -64,7 +64,6 @@ class Deciding:
                 "rendering/pages": 1,
                 "rendering/changed": int(differs),
                 "rendering/gained": text,
-                "rendering/milliseconds": milliseconds,
             }
         )
         return differs
