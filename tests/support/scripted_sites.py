@@ -70,7 +70,8 @@ class Scripted(Site):
         if host == "app.test" or (host == "mixed.test" and number == 1):
             return ROOM
         if host == "lazy.test":
-            return f"{ROOM}{links}" if not number else f"<p>{sent(host, number)}</p>{LATER}"
+            following = f"<a href=/{number + 1}></a>" if number < self.pages[host] else ""
+            return f"{ROOM}{following}" if not number else f"<p>{sent(host, number)}</p>{following}{LATER}"
         if host == "hollow.test":
             return f"<div id=app></div>{STATISTICS}{links}"
         return f"<p>{sent(host, number)}</p>{STATISTICS}{links}"

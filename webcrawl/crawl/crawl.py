@@ -249,8 +249,11 @@ class Crawl:
     def _need_scripts(self) -> dict[str, int]:
         """The pages that show next to nothing without a browser; of very many hosts, not all are known by name."""
         scripted = self.parts.statistics.scripted
-        pages = scripted.others[0] + sum(row[0] for row in scripted.names.values())
-        return {"need_scripts": pages, "need_scripts/hosts": len(scripted.names)} if pages else {}
+        named, others = sum(row[0] for row in scripted.names.values()), scripted.others[0]
+        if not named:
+            return {}
+        found = {"need_scripts": named + others, "need_scripts/hosts": len(scripted.names)}
+        return found | ({"need_scripts/others": others} if others else {})
 
     def add_stats(self, figures: Callable[[], Mapping[str, int]]) -> None:
         """Has the counters include these, from now on."""
