@@ -12,11 +12,11 @@ ROOM = "<div id=root></div><script type=module src=/app.js></script>"
 STATISTICS = "<script>document.body.dataset.seen = 1</script>"  # it changes nothing that is read or followed
 APP = b"""
 const get = async path => (await fetch(path)).json(), root = document.getElementById('root')
-if (location.pathname === '/') {
+const number = location.pathname.slice(1) || 0
+if (!number) {
     for (const n of await get('/api/list')) root.innerHTML += `<a href="/${n}">item</a> `
-} else {
-    root.innerHTML = (await get('/api' + location.pathname)).text
 }
+root.innerHTML += (await get(`/api/${number}`)).text
 """
 LATER = "<script>fetch('/api' + location.pathname).then(r => r.json()).then(u => document.body.append(u.text))</script>"
 
@@ -57,7 +57,8 @@ class Scripted(Site):
         elif self.path == "/app.js":
             self.say(200, APP, content_type="text/javascript")
         elif self.path == "/api/list":
-            self.say(200, json.dumps([*range(1, self.pages[host] + 1)]).encode(), content_type="application/json")
+            listed = [*range(1, self.pages[host] + 1)] if host == "app.test" else []
+            self.say(200, json.dumps(listed).encode(), content_type="application/json")
         elif self.path.startswith("/api/"):
             said = json.dumps({"text": made(host, int(number))})
             self.say(200, said.encode(), content_type="application/json")
