@@ -13,6 +13,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.browser_on_need import BrowserOnNeed
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
+from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import Places
 
@@ -25,7 +26,7 @@ class Browser(BrowserOnNeed):
     """Makes the same document of every page."""
 
     def __init__(self, db, document=MADE, places=None):
-        self._deciding, self._places = Deciding(db, Counter()), places or Places(1)
+        self._deciding, self._places = Deciding(db, Counter(), recogniser()), places or Places(1)
         self.document, self.flaws = document, []
 
     async def _in_place(self, _, one):

@@ -5,6 +5,7 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
+from webcrawl.tools.report.report_page import report
 
 NAMES = ["open.test", "walled.test", "locked.test"]
 ANUBIS = """<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
@@ -82,3 +83,12 @@ def test_a_challenge_for_robots_txt_allows_nothing(crawled):
 
     assert {path for host, path in asked if host == "locked.test"} == {"robots.txt"}
     assert ("open.test", "plain") in asked
+
+
+def test_pages_that_need_scripts_are_named(crawled):
+    """In the last lines, with the setting that renders them, and in the report, by host."""
+    crawl, _, _ = crawled
+
+    assert "1 page of 1 host seems to need scripts: -s RENDER=auto" in crawl.output.read_text()
+    told = report(crawl.jobdir, {}, 0.0).partition("Hosts whose pages seem to need scripts")[2]
+    assert "open.test" in told.partition("</table>")[0]

@@ -28,13 +28,14 @@ def text(host: str, number: int, word: str) -> str:
 
 def sent(host: str, number: int) -> str:
     """The text of a page as it is sent, if it has any."""
-    plain = host == "plain.test" or (host == "lazy.test" and number) or (host == "mixed.test" and number != 1)
-    return text(host, number, "sent") if plain else ""
+    first = host in ("plain.test", "mixed.test", "hollow.test") and not number
+    other = host in ("plain.test", "lazy.test") or (host == "mixed.test" and number > 1)
+    return text(host, number, "sent") if first or (number and other) else ""
 
 
 def made(host: str, number: int) -> str:
     """The text of a page that only its scripts bring."""
-    scripted = host == "app.test" or (host == "lazy.test" and number) or (host == "mixed.test" and number == 1)
+    scripted = host in ("app.test", "lazy.test") or (host == "mixed.test" and number == 1)
     return text(host, number, "made") if scripted else ""
 
 
@@ -42,7 +43,7 @@ class Scripted(Site):
     """`pages` of each site beside its first; `asked` has host and path of each request.
 
     plain.test needs no scripts; app.test is made by them; on lazy.test a part of each page comes later; hollow.test
-    looks as if scripts would make it, and they make nothing; one page of mixed.test is made by them.
+    looks behind its first page as if scripts would make it, and they make nothing; one page of mixed.test needs them.
     """
 
     pages: ClassVar = {"plain.test": 2, "app.test": 3, "lazy.test": 3, "hollow.test": 4, "mixed.test": 3}
@@ -57,8 +58,7 @@ class Scripted(Site):
         elif self.path == "/app.js":
             self.say(200, APP, content_type="text/javascript")
         elif self.path == "/api/list":
-            listed = [*range(1, self.pages[host] + 1)] if host == "app.test" else []
-            self.say(200, json.dumps(listed).encode(), content_type="application/json")
+            self.say(200, json.dumps([*range(1, self.pages[host] + 1)]).encode(), content_type="application/json")
         elif self.path.startswith("/api/"):
             said = json.dumps({"text": made(host, int(number))})
             self.say(200, said.encode(), content_type="application/json")
@@ -68,11 +68,6 @@ class Scripted(Site):
 
     def page(self, host: str, number: int) -> str:
         links = " ".join(f"<a href=/{one}></a>" for one in range(1, self.pages[host] + 1)) if not number else ""
-        if host == "app.test" or (host == "mixed.test" and number == 1):
-            return ROOM
-        if host == "lazy.test":
-            following = f"<a href=/{number + 1}></a>" if number < self.pages[host] else ""
-            return f"{ROOM}{following}" if not number else f"<p>{sent(host, number)}</p>{following}{LATER}"
-        if host == "hollow.test":
-            return f"<div id=app></div>{STATISTICS}{links}"
-        return f"<p>{sent(host, number)}</p>{STATISTICS}{links}"
+        if not sent(host, number):
+            return f"<div id=app></div>{STATISTICS}" if host == "hollow.test" else ROOM
+        return f"<p>{sent(host, number)}</p>{LATER if host == 'lazy.test' else STATISTICS}{links}"

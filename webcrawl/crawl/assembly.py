@@ -15,6 +15,7 @@ from webcrawl.base.model import Link
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.content.formats.document_kinds import LOGGED
 from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
@@ -268,7 +269,7 @@ def _rendering(values: Mapping[str, Any], db: CrawlDB, counters: Counter[str]) -
         return None
     from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415 - other crawls need nothing of it
 
-    return Deciding(db, counters)
+    return Deciding(db, counters, recogniser())
 
 
 def _seeding(

@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from tests.support.warc_crawl import exchange
+from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.store.crawldb import CrawlDB
 
@@ -24,7 +25,7 @@ LOGIN = (
 
 @pytest.fixture(name="deciding")
 def _deciding(db):
-    return Deciding(db, Counter())
+    return Deciding(db, Counter(), recogniser())
 
 
 def answer(body, host="a.test", path=""):
@@ -98,7 +99,7 @@ def test_hosts_that_gain_most_are_worth_most(deciding):
 def test_what_is_known_is_part_of_the_checkpoint(tmp_path):
     """After a crash the crawl goes on with what the last checkpoint has."""
     with closing(CrawlDB(tmp_path)) as db:
-        deciding = Deciding(db, Counter())
+        deciding = Deciding(db, Counter(), recogniser())
         for _ in range(3):
             render(deciding, SHELL, SHELL)
         db.checkpoint()
@@ -106,7 +107,7 @@ def test_what_is_known_is_part_of_the_checkpoint(tmp_path):
         for _ in range(5):
             render(deciding, SHELL, SHELL)
     with closing(CrawlDB(tmp_path)) as db:
-        deciding = Deciding(db, Counter())
+        deciding = Deciding(db, Counter(), recogniser())
         assert deciding.told("a.test") == told
         render(deciding, SHELL, SHELL)
         assert deciding.wanted(answer(SHELL)) is None

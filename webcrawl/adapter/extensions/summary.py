@@ -148,8 +148,8 @@ def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:
     """The pages without the text that their scripts make, over all runs."""
     if pages := figures.get("need_scripts", 0):
         more = "more than " if figures.get("need_scripts/others") else ""
-        hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')}"
-        yield f"{count(pages, 'page')} of {hosts} seem to need scripts: -s RENDER=auto (docs/browser.md)"
+        hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')} {'seems' if pages == 1 else 'seem'}"
+        yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto (docs/browser.md)"
     if unrendered := figures.get("flaw/unrendered", 0):
         yield f"{count(unrendered, 'page')} as sent: the browser had no time for them, or gave no document (unrendered)"
 

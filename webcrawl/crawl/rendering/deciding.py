@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange
-from webcrawl.content.recognise import recogniser
-from webcrawl.content.recognise.recogniser import PAGE, SHELL
+from webcrawl.content.recognise.recogniser import PAGE, SHELL, Recogniser
 from webcrawl.crawl.rendering.comparison import Comparison
 from webcrawl.crawl.rendering.host_need import Need
 from webcrawl.store.crawldb import CrawlDB
@@ -31,9 +30,9 @@ class Wanted:
 class Deciding:
     """Hosts are learnt of from their first shell on: all others are fetched as without a browser."""
 
-    def __init__(self, db: CrawlDB, counters: Counter[str]) -> None:
+    def __init__(self, db: CrawlDB, counters: Counter[str], recogniser: Recogniser) -> None:
         self.hosts = HostTable(db, TABLE, Need, Need.unpack)
-        self._counters, self._recogniser, self._comparison = counters, recogniser(), Comparison()
+        self._counters, self._recogniser, self._comparison = counters, recogniser, Comparison()
 
     def wanted(self, exchange: Exchange) -> Wanted | None:
         """None for a page that stays as it was sent. A wall is never rendered: a browser might get past it."""
