@@ -58,6 +58,15 @@ def test_the_log_says_what_an_answer_is(crawled):
     assert log["open.test", ""] == log["open.test", "plain"] == ("200", "-")
 
 
+def test_pages_that_need_scripts_are_named(crawled):
+    """In the last lines, with the setting that renders them, and in the report, by host."""
+    crawl, _, _ = crawled
+
+    assert "1 page of 1 host seems to need scripts: -s RENDER=auto" in crawl.output.read_text()
+    told = report(crawl.jobdir, {}, 0.0).partition("Hosts whose pages seem to need scripts")[2]
+    assert "open.test" in told.partition("</table>")[0]
+
+
 def test_links_of_walls_are_not_followed(crawled):
     """Those of a shell are, and of what its words alone call a soft 404: words may err."""
     _, asked, _ = crawled
@@ -83,12 +92,3 @@ def test_a_challenge_for_robots_txt_allows_nothing(crawled):
 
     assert {path for host, path in asked if host == "locked.test"} == {"robots.txt"}
     assert ("open.test", "plain") in asked
-
-
-def test_pages_that_need_scripts_are_named(crawled):
-    """In the last lines, with the setting that renders them, and in the report, by host."""
-    crawl, _, _ = crawled
-
-    assert "1 page of 1 host seems to need scripts: -s RENDER=auto" in crawl.output.read_text()
-    told = report(crawl.jobdir, {}, 0.0).partition("Hosts whose pages seem to need scripts")[2]
-    assert "open.test" in told.partition("</table>")[0]

@@ -70,6 +70,18 @@ def turn_of(book: Booking, host: HostRow) -> float:
     return fmean(turns) / book.connections(host)
 
 
+RENDERING = "SELECT host, data, crc FROM rendering WHERE host = ?"
+
+
+def rendering_of(snapshot: Snapshot, host: str) -> str:
+    """What rendering has shown of this host, in words; nothing if it has sent no shell, or nothing was rendered."""
+    for row in snapshot.rows(RENDERING, (host,)) if snapshot.has("rendering") else ():
+        if not rowcrc.agrees(rowcrc.of_host, row):
+            raise snapshot.damaged(f"table rendering, {host}: checksum")
+        return Need.unpack(row[1]).told()
+    return ""
+
+
 def new_host(name: str) -> HostRow:
     """A host of which nothing is known."""
     return HostRow(name, State.IDLE, 0.0, [], 0.0, 0, 0, 0, "", [], None, 0.0, None, [])
@@ -111,18 +123,6 @@ def to_json(host: HostRow, delay: Delay, wall: float, *, paused: bool, most: int
         "given_up_with": host.retired or None,
         "ip": host.ip or None,
     }
-
-
-RENDERING = "SELECT host, data, crc FROM rendering WHERE host = ?"
-
-
-def rendering_of(snapshot: Snapshot, host: str) -> str:
-    """What rendering has shown of this host, in words; nothing if it has sent no shell, or nothing was rendered."""
-    for row in snapshot.rows(RENDERING, (host,)) if snapshot.has("rendering") else ():
-        if not rowcrc.agrees(rowcrc.of_host, row):
-            raise snapshot.damaged(f"table rendering, {host}: checksum")
-        return Need.unpack(row[1]).told()
-    return ""
 
 
 class DomainBudget(NamedTuple):
