@@ -288,6 +288,11 @@ def test_pages_that_need_scripts_are_found(tmp_path):
     assert found.keys() == {url for url, text in texts.items() if text}
     assert [url for url, document in found.items() if texts[url] not in document] == []
 
+    assert {path for name, path in Scripted.asked if name == "app.test"} == {  # and no image
+        *("/robots.txt", "/", "/app.js", "/api/list"),
+        *(path for number in range(1, Scripted.pages["app.test"] + 1) for path in (f"/{number}", f"/api/{number}")),
+        "/api/0",
+    }
     after, last = needs(crawl.jobdir), Scripted.pages
     assert after.keys() == {"app.test", "lazy.test", "hollow.test", "mixed.test"}
     assert all(after[name].rendered >= need.rendered for name, need in before.items())

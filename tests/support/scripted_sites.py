@@ -16,7 +16,7 @@ const number = location.pathname.slice(1) || 0
 if (!number) {
     for (const n of await get('/api/list')) root.innerHTML += `<a href="/${n}">item</a> `
 }
-root.innerHTML += (await get(`/api/${number}`)).text
+root.innerHTML += (await get(`/api/${number}`)).text + '<img src="/seen.png">'
 """
 LATER = "<script>fetch('/api' + location.pathname).then(r => r.json()).then(u => document.body.append(u.text))</script>"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -16,14 +17,26 @@ from webcrawl.base.model import Exchange
 from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import Places
 
+LONGER = 3  # times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the links
+UNREAD = frozenset(("image", "media", "font"))  # what a page may need to be shown, and not to be read
+
+
+def is_unread(asked: Any) -> bool:
+    """True of a browser's request for what has neither text nor links."""
+    return asked.resource_type in UNREAD
+
 
 class BrowserOnNeed(BrowserHandler):
     """For http and https. Requests with `playwright` in their meta are rendered anyway, as BrowserHandler does."""
+
+    abort_request: Any  # scrapy-playwright's, from PLAYWRIGHT_ABORT_REQUEST
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self.config.launch_options.setdefault("executable_path", chromium())
         values = values_of(crawler)
+        self._timeout *= LONGER
+        self.abort_request = self.abort_request or is_unread
         most = max(1, int(values["RENDER_SHARE"] * values["CONCURRENT_REQUESTS"]))
         self._places = Places(min(self._most, most), most)
 
