@@ -15,11 +15,15 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.support.crawling import SETTINGS
+from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
+from tests.support.scripted_sites import Scripted, made
 from tests.support.warc_reader import read
+from webcrawl.crawl.rendering.host_need import Need
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.why.answer import why
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 MISSING = [
@@ -251,3 +255,50 @@ def test_no_browser_goes_round_the_proxy(crawl, name, value):
     assert status == 1
     assert f"webcrawl.adapter.browser.BrowserHandler cannot be used: ValueError('{name} =" in output.replace('"', "'")
     assert Shop.asked == []
+
+
+def needs(jobdir):
+    """What the last checkpoint knows of hosts, by name."""
+    if not (jobdir / "state/crawl.db").exists():
+        return {}
+    sql = "SELECT host, data FROM rendering"
+    rows = JobDir.open(jobdir).read(lambda one: [*one.rows(sql)] if one.has("rendering") else [])
+    return {host: Need.unpack(data) for host, data in rows}
+
+
+@inside
+def test_pages_that_need_scripts_are_found(tmp_path):
+    """They are rendered, and others are not; what was learnt of a host survives kill -9."""
+    with serving(Scripted) as site:
+        port = site.rpartition(":")[2]
+        (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in Scripted.pages))
+        (tmp_path / "seeds.txt").write_text("".join(f"http://{name}:{port}/\n" for name in Scripted.pages))
+        settings = {"HOSTS_FILE": tmp_path / "hosts", "DOWNLOAD_TIMEOUT": 20, "CHECKPOINT_INTERVAL": 0.2}
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"RENDER": "auto", **settings})
+        running = crawl.start()
+        wait_until(lambda: needs(crawl.jobdir).get("hollow.test", Need()).rendered >= 2, pause=0.05)
+        running.kill()
+        before = needs(crawl.jobdir)
+        assert crawl.run() == 0, crawl.output.read_text()
+
+    records = [record for path in (crawl.jobdir / "warc").glob("*.warc.gz") for record in read(path)]
+    found = {r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"}
+    numbers = {(name, number) for name, last in Scripted.pages.items() for number in range(last + 1)}
+    texts = {f"http://{name}:{port}/{number or ''}": made(name, number) for name, number in numbers}
+    assert found.keys() == {url for url, text in texts.items() if text}
+    assert [url for url, document in found.items() if texts[url] not in document] == []
+
+    assert {path for name, path in Scripted.asked if name == "app.test"} == {  # and no image
+        *("/robots.txt", "/", "/app.js", "/api/list"),
+        *(path for number in range(1, Scripted.pages["app.test"] + 1) for path in (f"/{number}", f"/api/{number}")),
+        "/api/0",
+    }
+    after, last = needs(crawl.jobdir), Scripted.pages
+    assert after.keys() == {"app.test", "lazy.test", "hollow.test", "mixed.test"}
+    assert all(after[name].rendered >= need.rendered for name, need in before.items())
+    assert (after["hollow.test"].rendered, after["hollow.test"].changed) == (4, 0)
+    assert after["app.test"].changed == after["app.test"].rendered == last["app.test"] + 1
+    assert crawl.stats["recognised/shell"] == last["hollow.test"]
+    told = why(crawl.jobdir, f"http://hollow.test:{port}/").details["host"]["rendering"]
+    assert told.startswith("one in 2 of the shells, ")
+    assert list(verify(crawl.jobdir, Counter())) == []

@@ -5,6 +5,7 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
+from webcrawl.tools.report.report_page import report
 
 NAMES = ["open.test", "walled.test", "locked.test"]
 ANUBIS = """<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
@@ -55,6 +56,15 @@ def test_the_log_says_what_an_answer_is(crawled):
     assert log["open.test", "missing"] == ("200", "soft404")
     assert log["open.test", "shell"] == ("200", "shell")
     assert log["open.test", ""] == log["open.test", "plain"] == ("200", "-")
+
+
+def test_pages_that_need_scripts_are_named(crawled):
+    """In the last lines, with the setting that renders them, and in the report, by host."""
+    crawl, _, _ = crawled
+
+    assert "1 page of 1 host seems to need scripts: -s RENDER=auto" in crawl.output.read_text()
+    told = report(crawl.jobdir, {}, 0.0).partition("Hosts whose pages seem to need scripts")[2]
+    assert "open.test" in told.partition("</table>")[0]
 
 
 def test_links_of_walls_are_not_followed(crawled):

@@ -16,7 +16,7 @@ COMPONENTS = [settings.SCHEDULER, settings.DOWNLOADER, settings.ITEM_PROCESSOR, 
 COMPONENTS += [*settings.EXTENSIONS_BASE, *settings.ITEM_PIPELINES_BASE, *settings.URL_FILTERS]
 COMPONENTS += filter(None, settings.DOWNLOAD_HANDLERS_BASE.values())
 OTHERS = {"aiohttp", "fsspec", "pyarrow", "redis", "requests", "tantivy", "tldextract", "trafilatura", "urllib3"}
-UNUSED = {  # without -a since=, a hive, archives to process, a state to check, images to describe
+UNUSED = {  # without -a since=, a hive, archives to process, pages to render, a state to check, images to describe
     *(
         "webcrawl.adapter.archive_reading",
         "webcrawl.adapter.earlier_pages",
@@ -29,6 +29,7 @@ UNUSED = {  # without -a since=, a hive, archives to process, a state to check, 
         "webcrawl.crawl.hive.member",
         "webcrawl.crawl.hive_parts",
     ),
+    *("webcrawl.adapter.rendering_check", "webcrawl.crawl.rendering"),
     *("webcrawl.content.images.image_headers", "webcrawl.tools.verify", "webcrawl.record.warc.reader"),
 }
 

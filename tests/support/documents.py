@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ LEFT_OUT = {
     "-m pytest": "the first thing that CI does",
     "pywb/bin/wayback": "serves until it is ended",
 }
+if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+    LEFT_OUT["RENDER=auto"] = "there is no browser here"
 PATIENCE = 1200  # seconds: a busy machine is no fault of the document
 
 

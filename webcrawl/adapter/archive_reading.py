@@ -82,7 +82,7 @@ class RereadingScheduler(FrontierScheduler):
         check_outputs(values)
         start_threads()
         self._barrier, self._inline, self._sweep = downloader.barrier, downloader.inline, Still()  # type: ignore[assignment]
-        values = {**values, "REVISIT_POLICY": NONE}  # of an archive nothing is fetched again
+        values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
         self._robots = RobotsRequests(self.visitor, self.fail, pages=False)
         self._closed = False

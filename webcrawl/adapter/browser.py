@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -36,6 +37,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Outcome
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.on_demand import visible_text
+from webcrawl.crawl.rendering.places import ASKED, Places
 from webcrawl.net.browser.browser_proxy import USER, BrowserProxy, Identity
 from webcrawl.net.browser.proxy_messages import Ask, Told, refusal
 from webcrawl.net.browser.shared_resources import SharedResources
@@ -130,7 +132,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._proxy = BrowserProxy(self._subrequest, identity.context)
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
         self._most = config.max_contexts or PAGES
-        self._turns = asyncio.Semaphore(self._most)
+        self._places = Places(self._most)
         self._tabs: dict[str, Tab] = {}  # that are empty, by the origin whose pages they showed
         self._told: set[str] = set()
         self._renderings: dict[str, Rendering] = {}
@@ -143,13 +145,21 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
     async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
         """If an answer is to be rendered and can be, its body becomes the browser's document."""
         wanted = request.meta.get("playwright")
-        if wanted and not (trip is not None and trip.is_prerequisite) and _can_be_rendered(exchange):
-            if trip is not None:  # from now on the page's own subrequests have its host's turn
-                trip.fetched = Outcome(
-                    exchange.status, exchange.timings.total, ip=exchange.ip, at=time.time(), ended=time.monotonic()
-                )
-            async with self._turns:
-                await self._render(request, exchange)
+        if wanted and not (trip is not None and trip.is_prerequisite) and can_be_rendered(exchange):
+            answered(trip, exchange)
+            await self._places.take(ASKED)
+            await self._in_place(request, exchange)
+
+    async def _in_place(self, request: Request, exchange: Exchange) -> int:
+        """Renders a page that has got a place, which is free afterwards; gives the milliseconds that it took."""
+        begun = time.monotonic()
+        try:
+            await self._render(request, exchange)
+        finally:
+            self._places.leave()
+        took = round(1000 * (time.monotonic() - begun))
+        self._crawl_counters["browser/milliseconds"] += took
+        return took
 
     async def close(self) -> None:
         await super().close()
@@ -239,6 +249,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         methods = meta.get("playwright_page_methods") or ()
         methods = methods.values() if isinstance(methods, dict) else methods
         more = {
+            "playwright": True,
             "playwright_context": page,
             "playwright_context_kwargs": {**given, **ours},
             "playwright_page_init_callback": before,
@@ -316,8 +327,12 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._count(["browser/refused"])
         return refusal(status, why)
 
+    @property
+    def _crawl_counters(self) -> Counter[str]:
+        return scheduler_of(self._crawler).crawl.parts.counters
+
     def _count(self, names: list[str]) -> None:
-        scheduler_of(self._crawler).crawl.parts.counters.update(names)
+        self._crawl_counters.update(names)
 
 
 def _is_plain(request: Request) -> bool:
@@ -325,7 +340,14 @@ def _is_plain(request: Request) -> bool:
     return not any(name.startswith("playwright_") for name in request.meta)
 
 
-def _can_be_rendered(exchange: Exchange) -> bool:
+def answered(trip: Trip | None, exchange: Exchange) -> None:
+    """From now on the page's own subrequests have its host's turn."""
+    if trip is not None:
+        timings = exchange.timings
+        trip.fetched = Outcome(exchange.status, timings.total, ip=exchange.ip, at=time.time(), ended=time.monotonic())
+
+
+def can_be_rendered(exchange: Exchange) -> bool:
     mime = parse(exchange.content_type)
     is_page = 200 <= exchange.status < 300 and mime is not None and mime.essence in HTML
     return is_page and bool(exchange.body) and not exchange.truncated

@@ -28,6 +28,7 @@ from scrapy.utils.python import global_object_name
 from webcrawl.adapter.download_errors import error_of, lacks, raised
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Exchange
+from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.encodings import UTF_8
 from webcrawl.net.errors import FetchError
@@ -196,7 +197,12 @@ class Handlers:
         own = settings.getdict("DOWNLOAD_HANDLERS_BASE")
         self._built: dict[str, DownloadHandlerProtocol] = {}
         self._download: dict[str, Download] = {}
-        for scheme, path in _handlers(settings).items():
+        handlers = _handlers(settings)
+        if values["RENDER"] == AUTO:
+            from webcrawl.adapter.rendering_check import on_need  # noqa: PLC0415 - other crawls need no browser
+
+            handlers = on_need(handlers)
+        for scheme, path in handlers.items():
             try:
                 handler = self._build(crawler, path)
             except NotConfigured:  # s3 without boto3, in a project that does not use it

@@ -31,6 +31,7 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.loading import load
+from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.hive.errors import HiveError
@@ -88,7 +89,7 @@ def preflight(
             _arguments(spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST")))
         walk = walk_rules(arguments) if issubclass(spider, WalkSpider) else None
         values = plain_values(own, arguments.get("name", spider.name))
-        check_handlers(own, values["FOREIGN_HANDLERS_ALLOWED"])
+        _handlers(own, values)
         check_feeds(own)
         if issubclass(spider, WebSpider):
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
@@ -144,7 +145,7 @@ def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool)
     try:
         check_scrapy()
         values = plain_values(settings, name)
-        check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
+        _handlers(settings, values)
         check_feeds(settings)
         if seeds:
             _lists(seeds, values)
@@ -153,6 +154,14 @@ def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool)
         _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
+
+
+def _handlers(settings: BaseSettings, values: Mapping[str, Any]) -> None:
+    check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
+    if values["RENDER"] == AUTO:
+        from webcrawl.adapter.rendering_check import check_rendering  # noqa: PLC0415 - other crawls need no browser
+
+        check_rendering(settings)
 
 
 def _line(error: Exception) -> str:

@@ -13,6 +13,7 @@ BOUNDS = {  # as in the extras of pyproject.toml
     "pyarrow": ("pyarrow>=20",),
     "pypdfium2": ("pypdfium2>=5,<6",),
     "resiliparse": ("resiliparse>=0.15,<3",),
+    "scrapy_playwright": ("scrapy-playwright>=0.0.48,<0.1",),
     "tantivy": ("tantivy>=0.27,<0.28",),
     "trafilatura": ("trafilatura>=2.0,<3", "lxml_html_clean>=0.4"),
 }

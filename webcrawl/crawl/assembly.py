@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link
+from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.content.formats.document_kinds import LOGGED
 from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
@@ -72,6 +74,7 @@ from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests, Fingerprint
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Post
+    from webcrawl.crawl.rendering.deciding import Deciding
     from webcrawl.crawl.signalling import Signalling
 
 MIB = 1 << 20
@@ -170,6 +173,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         post = drones.open_post(values, db, member, ours, seen, around.takes, unkept.add)
     elsewhere = post.drone if post is not None else None
     revisiting = signalling = hosts = None
+    rendering = _rendering(values, db, counters)
     if ours is not None:
         if values["REVISIT_POLICY"] != NONE or db.get(REVISITING) is not None:
             from webcrawl.crawl.open_revisits import open_revisiting  # noqa: PLC0415 - other crawls need nothing of it
@@ -185,9 +189,9 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
             sheets=_sheets(db, in_force, ours, pipeline),
             paused=PausedHosts(db),
             in_force=in_force,
+            rendered=rendering.told if rendering is not None else None,
         )
-    seeding = _seeding(values, db, around, pipeline, seen, elsewhere)
-    halfway = Halfway(db)
+    seeding, halfway = _seeding(values, db, around, pipeline, seen, elsewhere), Halfway(db)
     uplink = Uplink(Detector(domains), frontier, robots.book, clock, counters)
     lately, beside = RecentUrls(LATELY * values["URL_CACHE_SIZE"]), _beside(values, outputs, pipeline)
     discovery = kind.discovery(pipeline, seen, lately, portions, site_of, counters, frontier, elsewhere, *beside)
@@ -234,6 +238,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         post=post,
         signalling=signalling,
         revisiting=revisiting,
+        rendering=rendering,
     )
 
 
@@ -257,6 +262,14 @@ def _links(
     pipeline = build_pipeline(values, key, domains=domains, last=last(values), fingerprints=fingerprints)
     states, admission = FilterStates(db, pipeline.chain), CrawlAdmission(pipeline.chain)
     return pipeline, admission, Filters(chain, pipeline, admission, states)
+
+
+def _rendering(values: Mapping[str, Any], db: CrawlDB, counters: Counter[str]) -> Deciding | None:
+    if values["RENDER"] != AUTO:
+        return None
+    from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415 - other crawls need nothing of it
+
+    return Deciding(db, counters, recogniser())
 
 
 def _seeding(

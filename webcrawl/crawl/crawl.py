@@ -241,9 +241,19 @@ class Crawl:
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in parts.pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
+            **(self._need_scripts() if parts.rendering is None else {}),
             **({f"hive/{name}": value for name, value in parts.post.stats().items()} if parts.post is not None else {}),
             **dict(told),
         }
+
+    def _need_scripts(self) -> dict[str, int]:
+        """The pages that show next to nothing without a browser; of very many hosts, not all are known by name."""
+        scripted = self.parts.statistics.scripted
+        named, others = sum(row[0] for row in scripted.names.values()), scripted.others[0]
+        if not named:
+            return {}
+        found = {"need_scripts": named + others, "need_scripts/hosts": len(scripted.names)}
+        return found | ({"need_scripts/others": others} if others else {})
 
     def add_stats(self, figures: Callable[[], Mapping[str, int]]) -> None:
         """Has the counters include these, from now on."""

@@ -41,8 +41,10 @@ class HostOrders(HostInspector):
         sheets: Sheets,
         paused: PausedHosts,
         in_force: InForce,
+        rendered: Callable[[str], str] | None,
     ) -> None:
-        super().__init__(frontier, robots, statistics, clock, domain)
+        """`rendered`: what rendering has shown of a host, in words, if pages are rendered."""
+        super().__init__(frontier, robots, statistics, clock, domain, rendered)
         self._sheets, self._paused, self._in_force = sheets, paused, in_force
         self._steering = frontier.steering
         self._steering.hold(paused.names, self.now())

@@ -40,7 +40,9 @@ class HostInspector:
         statistics: Statistics,
         clock: CrawlClock,
         domain: Callable[[str], str],
+        rendered: Callable[[str], str] | None = None,
     ) -> None:
+        self._rendered = rendered
         self.frontier, self.book = frontier, robots.book
         self.domain, self.now = domain, clock
         self._statistics, self._clock = statistics, clock
@@ -60,6 +62,11 @@ class HostInspector:
         if row is not None:
             found["documents"], found["bytes"], found["failed"] = row[0], row[1], row[2]
             found["figures"] = "exact" if not (row[5] or row[6]) else f"may lack {row[5]} documents, {row[6]} bytes"
+        scripted = self._statistics.scripted.names.get(name)
+        if scripted is not None:
+            found["need_scripts"] = scripted[0]
+        if self._rendered is not None and (told := self._rendered(name)):
+            found["rendering"] = told
         found["robots"] = {origin: self._said(origin, now) for origin in self.book.origins(name)}
         found["budget"] = self.frontier.look.domain(self.domain(name))
         return found

@@ -36,6 +36,7 @@ from webcrawl.urls.seeds.seed_reader import Seeds
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Membership, Post
+    from webcrawl.crawl.rendering.deciding import Deciding
     from webcrawl.crawl.revisiting import Revisiting
     from webcrawl.crawl.signalling import Signalling
 
@@ -102,3 +103,4 @@ class Parts:
     post: Post | None = None  # if this is one drone of a hive
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     revisiting: Revisiting | None = None  # if pages are fetched again
+    rendering: Deciding | None = None  # if a browser renders the pages that need it

@@ -16,6 +16,7 @@ from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
 from webcrawl.content.recognise import is_wall, recogniser
+from webcrawl.content.recognise.recogniser import PAGE, SHELL
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
@@ -100,6 +101,8 @@ class Visitor:
         """What the answer is where it is not the page, noted and counted."""
         kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body)
         if kind:
+            if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
+                return PAGE
             exchange.notes += (kind,)
             self._parts.counters[f"recognised/{kind.replace(':', '/')}"] += 1
         return kind

@@ -54,6 +54,11 @@ def ahead(key: int, since: int, data: bytes) -> int:
     return crc32(data, crc32(AHEAD.pack(key, since)))
 
 
+def of_host(name: str, data: bytes) -> int:
+    """Of a row in a table with one value per host (host_table.py)."""
+    return crc32(data, crc32(name.encode()))
+
+
 def agrees(formula: Callable[..., int], row: Sequence[Any]) -> bool:
     """True if the last value of this row is the crc of the others."""
     try:

@@ -58,6 +58,8 @@ LATER = {
     " keys BLOB NOT NULL, dates BLOB NOT NULL, crc INTEGER NOT NULL)",
     "announcer": "CREATE TABLE announcer (host TEXT PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL)"
     " WITHOUT ROWID",
+    "rendering": "CREATE TABLE rendering (host TEXT PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL)"
+    " WITHOUT ROWID",
     "subscription": "CREATE TABLE subscription (token TEXT PRIMARY KEY, topic TEXT NOT NULL, hub TEXT NOT NULL,"
     " page BLOB NOT NULL, site TEXT NOT NULL, state INTEGER NOT NULL, due REAL NOT NULL, until REAL NOT NULL,"
     " tries INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",

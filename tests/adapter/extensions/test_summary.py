@@ -104,6 +104,16 @@ def test_what_an_earlier_crawl_had_is_said(tmp_path):
     )
 
 
+def test_pages_that_need_scripts_are_named(tmp_path):
+    """With the setting that renders them; so are those that the browser left as they were sent."""
+    figures = Counter({"need_scripts": 3120, "need_scripts/hosts": 41, "flaw/unrendered": 2})
+
+    assert summary(tmp_path, figures, 1.0)[1:3] == [
+        "3120 pages of 41 hosts seem to need scripts: -s RENDER=auto (docs/browser.md)",
+        "2 pages as sent: the browser had no time for them, or gave no document (unrendered)",
+    ]
+
+
 def test_answers_that_are_no_pages_are_named(tmp_path):
     """Servers' errors and walls count as pages, so a line says how many there are of each."""
     figures = Counter({"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1})

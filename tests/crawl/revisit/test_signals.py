@@ -7,14 +7,12 @@ import pytest
 
 from tests.support.hostile import peak, reset_peak
 from webcrawl.base.hosts import host_of
-from webcrawl.crawl.revisit import announcers as rows
 from webcrawl.crawl.revisit import signals as module
 from webcrawl.crawl.revisit import since_read
-from webcrawl.crawl.revisit.announcers import OLDER, QUIET, SILENT, TRY, Announcers, Trust
+from webcrawl.crawl.revisit.announcers import OLDER, QUIET, SILENT, TRY, Trust
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit.since_read import PATIENCE
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import DamagedFile
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 NOW = 1_800_000_000.0
@@ -429,26 +427,6 @@ class TestAnnouncers:
             signals = signals_of(db)
             assert signals._trust("a.test").is_believed
             assert is_listed(signals, "http://a.test/2")
-
-    def test_few_are_in_memory(self, db, monkeypatch):
-        """The others come back from their rows."""
-        monkeypatch.setattr(rows, "CACHED", 10)
-        table = Announcers(db)
-        for number in range(100):
-            table.change(f"h{number}.test").listings[number] = 1
-            assert len(table._known) <= 10
-        assert [list(table.get(f"h{number}.test").listings) for number in range(100)] == [[n] for n in range(100)]
-        assert table.get("x.test") is None
-
-    @pytest.mark.parametrize("change", ["data = x''", "crc = 5"])
-    def test_damage_is_found_when_the_signal_is_read(self, db, change):
-        """It is found when the row is read."""
-        table = Announcers(db)
-        table.change("a.test")
-        table.save()
-        db.execute(f"UPDATE announcer SET {change}")
-        with pytest.raises(DamagedFile, match="table announcer"):
-            Announcers(db).get("a.test")
 
     def test_trust_is_packed(self):
         """As far as four bytes go."""

@@ -87,6 +87,22 @@ class TestWhatCounts:
         assert (statistics.duplicates, statistics.duplicate_size) == (1, 100)
         assert statistics.truncated.rows() == [("length", 1, 1 << 20)]
 
+    def test_pages_that_need_scripts(self):
+        """They are counted by host, from answers and from the log's lines alike."""
+        end, read = (PAGE, OK, answer(notes=("shell",))), Statistics(KEY)
+        read_line(read, line(NOW, *end, ["3t", "shell"]).decode().split())
+
+        assert heard(end, *ENDS).scripted.rows() == read.scripted.rows() == [("a.test", 1, 100)]
+
+    def test_a_state_of_before_has_none_of_them(self):
+        """It is restored with all that it has."""
+        saved = heard(*ENDS).save()
+        del saved["scripted"]
+        statistics = Statistics(KEY)
+        statistics.restore(saved)
+
+        assert statistics.save() == heard(*ENDS).save()
+
     @pytest.mark.parametrize(
         ("host", "domain"),
         [

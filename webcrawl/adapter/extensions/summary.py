@@ -107,6 +107,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         first,
         *_errors(figures),
         *_cut_short(figures),
+        *_scripts(figures),
         *_seeds(figures),
         *_walk(figures),
         *_revisits(figures),
@@ -141,6 +142,16 @@ def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
     """The number of pages that are kept although a part of them never came, over all runs."""
     if pages := figures.get(f"frontier/{CUT_SHORT}", 0):
         yield f"{count(pages, 'page')} cut short: the connection ended, or time was up, at every attempt"
+
+
+def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The pages without the text that their scripts make, over all runs."""
+    if pages := figures.get("need_scripts", 0):
+        more = "more than " if figures.get("need_scripts/others") else ""
+        hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')} {'seems' if pages == 1 else 'seem'}"
+        yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto (docs/browser.md)"
+    if unrendered := figures.get("flaw/unrendered", 0):
+        yield f"{count(unrendered, 'page')} as sent: the browser had no time for them, or gave no document (unrendered)"
 
 
 def _known(figures: Mapping[str, Any]) -> Iterator[str]:

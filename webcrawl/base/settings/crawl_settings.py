@@ -17,6 +17,8 @@ from webcrawl.base.settings.setting_kinds import (
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
+AUTO = "auto"  # of RENDER
+
 URL_EXCLUDE_EXTENSIONS = [
     *["7z", "bz2", "cab", "jar", "lzma", "rar", "tar", "tar.gz", "tbz2", "tgz", "txz", "war", "xz", "zip", "zst"],
     *["apk", "deb", "dll", "dmg", "exe", "img", "iso", "msi", "pkg", "rpm", "vmdk"],
@@ -242,6 +244,14 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("REQUISITES", False, Switch()).means(
             "Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three "
             "hops deep."
+        ),
+        Setting("RENDER", "off", Choice(("off", AUTO))).means(
+            "`auto`: a browser renders the pages that need scripts, and the crawl finds out which do "
+            "(docs/browser.md); `off`: they are counted and named."
+        ),
+        Setting("RENDER_SHARE", 0.5, Number(0.01, 1)).means(
+            "The share of CONCURRENT_REQUESTS that pages may hold in the browser or waiting for it; beyond it, those "
+            "stay as they were sent that have least to gain."
         ),
         Setting("SITEMAPS", None, MaybeSwitch()).means(
             "Fetch the sitemaps that robots.txt names, and follow the links of sitemaps; None: on with revisits, else "

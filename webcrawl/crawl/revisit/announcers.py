@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from zlib import crc32
 
 import msgpack
 
-from webcrawl.store import rowcrc
-from webcrawl.store.crawldb import CrawlDB, Part
-from webcrawl.store.errors import DamagedFile
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.host_table import HostTable
 
 LAYOUT = struct.Struct("<4fdf")
 OLDER = struct.Struct("<4fd")  # before changes in a row were counted
@@ -26,9 +23,6 @@ LEAST = 0.01  # of the changes of a host that never failed are looked for all th
 QUIET = 6.0  # news that its listings should have had, and had none: by chance that is so once in 400 times
 AGAIN = 7 * 86_400.0  # seconds after which a host that is not believed is tried with one signal more
 
-LOAD = "SELECT host, data, crc FROM announcer WHERE host = ?"
-STORE = "INSERT OR REPLACE INTO announcer VALUES (?, ?, ?)"
-CACHED = 4096  # hosts in memory, with and without a row: 2 MB
 LISTINGS = 1000  # of one host that are remembered
 
 
@@ -135,60 +129,8 @@ class Announcer:
         return cls(Trust.unpack(trust), listings)
 
 
-class Announcers(Part):
-    """The table `announcer`, and the hosts of it that were asked for last."""
+class Announcers(HostTable[Announcer]):
+    """The table `announcer`. None for a host of which no listing was ever heard."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db = db
-        db.need("announcer")
-        self._known: OrderedDict[str, Announcer | None] = OrderedDict()  # None: it has no row
-        self._changed: set[str] = set()
-        db.join(self)
-
-    def get(self, host: str) -> Announcer | None:
-        """None for a host of which no listing was ever heard."""
-        if host in self._known:
-            self._known.move_to_end(host)
-            return self._known[host]
-        rows = self._db.query(LOAD, (host,))
-        return self._keep(host, self._read(rows[0]) if rows else None)
-
-    def change(self, host: str) -> Announcer:
-        """The announcer, to be changed at once; a new one if there is none."""
-        found = self.get(host)
-        if found is None:
-            found = Announcer()
-            self._keep(host, found)
-        self._changed.add(host)
-        return found
-
-    def _read(self, row: tuple[str, bytes, int]) -> Announcer:
-        if not rowcrc.agrees(checksum, row):
-            raise DamagedFile(self._db.path, 0, f"table announcer, {row[0]}: checksum")
-        return Announcer.unpack(row[1])
-
-    def _keep(self, host: str, found: Announcer | None) -> Announcer | None:
-        self._known[host] = found
-        self._known.move_to_end(host)
-        while len(self._known) > CACHED:
-            old, announcer = self._known.popitem(last=False)
-            if old in self._changed and announcer is not None:
-                self._changed.discard(old)
-                self._write([(old, announcer)])
-        return found
-
-    def _write(self, some: list[tuple[str, Announcer]]) -> None:
-        packed = [(host, announcer.pack()) for host, announcer in some]
-        self._db.executemany(STORE, [(host, data, checksum(host, data)) for host, data in packed])
-
-    # -- the checkpoint
-
-    def save(self) -> None:
-        known = [(host, self._known[host]) for host in sorted(self._changed)]
-        self._write([(host, announcer) for host, announcer in known if announcer is not None])
-        self._changed.clear()
-
-
-def checksum(host: str, data: bytes) -> int:
-    """Of a row."""
-    return crc32(data, crc32(host.encode()))
+        super().__init__(db, "announcer", Announcer, Announcer.unpack)

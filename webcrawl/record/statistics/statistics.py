@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 from webcrawl.base.model import FAILURES, Exchange, Link, Outcome
+from webcrawl.content.recognise.recogniser import SHELL
 from webcrawl.record.statistics.hosts import Hosts
 from webcrawl.record.statistics.tally import GROUPS, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.series import Series
 
-TYPES, DOMAINS, REASONS = 512, 2048, 64  # names counted by themselves
+TYPES, DOMAINS, REASONS, SCRIPTED = 512, 2048, 64, 4096  # names counted by themselves
 DEEPEST = 255  # depths from here on are counted together
 BITS = 48  # sizes from 2^47 bytes on, too
 KNOWN = 1024  # headers whose type is remembered
@@ -42,6 +43,7 @@ class Statistics:
         self.sizes = [[0] * BITS for _ in GROUPS]  # documents by group, and by the number of bits of their size
         self.times = [0] * BITS  # downloads by the number of bits of their milliseconds
         self.depths = [0] * (DEEPEST + 1)  # documents by links followed since the seed
+        self.scripted = Tally(SCRIPTED)  # pages that show next to nothing without their scripts, by host
         self.hosts = Hosts(key)
         self.series = Series()
         self._kinds: dict[str, tuple[str, int]] = {}
@@ -59,6 +61,8 @@ class Statistics:
                 self.duplicate(size)
             if exchange.truncated:
                 self.truncated.add(exchange.truncated, size)
+            if exchange.notes and SHELL in exchange.notes:
+                self.scripted.add(host_of(link.url), size)
 
     def ended(self, status: int, url: str, path: str) -> None:
         """A URL has ended without an answer, or that of somebody else."""
@@ -122,14 +126,15 @@ class Statistics:
         vars(self).update((name, saved[name]) for name in PLAIN)
         self.outcomes, self.robots = Counter(self.outcomes), Counter(self.robots)
         for name in PARTS:
-            getattr(self, name).restore(saved[name])
+            if name != "scripted" or name in saved:  # a state of before has none
+                getattr(self, name).restore(saved[name])
 
 
 PLAIN = (
     *("since", "lines", "outcomes", "robots", "documents", "size", "duplicates", "duplicate_size"),
     *("sizes", "times", "depths"),
 )
-PARTS = ("types", "domains", "truncated", "hosts", "series")
+PARTS = ("types", "domains", "truncated", "scripted", "hosts", "series")
 
 
 def host_of(url: str) -> str:
@@ -166,6 +171,8 @@ def read_line(statistics: Statistics, fields: list[str]) -> None:
                 statistics.duplicate(int(size))
             elif note.startswith(TRUNCATED):
                 statistics.truncated.add(note.removeprefix(TRUNCATED), int(size))
+            elif note == SHELL:
+                statistics.scripted.add(host_of(url), int(size))
 
 
 @lru_cache(64)
@@ -192,6 +199,7 @@ def joined(parts: Sequence[Statistics], key: bytes) -> Statistics:
         whole.types.join(part.types)
         whole.domains.join(part.domains)
         whole.truncated.join(part.truncated)
+        whole.scripted.join(part.scripted)
         whole.hosts.join(part.hosts)
     whole.series = Series.joined(part.series for part in parts)
     return whole

@@ -10,7 +10,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import NamedTuple
 
-from webcrawl.crawl.revisit.announcers import Announcer, checksum
+from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, at_times, read
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
@@ -89,7 +89,7 @@ def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
     if not list(snapshot.rows("SELECT 1 FROM sqlite_master WHERE name = 'announcer'")):
         return
     for row in snapshot.rows("SELECT host, data, crc FROM announcer"):
-        if rowcrc.agrees(checksum, row):
+        if rowcrc.agrees(rowcrc.of_host, row):
             trust = Announcer.unpack(row[1]).trust
             if trust.tried:
                 yield Announced(row[0], trust.tried, trust.precision, trust.recall)

@@ -1,4 +1,4 @@
-"""Checks pages that wait to be fetched again, what was fetched ahead, and who announces changes (docs/files.md)."""
+"""Checks pages that wait to be fetched again, what was fetched ahead, and what listings said (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from itertools import pairwise
 import msgpack
 
 from webcrawl.base.model import is_link
-from webcrawl.crawl.revisit import announcers
 from webcrawl.crawl.revisit import listing_versions as listed
-from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED, TIME, WIDTHS
 from webcrawl.crawl.revisit.queue_entry import record_in
 from webcrawl.crawl.revisit.record import unpack
@@ -125,7 +123,6 @@ def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
 
 
 LISTED = "SELECT listing, count, read, keys, dates, crc FROM listed"
-ANNOUNCER = "SELECT host, data, crc FROM announcer"
 SUBSCRIPTION = f"SELECT {FIELDS}, crc FROM subscription"
 
 
@@ -133,8 +130,6 @@ def check_signals(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFi
     """Reads each row once; counts listings and subscriptions."""
     if snapshot.has("listed"):
         yield from _listed(snapshot, found)
-    if snapshot.has("announcer"):
-        yield from _announcers(snapshot)
     if snapshot.has("subscription"):
         yield from _subscriptions(snapshot, found)
 
@@ -155,18 +150,6 @@ def _listed(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
             continue
         if not deltas[1:].all() or sum(map(int, deltas)) >= 1 << 64:
             yield snapshot.damaged(f"{what}: keys are not in order")
-
-
-def _announcers(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    for row in snapshot.rows(ANNOUNCER):
-        what = f"table announcer, {row[0]}"
-        if not rowcrc.agrees(announcers.checksum, row):
-            yield snapshot.damaged(f"{what}: checksum")
-            continue
-        try:
-            Announcer.unpack(row[1])
-        except Exception:  # noqa: BLE001 - msgpack's and struct's have no common base
-            yield snapshot.damaged(f"{what}: not a host's listings")
 
 
 def _subscriptions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:

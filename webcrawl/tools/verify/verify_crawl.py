@@ -19,6 +19,7 @@ from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 from webcrawl.store.jobdir.wal import check_log
 from webcrawl.store.regular import regular
 from webcrawl.tools.verify.check_frontier import check_frontier
+from webcrawl.tools.verify.check_host_tables import check_host_tables
 from webcrawl.tools.verify.check_letters import check_letters
 from webcrawl.tools.verify.check_outputs import check_lines, check_outputs
 from webcrawl.tools.verify.check_revisits import check_revisits, check_signals
@@ -73,6 +74,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_frontier(snapshot, found))
     yield from guarded(lambda: check_portions(snapshot, found))
     yield from guarded(lambda: check_signals(snapshot, found))
+    yield from guarded(lambda: check_host_tables(snapshot))
     yield from guarded(lambda: check_letters(snapshot, found))
     yield from guarded(lambda: check_revisits(snapshot, found))
     yield from guarded(lambda: check_walk(snapshot, found))

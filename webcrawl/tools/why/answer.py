@@ -143,6 +143,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         record = host.to_json(
             *(facts.host, facts.delay, ahead), paused=facts.paused, most=source.values["HOST_MAX_FAILURES"]
         )
+        record["rendering"] = facts.rendering or None
     return {
         "filters": [one.to_json() for one in facts.filters],
         "refused_by": refusal.to_json() if refusal is not None else None,

@@ -42,6 +42,7 @@ class Facts:
     budget: DomainBudget | None = None
     host: HostRow | None = None
     delay: Delay | None = None
+    rendering: str = ""  # what a browser has shown of its host
     ended: int = 0  # URLs of its host since the checkpoint
     load: Load | None = None  # of the crawl
     paused: bool = False  # its host, by command

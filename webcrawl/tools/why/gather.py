@@ -17,7 +17,7 @@ from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import setting_of
-from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of
+from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of, rendering_of
 from webcrawl.tools.why.later import FOUND_LOG, among_records
 from webcrawl.tools.why.linking_pages import linking
 from webcrawl.tools.why.log_search import QUICK, Looked
@@ -188,6 +188,7 @@ class Gathering:
             delay_of(self._book, facts.host, host, values, facts.live),
             host in source.sheets.paused,
         )
+        facts.rendering = rendering_of(source.snapshot, host)
         facts.robots = robots_verdict(source.snapshot, facts.url, source.values)
         domain = source.domains(host)
         if domain not in self._budgets:

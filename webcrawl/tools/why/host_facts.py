@@ -12,8 +12,10 @@ from siphashc import siphash
 
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.sheets import OF_HOST
+from webcrawl.crawl.rendering.host_need import Need
 from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
 from webcrawl.frontier.booking import Booking
+from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.domain_row import DomainRow, domain_row, links_to
 from webcrawl.store.jobdir.host_row import HostRow, State
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -66,6 +68,18 @@ def turn_of(book: Booking, host: HostRow) -> float:
     """Seconds from one of its URLs to the next, as means over its last downloads."""
     turns = [book.wait(Once(host.name, [took], host.crawl_delay)) + took for took in host.times or [0.0]]
     return fmean(turns) / book.connections(host)
+
+
+RENDERING = "SELECT host, data, crc FROM rendering WHERE host = ?"
+
+
+def rendering_of(snapshot: Snapshot, host: str) -> str:
+    """What rendering has shown of this host, in words; nothing if it has sent no shell, or nothing was rendered."""
+    for row in snapshot.rows(RENDERING, (host,)) if snapshot.has("rendering") else ():
+        if not rowcrc.agrees(rowcrc.of_host, row):
+            raise snapshot.damaged(f"table rendering, {host}: checksum")
+        return Need.unpack(row[1]).told()
+    return ""
 
 
 def new_host(name: str) -> HostRow:

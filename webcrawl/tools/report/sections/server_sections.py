@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics.hosts import HostRow, Hosts
 from webcrawl.record.statistics.statistics import top_level
+from webcrawl.record.statistics.tally import Tally
 from webcrawl.tools import charts
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
@@ -35,6 +36,7 @@ def servers(source: Source) -> Html:
         _first(rows, source.statistics.documents),
         _slowest(rows),
         _failing(rows),
+        _scripted(source.statistics.scripted),
     )
 
 
@@ -129,6 +131,16 @@ def _failing(rows: Iterable[HostRow]) -> Html:
         Column("Answers", "number"),
     ]
     return table("failing-table", head, cells, "Hosts with most failures")
+
+
+def _scripted(scripted: Tally) -> Html | None:
+    """The hosts whose pages show next to nothing without a browser; none of them is shown where all have text."""
+    rows = scripted.rows()
+    if not rows:
+        return None
+    cells: list[list[Cell]] = [[name, many] for name, many, _ in rows[:MOST]]
+    head = [Column("Host"), Column("Pages", "number", "that have scripts, and next to no text without them")]
+    return table("scripted-table", head, cells, "Hosts whose pages seem to need scripts (RENDER)")
 
 
 def domains(source: Source) -> Html:

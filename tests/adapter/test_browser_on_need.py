@@ -1,0 +1,81 @@
+"""Which answers the browser is asked to render, without a browser."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not installed")
+
+from scrapy import Request
+
+from tests.support.warc_crawl import exchange
+from webcrawl.adapter.browser_on_need import BrowserOnNeed
+from webcrawl.adapter.trip import Trip
+from webcrawl.base.model import Link
+from webcrawl.content.recognise import recogniser
+from webcrawl.crawl.rendering.deciding import Deciding
+from webcrawl.crawl.rendering.places import Places
+
+URL = "http://a.test/"
+SHELL = b"<!doctype html><title>App</title><div id=root></div><script src=/app.js></script>"
+MADE = b"<!doctype html><p>words that a script has made of nothing at all"
+
+
+class Browser(BrowserOnNeed):
+    """Makes the same document of every page."""
+
+    def __init__(self, db, document=MADE, places=None):
+        self._deciding, self._places = Deciding(db, Counter(), recogniser()), places or Places(1)
+        self.document, self.flaws = document, []
+
+    async def _in_place(self, _, one):
+        self._places.leave()
+        one.body, one.rendered = self.document, True
+        return 100
+
+    def _flaw(self, _request, _exchange, name, _why):
+        self.flaws.append(name)
+
+    def shown(self, request=None, trip=None, **changes):
+        """What is left of a shell after the browser was asked."""
+        one = exchange(URL, **{"body": SHELL, **changes})
+        asyncio.run(self._rendered(request or Request(URL), trip or Trip(Link(URL)), one))
+        return one
+
+
+def test_a_shell_becomes_its_document(db):
+    """With the bytes that were sent beside it."""
+    one = Browser(db).shown()
+
+    assert (one.body, one.payload, one.rendered) == (MADE, SHELL, True)
+
+
+def test_a_page_that_is_the_same_stays_as_it_was_sent(db):
+    """The archive gets no document of it, and its digest is that of its neighbours."""
+    one = Browser(db, SHELL.replace(b"App", b"Seen")).shown()
+
+    assert (one.body, one.rendered) == (SHELL, False)
+
+
+def test_only_pages_of_the_crawl_are_looked_at(db):
+    """Not robots.txt, nor what spiders and pages await, nor answers to a POST, nor errors, nor parts of pages."""
+    browser, link = Browser(db), Link(URL)
+    shown = [
+        browser.shown(trip=Trip(Link(f"{URL}robots.txt", "P"))),
+        browser.shown(trip=Trip(link, inline=True)),
+        browser.shown(request=Request(URL, method="POST")),
+        browser.shown(status=404),
+        browser.shown(truncated="length"),
+    ]
+
+    assert [one.rendered for one in shown] == [False] * len(shown)
+    assert browser.shown().rendered
+
+
+def test_beyond_its_share_a_page_stays_as_it_was_sent(db):
+    """It is marked, so that its owner can be told how many there are."""
+    browser = Browser(db, places=Places(0, most=0))
+
+    assert browser.shown().body == SHELL
+    assert browser.flaws == ["unrendered"]

@@ -1,0 +1,65 @@
+"""What is missing for RENDER = auto is said at the start, in one line."""
+
+from importlib.util import find_spec
+
+import pytest
+from scrapy.settings import Settings
+
+from webcrawl.adapter import rendering_check
+from webcrawl.adapter.rendering_check import HANDLER, check_rendering, on_need
+from webcrawl.crawl.checks import SettingError
+
+
+@pytest.fixture(name="settings")
+def _settings(monkeypatch):
+    """Those of a crawl, on a machine that has all."""
+    monkeypatch.setattr(rendering_check, "find_spec", lambda _: True)
+    monkeypatch.setattr(rendering_check.shutil, "which", {"chromium": "/usr/bin/chromium"}.get)
+    found = Settings()
+    found.setmodule("webcrawl.settings")
+    return found
+
+
+def test_nothing_is_missing(settings):
+    """Chromium is found on PATH; all http and https pages have the handler that renders."""
+    check_rendering(settings)
+
+    assert rendering_check.chromium() == "/usr/bin/chromium"
+    assert on_need({"http": "a", "https": "b", "ftp": "c"}) == {"http": HANDLER, "https": HANDLER, "ftp": "c"}
+
+
+def test_the_library_is_missing(settings, monkeypatch):
+    """The line names it with its bounds."""
+    monkeypatch.setattr(rendering_check, "find_spec", lambda _: None)
+    with pytest.raises(SettingError) as told:
+        check_rendering(settings)
+
+    library = "scrapy_playwright is not installed: pip install 'scrapy-playwright>=0.0.48,<0.1'"
+    assert str(told.value) == f"RENDER = 'auto': must be off ({library})"
+
+
+def test_the_browser_is_missing(settings, monkeypatch):
+    """The line names where it is looked for; a setting may say where it is."""
+    monkeypatch.setattr(rendering_check.shutil, "which", lambda _: None)
+    with pytest.raises(SettingError, match="none of chromium, chromium-browser, google-chrome is on PATH"):
+        check_rendering(settings)
+
+    settings.set("PLAYWRIGHT_LAUNCH_OPTIONS", {"executable_path": "/opt/chromium"})
+    check_rendering(settings)
+
+
+def test_another_handler_is_in_the_way(settings):
+    """Its pages would not be rendered, and nobody would know."""
+    settings.set("DOWNLOAD_HANDLERS", {"https": "mine.Handler"})
+    with pytest.raises(SettingError, match=r"DOWNLOAD_HANDLERS has mine\.Handler for https"):
+        check_rendering(settings)
+
+
+@pytest.mark.skipif(find_spec("scrapy_playwright") is None, reason="scrapy-playwright is not installed")
+def test_the_handler_is_there():
+    """The path names a class that looks at each answer before there is a response."""
+    from webcrawl.adapter.browser import BrowserHandler
+    from webcrawl.adapter.browser_on_need import BrowserOnNeed
+
+    assert f"{BrowserOnNeed.__module__}.{BrowserOnNeed.__name__}" == HANDLER
+    assert issubclass(BrowserOnNeed, BrowserHandler)

@@ -1,0 +1,65 @@
+"""Renders the pages that need scripts, and finds out which do: RENDER = auto (docs/browser.md)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.browser import NONE_FLAW, BrowserHandler, answered, can_be_rendered
+from webcrawl.adapter.rendering_check import chromium
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.values import values_of
+from webcrawl.base.model import Exchange
+from webcrawl.crawl.rendering.deciding import Deciding
+from webcrawl.crawl.rendering.places import Places
+
+LONGER = 3  # times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the links
+UNREAD = frozenset(("image", "media", "font"))  # what a page may need to be shown, and not to be read
+
+
+def is_unread(asked: Any) -> bool:
+    """True of a browser's request for what has neither text nor links."""
+    return asked.resource_type in UNREAD
+
+
+class BrowserOnNeed(BrowserHandler):
+    """For http and https. Requests with `playwright` in their meta are rendered anyway, as BrowserHandler does."""
+
+    abort_request: Any  # scrapy-playwright's, from PLAYWRIGHT_ABORT_REQUEST
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.config.launch_options.setdefault("executable_path", chromium())
+        values = values_of(crawler)
+        self._timeout *= LONGER
+        self.abort_request = self.abort_request or is_unread
+        most = max(1, int(values["RENDER_SHARE"] * values["CONCURRENT_REQUESTS"]))
+        self._places = Places(min(self._most, most), most)
+
+    @cached_property
+    def _deciding(self) -> Deciding:
+        deciding = scheduler_of(self._crawler).crawl.parts.rendering
+        assert deciding is not None  # noqa: S101 - made with this handler, for the same setting
+        return deciding
+
+    async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
+        """Only pages of the crawl itself are looked at: what pages and spiders await comes as it was sent."""
+        await super()._rendered(request, trip, exchange)
+        if exchange.rendered or request.method != "GET" or not can_be_rendered(exchange):
+            return
+        if trip is None or trip.inline or trip.is_prerequisite or request.meta.get("playwright"):
+            return
+        wanted = self._deciding.wanted(exchange)
+        if wanted is not None:
+            answered(trip, exchange)
+            if not await self._places.take(wanted.worth):
+                self._flaw(request, exchange, NONE_FLAW, "others have the browser, see RENDER_SHARE")
+                return
+            page = exchange.body
+            took = await self._in_place(request, exchange)
+            if not self._deciding.learn(wanted, page, exchange, took):  # it stays as it was sent, as its neighbours do
+                exchange.body, exchange.rendered = page, False

@@ -1,0 +1,42 @@
+"""What RENDER = auto needs: a browser, the library that drives it, and no other handler for its pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from scrapy.settings import BaseSettings
+
+from webcrawl.base.libraries import missing
+from webcrawl.crawl.checks import SettingError
+
+SCHEMES = ("http", "https")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+LAUNCH = "PLAYWRIGHT_LAUNCH_OPTIONS"
+HANDLER = "webcrawl.adapter.browser_on_need.BrowserOnNeed"
+OURS = ("webcrawl.adapter.handlers.HttpHandler", "webcrawl.adapter.browser.BrowserHandler", HANDLER)
+
+
+def chromium() -> str | None:
+    """The path of the system's own."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def on_need(handlers: Mapping[str, Any]) -> dict[str, Any]:
+    """The download handlers by scheme, with the one that renders for http and https."""
+    return {**handlers, **dict.fromkeys(SCHEMES, HANDLER)}
+
+
+def check_rendering(settings: BaseSettings) -> None:
+    """Raises SettingError."""
+    if find_spec("scrapy_playwright") is None:
+        raise SettingError("RENDER", "auto", "off", missing("scrapy_playwright"))
+    if "executable_path" not in settings.getdict(LAUNCH) and chromium() is None:
+        why = f"none of {', '.join(NAMES)} is on PATH, and {LAUNCH} has no executable_path"
+        raise SettingError("RENDER", "auto", "off", why)
+    handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
+    for scheme in SCHEMES:
+        if handlers.get(scheme) not in OURS:
+            raise SettingError("RENDER", "auto", "off", f"DOWNLOAD_HANDLERS has {handlers.get(scheme)} for {scheme}")

@@ -1,0 +1,73 @@
+"""Decides which pages a browser renders, and learns from what came of each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Exchange
+from webcrawl.content.recognise.recogniser import PAGE, SHELL, Recogniser
+from webcrawl.crawl.rendering.comparison import Comparison
+from webcrawl.crawl.rendering.host_need import Need
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.host_table import HostTable
+
+TABLE = "rendering"
+SCRIPT = re.compile(rb"<script|\bon\w+ *=", re.IGNORECASE)  # a page without any is the same in a browser
+
+
+@dataclass(slots=True, frozen=True)
+class Wanted:
+    """A page that is to be rendered."""
+
+    host: str
+    is_shell: bool
+    worth: float  # characters that a millisecond of the browser's time may bring
+
+
+class Deciding:
+    """Hosts are learnt of from their first shell on: all others are fetched as without a browser."""
+
+    def __init__(self, db: CrawlDB, counters: Counter[str], recogniser: Recogniser) -> None:
+        self.hosts = HostTable(db, TABLE, Need, Need.unpack)
+        self._counters, self._recogniser, self._comparison = counters, recogniser, Comparison()
+
+    def wanted(self, exchange: Exchange) -> Wanted | None:
+        """None for a page that stays as it was sent. A wall is never rendered: a browser might get past it."""
+        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body)
+        is_shell = kind == SHELL
+        if not is_shell and kind != PAGE:
+            return None
+        host = host_of(exchange.url)
+        if not is_shell and (self.hosts.get(host) is None or not SCRIPT.search(exchange.body)):
+            return None
+        need = self.hosts.change(host)
+        if not need.pace(is_shell=is_shell).comes():
+            return None
+        return Wanted(host, is_shell, need.worth if need.rendered else self._mean())
+
+    def _mean(self) -> float:
+        """What is expected of a host that nothing is known of."""
+        return self._counters["rendering/gained"] / max(self._counters["browser/milliseconds"], 1)
+
+    def learn(self, wanted: Wanted, page: bytes, exchange: Exchange, milliseconds: int) -> bool:
+        """Takes what became of a page: the exchange has the document, or still the page. True if they differ."""
+        gain = self._comparison.gain(page, exchange.body, exchange.content_type, exchange.url)
+        differs = exchange.rendered and not gain.is_slight
+        text = gain.text if differs else 0
+        self.hosts.change(wanted.host).learn(text, milliseconds, is_shell=wanted.is_shell, same=not differs)
+        self._counters.update(
+            {
+                "rendering/pages": 1,
+                "rendering/changed": int(differs),
+                "rendering/gained": text,
+            }
+        )
+        return differs
+
+    def told(self, host: str) -> str:
+        """What is known of a host, in a line; nothing if it has sent no shell."""
+        need = self.hosts.get(host)
+        return need.told() if need is not None else ""

@@ -1,0 +1,77 @@
+"""A table of crawl.db with one small value per host, of which those that were asked for last are in memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from webcrawl.store import rowcrc
+from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.errors import DamagedFile
+
+CACHED = 4096  # hosts in memory, with and without a row
+
+
+class Value(Protocol):
+    """What is known of one host."""
+
+    def pack(self) -> bytes: ...
+
+
+V = TypeVar("V", bound=Value)
+
+
+class HostTable(Part, Generic[V]):
+    """`table` is one of schema.LATER with the columns host, data and crc; `new` makes the value of a new host."""
+
+    def __init__(self, db: CrawlDB, table: str, new: Callable[[], V], unpack: Callable[[bytes], V]) -> None:
+        self._db, self._table, self._new, self._unpack = db, table, new, unpack
+        db.need(table)
+        self._known: OrderedDict[str, V | None] = OrderedDict()  # None: it has no row
+        self._changed: set[str] = set()
+        db.join(self)
+
+    def get(self, host: str) -> V | None:
+        """None for a host of which nothing is known."""
+        if host in self._known:
+            self._known.move_to_end(host)
+            return self._known[host]
+        rows = self._db.query(f"SELECT host, data, crc FROM {self._table} WHERE host = ?", (host,))
+        return self._keep(host, self._read(rows[0]) if rows else None)
+
+    def change(self, host: str) -> V:
+        """The host's value, to be changed at once; a new one if there is none."""
+        found = self.get(host)
+        if found is None:
+            found = self._new()
+            self._keep(host, found)
+        self._changed.add(host)
+        return found
+
+    def _read(self, row: tuple[str, bytes, int]) -> V:
+        if not rowcrc.agrees(rowcrc.of_host, row):
+            raise DamagedFile(self._db.path, 0, f"table {self._table}, {row[0]}: checksum")
+        return self._unpack(row[1])
+
+    def _keep(self, host: str, found: V | None) -> V | None:
+        self._known[host] = found
+        self._known.move_to_end(host)
+        while len(self._known) > CACHED:
+            old, value = self._known.popitem(last=False)
+            if old in self._changed and value is not None:
+                self._changed.discard(old)
+                self._write([(old, value)])
+        return found
+
+    def _write(self, some: list[tuple[str, V]]) -> None:
+        packed = [(host, value.pack()) for host, value in some]
+        rows = [(host, data, rowcrc.of_host(host, data)) for host, data in packed]
+        self._db.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?)", rows)
+
+    # -- the checkpoint
+
+    def save(self) -> None:
+        known = [(host, self._known[host]) for host in sorted(self._changed)]
+        self._write([(host, value) for host, value in known if value is not None])
+        self._changed.clear()
