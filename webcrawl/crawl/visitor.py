@@ -98,7 +98,7 @@ class Visitor:
 
     def _recognise(self, exchange: Exchange) -> str:
         """What the answer is where it is not the page, noted and counted."""
-        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body)
+        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
         if kind:
             exchange.notes += (kind,)
             self._parts.counters[f"recognised/{kind.replace(':', '/')}"] += 1

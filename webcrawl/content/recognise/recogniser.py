@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from functools import cache
 
 from webcrawl.base.model import header
+from webcrawl.content.html import encodings
 from webcrawl.content.html.elements import document, markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.neardup.near_duplicates import fingerprint
-from webcrawl.content.recognise.marks import WORDS, Mark, Marks
+from webcrawl.content.recognise.marks import CODED, MOUNT, WORDS, Glance, Mark, Marks
 from webcrawl.content.recognise.shape import Shape
 
 BEGINNING = 4096  # bytes that are searched for marks,
-SMALL = 16_384  # and in a body that shows little
-LEAN = 32_768  # bytes: up to here a page of few links is looked at
+SMALL = 16_384  # in that of an error,
+LEAN = 32_768  # and in all of a page of few links: there it may be far from the beginning
 FEW = 12  # links
 TITLE = 512  # bytes
 BARE = 60  # characters that a page shows at most whose scripts make the rest,
@@ -25,6 +27,8 @@ PAGE = ""
 UNKNOWN = "wall:unknown"
 RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
 
+ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED))  # hints that count with any status
+
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -34,27 +38,56 @@ class Recogniser:
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
 
-    def recognise(self, status: int, headers: Headers, body: bytes, probe: str | None = None) -> str:
-        """The name, empty for a page. `probe`: the visible text of the host's answer for what cannot exist."""
-        marks = [mark for mark in self._marks.of_headers(headers) if mark.fits(status)]
-        if marks and not marks[0].bare:
-            return marks[0].kind
+    def recognise(
+        self,
+        status: int,
+        headers: Headers,
+        body: bytes,
+        probe: str | None = None,
+        names: AbstractSet[bytes] | None = None,
+    ) -> str:
+        """The name, empty for a page. `probe`: the visible text of the host's answer for what cannot exist.
+
+        `names`: of the headers in lower case, if they are known. Most answers cost one look at them and one search.
+        """
+        marks: list[Mark] = []
+        if names is None or not names.isdisjoint(self._marks.header_names):
+            marks = [mark for mark in self._marks.of_headers(headers) if mark.fits(status)]
+            if marks and not marks[0].bare:
+                return marks[0].kind
         kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
             return RATELIMIT if status == 429 else PAGE
-        look = probe is not None or self._shows_little(status, body)
-        marks += [mark for mark in self._marks.of_body(body[: SMALL if look else BEGINNING]) if mark.fits(status)]
-        if not marks and not look:
-            return PAGE  # most pages: they are not parsed for this
+        size = SMALL if status >= 400 else BEGINNING
+        glance = self._glance(body[:size], body, kind)
+        lean = len(body) <= LEAN and _is_lean(body, glance.hints)
+        if lean and len(body) > size:
+            glance = self._glance(body, body, kind)
+        marks += [mark for mark in glance.marks if mark.fits(status)]
+        if marks and not marks[0].bare:
+            return marks[0].kind
+        if not marks and probe is None and not self._is_worth_a_look(status, body, glance.hints, lean=lean):
+            return PAGE
         shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
         if shape is None:
             return next((mark.kind for mark in marks if not mark.bare), PAGE)
         return _marked(marks, shape) or self._said(status, shape) or _structure(status, shape, probe)
 
-    def _shows_little(self, status: int, body: bytes) -> bool:
-        """A glance, which may err: an error, a page of few links, or one whose title says what it is."""
-        if status >= 400 or (len(body) <= LEAN and (body.count(b"<a ") <= FEW or b'"__next"' in body)):
+    def _glance(self, beginning: bytes, body: bytes, kind: str) -> Glance:
+        if b"\0" in beginning or not (beginning.isascii() or _is_utf8(beginning)):
+            beginning = encodings.decode(beginning, encoding_of(body, kind, "")).encode()
+        return self._marks.glance(beginning)
+
+    def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
+        """Of a page without a mark, return whether it may be something else: then it is parsed."""
+        if status == 429:
             return True
+        if hints and _is_hinted(status, body, hints):
+            return lean or self._titled(body)
+        return lean and status < 300 and b"<a " not in body and b"<script" in body and b"<img" not in body
+
+    def _titled(self, body: bytes) -> bool:
+        """A title counts whatever the links of the page."""
         start = body.find(b"<title", 0, BEGINNING)
         return start >= 0 and self._marks.any_word(body[start : body.find(b"</", start, start + TITLE)])
 
@@ -74,6 +107,31 @@ class Recogniser:
 def _marked(marks: list[Mark], shape: Shape) -> str:
     bare = len(shape.text) <= BARE
     return next((mark.kind for mark in marks if bare or not mark.bare), PAGE)
+
+
+def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
+    """Return whether a page has few links. Most have more in their first part, which costs less to look at."""
+    if MOUNT in hints and b'"__next"' in body:
+        return True
+    return body.count(b"<a ", 0, LEAN >> 2) <= FEW and body.count(b"<a ") <= FEW
+
+
+def _is_hinted(status: int, body: bytes, hints: AbstractSet[str]) -> bool:
+    """Return whether any of the hints may count on a page with this status."""
+    if not hints.isdisjoint(ANYWHERE):
+        return True
+    if status < 300 and (SOFT404 in hints or (MOUNT in hints and b"<script" in body)):
+        return True
+    return LOGIN in hints and b"password" in body
+
+
+def _is_utf8(beginning: bytes) -> bool:
+    """Return whether it is, as far as its last character is whole."""
+    try:
+        beginning.decode()
+    except UnicodeDecodeError as error:
+        return error.start >= len(beginning) - 3
+    return True
 
 
 def _may_be(kind: str, shape: Shape, status: int) -> bool:
