@@ -14,6 +14,7 @@ from webcrawl.base.loading import load
 from webcrawl.base.model import Link
 from webcrawl.content.formats.document_kinds import LOGGED
 from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
@@ -362,7 +363,8 @@ def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visit
         from webcrawl.crawl.page_states import States  # noqa: PLC0415 - of other crawls no page comes again
 
         states = States(parts.content, digests, parts.revisiting)
-    return Visitor(parts, digests, (first, second), rules, shells, owners, states)
+    marks = [Path(values["RECOGNISE_FILE"])] if values["RECOGNISE_FILE"] is not None else []
+    return Visitor(parts, digests, (first, second), rules, shells, owners, recogniser(*marks), states)
 
 
 def _key(db: CrawlDB) -> bytes:

@@ -12,10 +12,11 @@ from webcrawl.base.model import Exchange, Link, redirects_in_a_row
 from webcrawl.base.page_change import By, Change, Judged
 from webcrawl.base.room import FEW, fitting
 from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.html.elements import markup
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
-from webcrawl.content.recognise import is_wall, recogniser
+from webcrawl.content.recognise import Recogniser, is_wall
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
@@ -34,6 +35,7 @@ KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
+ACCEPTED = 202
 UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for
 ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
 NEEDED = {"refresh": "R"}  # all other requisites are E
@@ -66,6 +68,7 @@ class Visitor:
         rules: LinkRules,
         shells: Shells,
         owners: Owners,
+        recogniser: Recogniser,
         states: States | None,
     ) -> None:
         """The second of the readers, which are equal, is for `read_ahead`. `states`: if one page comes many times."""
@@ -77,7 +80,7 @@ class Visitor:
         self._most, self._requisites = rules.most, rules.requisites
         self._hops = {**HOPS, "link": "L"} if rules.requisites else HOPS  # then E means a requisite
         self._sitemaps = rules.sitemaps
-        self._recogniser = recogniser()
+        self._recogniser = recogniser
         self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
@@ -156,7 +159,7 @@ class Visitor:
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
         head, status = head_of(exchange), exchange.status
-        if is_wall(self._recognise(exchange)):  # it says nothing of what the host allows
+        if is_wall(self._recognise(exchange)) or _puts_off(exchange):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps:
@@ -384,6 +387,11 @@ def _kept(page: Page, found: Judged) -> tuple[int, int]:
     """The part of the owner's word that is kept. A document that is the same says the same, and is not read again."""
     header, document = kept(page.said_so_far.statements)
     return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
+
+
+def _puts_off(exchange: Exchange) -> bool:
+    """True if an answer is a page that asks to come again: challenges are sent like this."""
+    return exchange.status == ACCEPTED and bool(markup(exchange.content_type, exchange.body))
 
 
 def _is_same(page: Page, exchange: Exchange) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +17,9 @@ import re2
 OWN = files(__package__) / "marks.toml"  # the package may be an egg
 MEMORY = 64 << 20  # limit of the automata
 WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
+VERSION = 1  # of a table's form
+KEYS = frozenset(("version", "date", "mark", "words"))
+KIND = re.compile(r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell")
 MOUNT, CODED = "mount", "coded"
 # Where a framework puts the page, or what it says to who has no scripts; and words that a search would not see
 HINTS = {
@@ -49,7 +54,7 @@ NOTHING = Glance([], frozenset())
 
 
 class Marks:
-    """Read once. Raises OSError, or ValueError for what is no table of marks."""
+    """Read once. Raises OSError, or ValueError for what is no table of marks, with the reason."""
 
     def __init__(self, tables: Iterable[Mapping[str, Any]]) -> None:
         tables = list(tables)
@@ -59,7 +64,7 @@ class Marks:
         for row in (row for table in tables for row in table.get("mark", ())):
             self._add(row)
         words = {name: [one for table in tables for one in table.get("words", {}).get(name, ())] for name in WORDS}
-        self._words = {name: re2.compile(_either(words[name]), OPTIONS) for name in WORDS}
+        self._words = {name: _compiled(_either(words[name]), OPTIONS) for name in WORDS}
         self._any_word = re2.Set.SearchSet(OPTIONS)
         for one in words.values():
             self._any_word.Add(_either(one))
@@ -71,16 +76,24 @@ class Marks:
 
     @classmethod
     def read(cls, *paths: Path) -> Self:
-        """The package's own table, and others after it."""
-        return cls(tomllib.loads(path.read_text(encoding="utf-8")) for path in (OWN, *paths))
+        """These tables, and the package's own after them."""
+        return cls([*map(_table, paths), _table(OWN)])
 
     def _add(self, row: Mapping[str, Any]) -> None:
+        if not isinstance(row.get("is"), str) or not KIND.fullmatch(row["is"]):
+            raise ValueError(f"a mark whose `is` is {row.get('is')!r}")
+        if not any(row.get(key) for key in ("any", "all", "header")):
+            raise ValueError(f"a mark of {row['is']} without `any`, `all` and `header`")
         mark = Mark(row["is"], row.get("bare", False), frozenset(row.get("status", ())))
         for group in [*([one] for one in row.get("any", ())), row.get("all", ())]:
             if group:
-                self._groups.append((frozenset(map(self._search.Add, group)), mark))
+                self._groups.append((frozenset(map(self._search_for, group)), mark))
         for name, value in row.get("header", {}).items():
-            self._headers.setdefault(name.encode(), []).append((re2.compile(value.encode(), LATIN), mark))
+            self._headers.setdefault(name.lower().encode(), []).append((_compiled(value, LATIN), mark))
+
+    def _search_for(self, expression: str) -> int:
+        _compiled(expression, OPTIONS)  # a set's own errors do not say what is wrong
+        return int(self._search.Add(expression))
 
     def of_headers(self, headers: list[tuple[bytes, bytes]]) -> Iterator[Mark]:
         """The marks among an answer's header fields."""
@@ -105,6 +118,24 @@ class Marks:
     def words(self, kind: str, text: str) -> bool:
         """Return whether a title or heading says that the page is of this kind."""
         return self._words[kind].search(text) is not None
+
+
+def _table(path: Path | Traversable) -> Mapping[str, Any]:
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    if unknown := table.keys() - KEYS:
+        raise ValueError(f"no table of marks has {min(unknown)!r}")
+    if table.get("version", VERSION) != VERSION:
+        raise ValueError(f"version {table['version']} of the table, this program reads {VERSION}")
+    return table
+
+
+def _compiled(expression: object, options: Any) -> Any:
+    if not isinstance(expression, str):
+        raise TypeError(f"{expression!r} is no expression")
+    try:
+        return re2.compile(expression.encode() if options is LATIN else expression, options)
+    except re2.error as error:
+        raise ValueError(f"{expression!r}: {error}") from error
 
 
 def _either(expressions: Iterable[str]) -> str:

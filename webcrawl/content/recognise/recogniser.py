@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from functools import cache
+from pathlib import Path
 
 from webcrawl.base.model import header
 from webcrawl.content.html import encodings
@@ -170,6 +171,6 @@ def is_wall(recognised: str) -> bool:
 
 
 @cache
-def recogniser() -> Recogniser:
-    """With the package's own table of marks."""
-    return Recogniser(Marks.read())
+def recogniser(*tables: Path) -> Recogniser:
+    """With these tables of marks, and the package's own after them."""
+    return Recogniser(Marks.read(*tables))
