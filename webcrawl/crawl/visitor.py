@@ -8,7 +8,7 @@ from itertools import compress
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from webcrawl.base.model import Exchange, Link, redirects_in_a_row
+from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
 from webcrawl.base.page_change import By, Change, Judged
 from webcrawl.base.room import FEW, fitting
 from webcrawl.content.formats.document_reader import DocumentReader
@@ -16,8 +16,9 @@ from webcrawl.content.html.elements import markup
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
-from webcrawl.content.recognise import Recogniser, is_wall
+from webcrawl.content.recognise import SOFT404, Recogniser, wall_of
 from webcrawl.crawl.listings import LISTINGS
+from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
@@ -69,6 +70,7 @@ class Visitor:
         shells: Shells,
         owners: Owners,
         recogniser: Recogniser,
+        missing: MissingPages,
         states: States | None,
     ) -> None:
         """The second of the readers, which are equal, is for `read_ahead`. `states`: if one page comes many times."""
@@ -80,7 +82,7 @@ class Visitor:
         self._most, self._requisites = rules.most, rules.requisites
         self._hops = {**HOPS, "link": "L"} if rules.requisites else HOPS  # then E means a requisite
         self._sitemaps = rules.sitemaps
-        self._recogniser = recogniser
+        self._recogniser, self._missing = recogniser, missing
         self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
@@ -90,8 +92,13 @@ class Visitor:
         if link.is_prerequisite:
             self._robots(page, link, exchange, location)
             return page
+        if link.is_probe:
+            self._missing.heard(link, exchange, self._recogniser)
+            page.is_none = True
+            return page
         page.robots_word = self._owners.word(link.url)
         page.recognised = self._recognise(exchange)
+        page.is_none = bool(page.recognised and wall_of(page.recognised)) or self._is_missing(page, exchange)
         self._visit(page, link, exchange, location)
         if self._judges:
             self._judge_use(page, exchange)
@@ -100,12 +107,34 @@ class Visitor:
         return page
 
     def _recognise(self, exchange: Exchange) -> str:
-        """What the answer is where it is not the page, noted and counted."""
+        """What the answer is where it is not the page, noted and counted once."""
+        if exchange.recognised is not None:
+            return exchange.recognised
         kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
+        exchange.recognised = kind
         if kind:
-            exchange.notes += (kind,)
-            self._parts.counters[f"recognised/{kind.replace(':', '/')}"] += 1
+            self._note(exchange, kind)
         return kind
+
+    def _note(self, exchange: Exchange, kind: str) -> None:
+        exchange.recognised = kind
+        exchange.notes += (kind,)
+        self._parts.counters[f"recognised/{kind.replace(':', '/')}"] += 1
+
+    def _is_missing(self, page: Page, exchange: Exchange) -> bool:
+        """True if this is what its host shows for what cannot exist, whatever it says."""
+        if page.recognised not in ("", SOFT404) or not self._missing.shows(exchange, self._recogniser):
+            return False
+        self._parts.counters["soft404/by probe"] += 1
+        if not page.recognised:
+            self._note(exchange, SOFT404)
+            page.recognised = SOFT404
+        return True
+
+    def looks(self, link: Link, exchange: Exchange, outcome: Outcome) -> None:
+        """Notes in the outcome of an error whether a wall has answered: then its host is well."""
+        if not link.request:
+            outcome.wall = wall_of(self._recognise(exchange))
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
         """True if an answer that somebody else processes is not to be kept; then only its head is left."""
@@ -130,7 +159,7 @@ class Visitor:
         return page
 
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
-        if self._states is not None:
+        if self._states is not None and not page.is_none:
             self._states.judge(page, link, exchange)
         if location:
             if link.history and self._moves(link, exchange, location):
@@ -159,7 +188,7 @@ class Visitor:
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
         head, status = head_of(exchange), exchange.status
-        if is_wall(self._recognise(exchange)) or _puts_off(exchange):  # it says nothing of what the host allows
+        if wall_of(self._recognise(exchange)) or _puts_off(exchange):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps:
@@ -170,7 +199,7 @@ class Visitor:
         page.digest = page.digest or self._digests(exchange.body)
         if self._judges and self._is_withheld(page, link, exchange):
             return
-        if is_wall(page.recognised):  # it has no links to follow, and nothing new
+        if page.is_none:  # it has no links to follow, and nothing new
             return
         page.duplicate = self._parts.content.seen(page.digest)
         known = self._knows_links(page)

@@ -1,4 +1,4 @@
-"""Decides what an answer is: a plain function of its status, headers and body, and of a probe's text."""
+"""Decides what an answer is: a plain function of its status, headers and body."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from webcrawl.base.model import header
 from webcrawl.content.html import encodings
 from webcrawl.content.html.elements import document, markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.neardup.near_duplicates import fingerprint
 from webcrawl.content.recognise.marks import CODED, MOUNT, WORDS, Glance, Mark, Marks
+from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.shape import Shape
 
 BEGINNING = 4096  # bytes that are searched for marks,
@@ -23,9 +23,8 @@ BARE = 60  # characters that a page shows at most whose scripts make the rest,
 SPARE = 160  # and where a framework's empty place says so
 LITTLE = 600  # characters: a page that says only why it is not the page
 WORDY = 1500  # a title that says so counts up to here
-NEAR = 3  # bits in which near-duplicates differ at most
 PAGE = ""
-UNKNOWN = "wall:unknown"
+WALL, UNKNOWN = "wall:", "wall:unknown"
 RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
 
 ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED))  # hints that count with any status
@@ -44,12 +43,11 @@ class Recogniser:
         status: int,
         headers: Headers,
         body: bytes,
-        probe: str | None = None,
         names: AbstractSet[bytes] | None = None,
     ) -> str:
-        """The name, empty for a page. `probe`: the visible text of the host's answer for what cannot exist.
+        """The name, empty for a page. `names`: of the headers in lower case, if they are known.
 
-        `names`: of the headers in lower case, if they are known. Most answers cost one look at them and one search.
+        Most answers cost one look at these names and one search.
         """
         marks: list[Mark] = []
         if names is None or not names.isdisjoint(self._marks.header_names):
@@ -67,12 +65,20 @@ class Recogniser:
         marks += [mark for mark in glance.marks if mark.fits(status)]
         if marks and not marks[0].bare:
             return marks[0].kind
-        if not marks and probe is None and not self._is_worth_a_look(status, body, glance.hints, lean=lean):
+        if not marks and not self._is_worth_a_look(status, body, glance.hints, lean=lean):
             return PAGE
         shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
         if shape is None:
             return next((mark.kind for mark in marks if not mark.bare), PAGE)
-        return _marked(marks, shape) or self._said(status, shape) or _structure(status, shape, probe)
+        return _marked(marks, shape) or self._said(status, shape) or _structure(status, shape)
+
+    def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
+        """What a page shows, to be compared with what other URLs of its host show; None for what is no page."""
+        kind = (header(headers, b"content-type") or b"").decode("latin-1")
+        if not body or not markup(kind, body):
+            return None
+        shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
+        return Probe.of(url, shape.title, shape.text) if shape is not None else None
 
     def _glance(self, beginning: bytes, body: bytes, kind: str) -> Glance:
         if b"\0" in beginning or not (beginning.isascii() or _is_utf8(beginning)):
@@ -144,12 +150,10 @@ def _may_be(kind: str, shape: Shape, status: int) -> bool:
     return shape.passwords == 0 and shape.links <= FEW
 
 
-def _structure(status: int, shape: Shape, probe: str | None) -> str:
+def _structure(status: int, shape: Shape) -> str:
     """By what the page is made of."""
     if status >= 300:
         return PAGE
-    if probe is not None and alike(shape.text, probe):
-        return SOFT404
     if not shape.scripts or shape.frames or shape.refreshes:
         return PAGE
     if shape.mounts:
@@ -157,17 +161,9 @@ def _structure(status: int, shape: Shape, probe: str | None) -> str:
     return SHELL if len(shape.text) <= BARE and not shape.links and not shape.images else PAGE
 
 
-def alike(text: str, other: str) -> bool:
-    """Return whether two texts are near-duplicates; of very short ones, whether they are the same."""
-    one, two = fingerprint(text), fingerprint(other)
-    if one is None or two is None:
-        return text == other
-    return (one ^ two).bit_count() <= NEAR
-
-
-def is_wall(recognised: str) -> bool:
-    """Return whether a name is that of a wall that a mark of its vendor shows: words alone may err."""
-    return recognised.startswith("wall:") and recognised != UNKNOWN
+def wall_of(recognised: str | None) -> str:
+    """The vendor of a wall, if this is the name of one that a mark of its vendor shows: words alone may err."""
+    return recognised[len(WALL) :] if recognised and recognised.startswith(WALL) and recognised != UNKNOWN else ""
 
 
 @cache
