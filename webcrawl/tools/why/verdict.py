@@ -80,7 +80,8 @@ def verdict_on(facts: Facts) -> Verdict:
         return Verdict(SEEN, "in flight", f"it is being fetched right now{_for_how_long(facts)}")
     if facts.place is not None:
         later = facts.place.where == queued.RETRY and not facts.place.has_failed
-        return Verdict(QUEUED, PUT_OFF if later else QUEUES[facts.place.where], _queued(facts, facts.place))
+        where = PUT_OFF if later else QUEUES[facts.place.where]
+        return Verdict(QUEUED, where, _queued(facts, facts.place) + _behind_wall(facts))
     if facts.line is not None:
         return _ended(facts, facts.line)
     if facts.entries:  # whose line is too far back; of an attempt that was not the last there is one of the above
@@ -244,7 +245,6 @@ def _queued(facts: Facts, place: Place) -> str:
         said = f"it waits until others of its domain, address or origin are done, {before}"
     else:
         said = f"it waits in the front-end at level {place.level}, {before} there"
-    said += _behind_wall(facts)
     if facts.paused:
         said = f"{said}; but its host is paused by command"
     if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
