@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import islice
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.crawling import Crawl, scrapy, wait_until
@@ -86,6 +87,18 @@ def test_the_index_names_what_is_no_page(crawled):
 
     assert any('"recognised": "wall:anubis"' in line for line in lines if "shut" in line)
     assert not any('"recognised"' in line for line in lines if "robots" in line)
+
+
+def test_the_table_of_pages_names_them_too(crawled):
+    """Each answer has its row, and those that are pages have nothing there."""
+    crawl, log = crawled
+    files = (crawl.jobdir / "tables").glob("pages-*.parquet")
+    rows = [row for path in files for row in pq.read_table(path, columns=["url", "recognised"]).to_pylist()]
+    shut = {row["recognised"] for row in rows if row["url"] == "http://shut.test/"}
+
+    assert shut == {"wall:anubis"}
+    assert sum(row["recognised"] is None for row in rows if "robots" not in row["url"]) == 20
+    assert len(rows) == sum(map(len, log.values()))
 
 
 def test_why_says_that_its_host_is_behind_a_wall(crawled, tmp_path):
