@@ -40,7 +40,11 @@ def _crawled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("walls")
     with serving(answer, folder, NAMES) as sites:
         (folder / "seeds.txt").write_text("".join(f"http://{name}/\n" for name in NAMES))
-        settings = {"HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES), "OUTPUTS": "warc cdxj text"}
+        settings = {
+            "HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES),
+            "OUTPUTS": "warc cdxj text",
+            "WARC_WALLS": 0,
+        }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0
         asked = [named(url) for url in sites.asked]
@@ -75,6 +79,15 @@ def test_walls_are_not_in_the_text(crawled):
     assert not any("walled" in line["url"] for line in written(crawl.jobdir))
     assert crawl.stats["recognised/soft404"] == 2
     assert any("plain" in line["url"] for line in written(crawl.jobdir))
+
+
+def test_walls_stay_out_of_an_archive_that_wants_none(crawled):
+    """All else is kept, whatever it says."""
+    crawl, _, _ = crawled
+    (index,) = [path.read_text() for path in (crawl.jobdir / "warc").glob("*.cdxj")]
+
+    assert '"http://walled.test/"' not in index
+    assert '"http://open.test/missing"' in index
 
 
 def test_a_challenge_for_robots_txt_allows_nothing(crawled):
