@@ -7,7 +7,7 @@ from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
 from webcrawl.tools.report.report_page import report
 
-NAMES = ["open.test", "walled.test", "locked.test"]
+NAMES = ["open.test", "walled.test", "locked.test", "later.test", "odd.test"]
 ANUBIS = """<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
 href="/.within.website/x/xess/xess.css"><h1>Making sure you're not a bot!</h1><a href=/beyond>x</a>"""
 MISSING = "<!doctype html><title>Page not found</title><h1>Page not found</h1><a href=/beyond>x</a>"
@@ -27,6 +27,8 @@ def answer(url):
         return (200, "text/html", ANUBIS.encode())
     if host == "locked.test":
         return (200, "text/html", ANUBIS.encode())
+    if path == "robots.txt" and host in ("later.test", "odd.test"):
+        return (202 if host == "later.test" else 200, "text/html", b"<title>Home</title><p>Welcome")
     if path == "robots.txt":
         return (403, "text/html", b"<title>403 Forbidden</title><h1>Forbidden</h1>")
     pages = {"": HOME, "missing": MISSING, "shell": SHELL}
@@ -39,7 +41,11 @@ def _crawled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("walls")
     with serving(answer, folder, NAMES) as sites:
         (folder / "seeds.txt").write_text("".join(f"http://{name}/\n" for name in NAMES))
-        settings = {"HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES), "OUTPUTS": "warc cdxj text"}
+        settings = {
+            "HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES),
+            "OUTPUTS": "warc cdxj text",
+            "WARC_WALLS": 0,
+        }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0
         asked = [named(url) for url in sites.asked]
@@ -81,9 +87,17 @@ def test_walls_are_not_in_the_text(crawled):
     crawl, _, _ = crawled
 
     assert not any("walled" in line["url"] for line in written(crawl.jobdir))
-    assert crawl.stats["recognised/soft404"] == 1
+    assert crawl.stats["recognised/soft404"] == 2
     assert any("plain" in line["url"] for line in written(crawl.jobdir))
-    assert crawl.stats["recognised/soft404"] == 1
+
+
+def test_walls_stay_out_of_an_archive_that_wants_none(crawled):
+    """All else is kept, whatever it says."""
+    crawl, _, _ = crawled
+    (index,) = [path.read_text() for path in (crawl.jobdir / "warc").glob("*.cdxj")]
+
+    assert '"http://walled.test/"' not in index
+    assert '"http://open.test/missing"' in index
 
 
 def test_a_challenge_for_robots_txt_allows_nothing(crawled):
@@ -92,3 +106,11 @@ def test_a_challenge_for_robots_txt_allows_nothing(crawled):
 
     assert {path for host, path in asked if host == "locked.test"} == {"robots.txt"}
     assert ("open.test", "plain") in asked
+
+
+def test_a_page_in_place_of_robots_txt_allows_everything_but_with_202(crawled):
+    """A 202 puts off; any other page says nothing of what is allowed."""
+    _, asked, _ = crawled
+
+    assert {path for host, path in asked if host == "later.test"} == {"robots.txt"}
+    assert ("odd.test", "plain") in asked

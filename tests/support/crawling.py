@@ -34,6 +34,7 @@ SETTINGS = {
     "MIN_FREE_DISK": 0,
     "HOST_MAX_FAILURES": 5,
     "TRAP_MAX_PAGES": 20,
+    "SOFT404_PROBE": 0,  # the truth of a synthetic web has no request that no link leads to
 }
 _forked = get_context("forkserver")
 _forked.set_forkserver_preload(["tests.support.crawling_loaded"])

@@ -43,7 +43,7 @@ class RobotsRequests:
         self._warned = False
 
     def request(self, url: str, trip: Trip) -> Request:
-        """The request of a link that is a prerequisite."""
+        """The request of a link that is a prerequisite, or a probe, of which no spider hears either."""
         meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
         if trip.link is not None and trip.link.request:
             meta |= {key: value for key, value in stored_meta(trip.link).items() if key in WAY}
@@ -75,6 +75,8 @@ class RobotsRequests:
             if self._pages:
                 self._visitor.follow_robots(page)
             return page
+        if trip.link is not None and trip.link.is_probe:
+            return None
         if trip.link is not None and response is not None:  # from a middleware, or somebody else's handler
             self._visitor.robots_said(trip.link, response.status, response.body)
         elif trip.link is not None:

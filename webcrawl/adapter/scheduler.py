@@ -390,7 +390,7 @@ class FrontierScheduler:
             trip = Trip(link, keep=SLACK, spare=True)
         else:
             trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
-        if link.is_prerequisite:
+        if link.is_own:
             return self._robots.request(link.url, trip)
         request = to_request(link, self.spider, trip, classes=self._hive is None)
         if link.history and self.crawl.parts.revisiting is not None:
@@ -463,6 +463,8 @@ class FrontierScheduler:
     def _hide(self, trip: Trip) -> None:
         """As with Scrapy's own retries, the spider gets only the last answer to a request."""
         if trip.link is not None and trip.outcome is not None:
+            if trip.exchange is not None and trip.exchange.status >= 400:
+                self.visitor.looks(trip.link, trip.exchange, trip.outcome)
             trip.comes_again = trip.abandoned or self.crawl.tries_again(trip.link, trip.outcome)
 
     def _may_be_stuck(self) -> bool:

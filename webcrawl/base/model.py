@@ -46,7 +46,7 @@ class Link:
     """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
 
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
-    P prerequisite; a small one if the hop led into another site (urls/host_names.py). `history` is what
+    P prerequisite, S synthesized; a small one if the hop led into another site (urls/host_names.py). `history` is what
     is known of earlier downloads of the document (crawl/revisit/record.py), `chain` what a chain of redirects has to
     know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL, after its
     priority and a dot if that is not 0.
@@ -83,6 +83,16 @@ class Link:
     def is_prerequisite(self) -> bool:
         """True of a robots.txt that the crawl fetches for itself."""
         return self.path.endswith("P")
+
+    @property
+    def is_probe(self) -> bool:
+        """True of a URL that cannot exist, asked for to know what its host says then (crawl/missing_pages.py)."""
+        return self.path.endswith("S")
+
+    @property
+    def is_own(self) -> bool:
+        """True of what the crawl asks for itself: a robots.txt, a probe."""
+        return self.path.endswith(("P", "S"))
 
     @property
     def priority(self) -> int:
@@ -227,6 +237,7 @@ class Outcome:
     permanent: bool = False  # whether asking again soon is pointless: no such name, a certificate that is not accepted
     by_proxy: bool = False  # the proxy of this one request did not get through: other ways work
     short: str = ""  # why a part of the body is missing that may come next time, in WARC's words: disconnect, time
+    wall: str = ""  # the vendor of the wall that answered in place of the page
 
 
 @dataclass(slots=True)
@@ -331,6 +342,7 @@ class Exchange:
         0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
     )
     is_original: bool = field(default=False, repr=False, compare=False)  # the archive has the payload in its own record
+    recognised: str | None = None  # what it is where it is not the page (docs/recognise.md); None: nobody has looked
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so

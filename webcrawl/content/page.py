@@ -168,7 +168,10 @@ class _Answer:
 class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
-    __slots__ = ("earlier", "exchange", "flags", "followed", "found", "link", "looked_up", "recognised", "robots_word")
+    __slots__ = (
+        *("earlier", "exchange", "flags", "followed", "found", "is_none", "link", "looked_up", "recognised"),
+        "robots_word",
+    )
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
     columns: ClassVar[Any] = _Lazy(_columns)  # the same with their canonical URLs, for outputs that have all of them
     fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
@@ -195,6 +198,7 @@ class Page(_Answer):
         self.found: Found | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
         self.recognised = ""  # what the answer is where it is not the page (docs/recognise.md)
+        self.is_none = False  # nothing follows from it: a wall, a soft 404 that its host's probe shows, or the probe
         self.robots_word: RobotsWord = NO_WORD  # what robots.txt said of its use when it was fetched
         self.earlier = (0, 0)  # what the answer said of which this one, a 304, says that it still holds
         self.flags: Sequence[bool] | None = None  # of each link in `found`, whether it was, if that is known anyway

@@ -32,6 +32,7 @@ from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
+from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.open_frontier import open_frontier
 from webcrawl.crawl.parts import ALONE, Parts, Surroundings
 from webcrawl.crawl.requisites import SOURCES
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.signalling import Signalling
 
 MIB = 1 << 20
+GROWN = 10  # pages with which a host is worth a look for a sitemap that nobody names
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
@@ -297,7 +299,7 @@ def _look_for_sitemaps(
 ) -> None:
     if values["SITEMAPS"]:
         known = signalling.signals.has_listing if signalling is not None else lambda _: False
-        frontier.on_grown = SitemapsByName(discovery.found_one, known).grown
+        frontier.when_grown(GROWN, SitemapsByName(discovery.found_one, known).grown)
 
 
 def _no_budget(link: Link, body: bytes) -> None:
@@ -375,7 +377,11 @@ def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visit
         from webcrawl.crawl.page_states import States  # noqa: PLC0415 - of other crawls no page comes again
 
         states = States(parts.content, digests, parts.revisiting)
-    return Visitor(parts, digests, (first, second), rules, shells, owners, states)
+    missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
+    if values["SOFT404_PROBE"]:
+        parts.frontier.when_grown(values["SOFT404_PROBE"], missing.ask)
+    marks = [Path(values["RECOGNISE_FILE"])] if values["RECOGNISE_FILE"] is not None else []
+    return Visitor(parts, digests, (first, second), rules, shells, owners, recogniser(*marks), missing, states)
 
 
 def _key(db: CrawlDB) -> bytes:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.crawl_log import count_known, notes_of
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.parts import Follower, Parts
@@ -131,14 +132,16 @@ class Crawl:
         if parts.halfway:
             parts.halfway.finished(link.url)
         asked = outcome.ended > 0.0
+        if exchange is not None and exchange.recognised and not link.request:
+            outcome.wall = wall_of(exchange.recognised)
         if asked:
             final = parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
         else:
             parts.frontier.unasked(link, parts.clock())
-        self._counted(outcome, exchange)
+        self._counted(outcome, exchange, probe=link.is_probe)
         if not asked:
             parts.log.finished(link, outcome, None, ["unasked", *(withheld.notes if withheld is not None else ())])
-        elif final:
+        elif final or outcome.wall:
             by = [PROXY] if outcome.by_proxy else []
             parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
 
@@ -151,9 +154,9 @@ class Crawl:
         self._counted(Outcome(status), None)
         parts.refusals.dropped(link, status)
 
-    def _counted(self, outcome: Outcome, exchange: Exchange | None) -> None:
+    def _counted(self, outcome: Outcome, exchange: Exchange | None, *, probe: bool = False) -> None:
         counters = self.parts.counters
-        counters["failures" if outcome.status < 0 else "pages"] += 1
+        counters["probes" if probe else "failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
             counters["bytes"] += exchange.received

@@ -36,6 +36,8 @@ class CrawlLog:
 
     def finished(self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]) -> None:
         """A URL that was fetched, or that failed."""
+        if link.is_probe:
+            annotations.append("probe")
         if link.attempt:
             annotations.append(f"{link.attempt + 1}t")
         self._output.write(line(outcome.at or time.time(), link, outcome, exchange, annotations))

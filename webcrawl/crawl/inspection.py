@@ -58,6 +58,8 @@ class HostInspector:
             found["last_failure"] = {**last, "ago": round(now - at, 1)}
             if asked:
                 found["last_failure"]["retry_after"] = asked
+        if "wall" in found:
+            found["wall"]["ago"] = round(now - found["wall"].pop("since"), 1)
         row = self._statistics.hosts.rows.get(name)
         if row is not None:
             found["documents"], found["bytes"], found["failed"] = row[0], row[1], row[2]

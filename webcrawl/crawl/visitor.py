@@ -8,16 +8,18 @@ from itertools import compress
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from webcrawl.base.model import Exchange, Link, redirects_in_a_row
+from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
 from webcrawl.base.page_change import By, Change, Judged
 from webcrawl.base.room import FEW, fitting
 from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.html.elements import markup
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
-from webcrawl.content.recognise import is_wall, recogniser
+from webcrawl.content.recognise import SOFT404, Recogniser, wall_of
 from webcrawl.content.recognise.recogniser import PAGE, SHELL
 from webcrawl.crawl.listings import LISTINGS
+from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
@@ -35,6 +37,7 @@ KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
+ACCEPTED = 202
 UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for
 ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
 NEEDED = {"refresh": "R"}  # all other requisites are E
@@ -67,6 +70,8 @@ class Visitor:
         rules: LinkRules,
         shells: Shells,
         owners: Owners,
+        recogniser: Recogniser,
+        missing: MissingPages,
         states: States | None,
     ) -> None:
         """The second of the readers, which are equal, is for `read_ahead`. `states`: if one page comes many times."""
@@ -78,7 +83,7 @@ class Visitor:
         self._most, self._requisites = rules.most, rules.requisites
         self._hops = {**HOPS, "link": "L"} if rules.requisites else HOPS  # then E means a requisite
         self._sitemaps = rules.sitemaps
-        self._recogniser = recogniser()
+        self._recogniser, self._missing = recogniser, missing
         self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
@@ -88,8 +93,13 @@ class Visitor:
         if link.is_prerequisite:
             self._robots(page, link, exchange, location)
             return page
+        if link.is_probe:
+            self._missing.heard(link, exchange, self._recogniser)
+            page.is_none = True
+            return page
         page.robots_word = self._owners.word(link.url)
         page.recognised = self._recognise(exchange)
+        page.is_none = bool(page.recognised and wall_of(page.recognised)) or self._is_missing(page, exchange)
         self._visit(page, link, exchange, location)
         if self._judges:
             self._judge_use(page, exchange)
@@ -98,14 +108,36 @@ class Visitor:
         return page
 
     def _recognise(self, exchange: Exchange) -> str:
-        """What the answer is where it is not the page, noted and counted."""
-        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body)
+        """What the answer is where it is not the page, noted and counted once."""
+        if exchange.recognised is not None:
+            return exchange.recognised
+        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
+        if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
+            kind = PAGE
+        exchange.recognised = kind
         if kind:
-            if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
-                return PAGE
-            exchange.notes += (kind,)
-            self._parts.counters[f"recognised/{kind.replace(':', '/')}"] += 1
+            self._note(exchange, kind)
         return kind
+
+    def _note(self, exchange: Exchange, kind: str) -> None:
+        exchange.recognised = kind
+        exchange.notes += (kind,)
+        self._parts.counters[f"recognised/{kind.replace(':', '/')}"] += 1
+
+    def _is_missing(self, page: Page, exchange: Exchange) -> bool:
+        """True if this is what its host shows for what cannot exist, whatever it says."""
+        if page.recognised not in ("", SOFT404) or not self._missing.shows(exchange, self._recogniser):
+            return False
+        self._parts.counters["soft404/by probe"] += 1
+        if not page.recognised:
+            self._note(exchange, SOFT404)
+            page.recognised = SOFT404
+        return True
+
+    def looks(self, link: Link, exchange: Exchange, outcome: Outcome) -> None:
+        """Notes in the outcome of an error whether a wall has answered: then its host is well."""
+        if not link.request:
+            outcome.wall = wall_of(self._recognise(exchange))
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
         """True if an answer that somebody else processes is not to be kept; then only its head is left."""
@@ -130,7 +162,7 @@ class Visitor:
         return page
 
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
-        if self._states is not None:
+        if self._states is not None and not page.is_none:
             self._states.judge(page, link, exchange)
         if location:
             if link.history and self._moves(link, exchange, location):
@@ -159,7 +191,7 @@ class Visitor:
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
         head, status = head_of(exchange), exchange.status
-        if is_wall(self._recognise(exchange)):  # it says nothing of what the host allows
+        if wall_of(self._recognise(exchange)) or _puts_off(exchange):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps:
@@ -170,7 +202,7 @@ class Visitor:
         page.digest = page.digest or self._digests(exchange.body)
         if self._judges and self._is_withheld(page, link, exchange):
             return
-        if is_wall(page.recognised):  # it has no links to follow, and nothing new
+        if page.is_none:  # it has no links to follow, and nothing new
             return
         page.duplicate = self._parts.content.seen(page.digest)
         known = self._knows_links(page)
@@ -389,6 +421,11 @@ def _kept(page: Page, found: Judged) -> tuple[int, int]:
     """The part of the owner's word that is kept. A document that is the same says the same, and is not read again."""
     header, document = kept(page.said_so_far.statements)
     return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
+
+
+def _puts_off(exchange: Exchange) -> bool:
+    """True if an answer is a page that asks to come again: challenges are sent like this."""
+    return exchange.status == ACCEPTED and bool(markup(exchange.content_type, exchange.body))
 
 
 def _is_same(page: Page, exchange: Exchange) -> bool:

@@ -78,7 +78,6 @@ class Bare:
     queued = in_flight = hosts = 0
     found: Found | None = None
     heard: Callable[[str, Sequence[str]], None] | None = None
-    on_grown: Callable[[Link], None] | None = None
     lending, look, overstay, pardon = NoLending(), NoLook(), NoCuts(), NoPardon()
 
     def holds_back(self, _now: float) -> bool:
@@ -106,6 +105,11 @@ class Bare:
     def figures(self) -> dict[str, int | float]:
         none = ("over_budget", "over_budget/domains", "hosts", "aside", "hosts_aside", "hosts_paused", "aside_due")
         return {"queued": self.queued, "in_flight": self.in_flight, **dict.fromkeys(none, 0)}
+
+    def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None: ...
+
+    def missing(self, _name: str, _shown: bytes | None = None) -> bytes:
+        return b""
 
     def paused_until(self, now: float) -> None: ...
 

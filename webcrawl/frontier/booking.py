@@ -13,7 +13,7 @@ from math import exp, log
 from typing import Protocol
 
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.frontier.health import DAY, STRIKES, HealthRules, echoed
+from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered, echoed
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import attempts, has_failed
@@ -29,6 +29,8 @@ from webcrawl.frontier.unwell import (
     returned,
     soon,
 )
+from webcrawl.frontier.walls import gap, met
+from webcrawl.store.jobdir.host_row import behind_wall
 
 HOSTS = 1 << 16
 HEARD = 10  # answers until a host's usual time is known
@@ -150,7 +152,8 @@ class Booking:
         `news`: a failure says something of the host. It does not if the request was under way when the last one failed.
         `happened`: if not, somebody only wants to know what would follow, and strain is not told.
 
-        A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it.
+        A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it. A
+        probe is not retried either.
         """
         limits, status = self._limits if self.own is None else self.of(host.name)[1], outcome.status
         most = self._most(link, outcome)
@@ -183,6 +186,18 @@ class Booking:
             later = max(later, host.ready_at + turn * unwell)  # others go first: they tell whose fault it is
         return later, again
 
+    def walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
+        """Books an answer of a wall: the host is well, and nothing is known of the page."""
+        limits = self.of(host.name)[1]
+        host.times.append(outcome.seconds)
+        del host.times[:-5]
+        answered(host)
+        again, wait = met(host, link, outcome.wall, now), self.wait(host)
+        if host.wall is not None and behind_wall(host):
+            wait = max(wait, gap(host.wall, limits.retry_wait))
+        host.ready_at = max(host.ready_at, now + max(wait, min(outcome.wait, limits.retry_after_max)))
+        return None if again is None or host.retired else (host.ready_at, again)
+
     def _failed(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool) -> float:
         """Books a failure of the host; returns how long it is left alone."""
         host.said = outcome.status
@@ -202,8 +217,8 @@ class Booking:
         host.ready_at = max(host.ready_at, now + max(self.wait(host), self._limits.retry_wait))
 
     def tries_again(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> bool:
-        """True if booking this outcome will lead to a retry."""
-        if not self._most(link, outcome):  # most are answers
+        """True if booking this outcome will lead to a retry. A wall's answer is kept, whatever follows."""
+        if outcome.wall or not self._most(link, outcome):  # most are answers
             return False
         return self(replace(host, times=[*host.times]), link, outcome, now, news=news, happened=False) is not None
 
@@ -214,7 +229,7 @@ class Booking:
     def _most(self, link: Link, outcome: Outcome) -> int:
         """The number of attempts that a link has if it ended so; 0: it does not come again."""
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
-        return 0 if most and link.is_prerequisite else most
+        return 0 if most and link.is_own else most
 
     def _again(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
         """The link as it is queued once more, or None. A failure of its host uses up none of the attempts."""

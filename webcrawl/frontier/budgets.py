@@ -95,9 +95,9 @@ class Budgets:
     def is_charged(self, link: Link) -> bool:
         """True if the link is a page of its domain's budget: of the requisites, one in REQUISITES is.
 
-        None is a user's request, a robots.txt, or a page that is fetched again.
+        None is a user's request, a robots.txt, a probe, or a page that is fetched again.
         """
-        if not self.counts or link.request or link.history or link.is_prerequisite:
+        if not self.counts or link.request or link.history or link.is_own:
             return False
         return not (self._requisites and link.path.endswith("E")) or _is_one_of_many(link.url)
 

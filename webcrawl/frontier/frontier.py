@@ -34,15 +34,16 @@ from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.unwell import give_back
 from webcrawl.frontier.url_selection import Giving
-from webcrawl.store.jobdir.host_row import FailedRow, Health, State, given_up
+from webcrawl.frontier.walls import brought_back, opens
+from webcrawl.store.jobdir.host_row import WALLS, FailedRow, Health, State, WallRow, behind_wall, given_up
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
-GROWN = 10  # pages with which a host is worth a look for a sitemap that nobody names
 PAUSE = 0.002  # seconds until the next URLs of a host are dropped
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
 BRINGS = 256  # URLs to be fetched again that are moved to their hosts in one turn
+TRIED = (Health.ASIDE, Health.WALLED)
 OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 
 
@@ -74,7 +75,8 @@ class Frontier:
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
-        self.on_grown: Callable[[Link], None] | None = None  # gets the page with which a host has GROWN pages
+        self._grown: dict[int, list[Callable[[Link], None]]] = {}  # are told of the page with which a host has so many
+        self._young = 1  # a host with more pages is of no news
         aside = self._rotation.aside
         lender = Lender(
             queues.hosts,
@@ -181,7 +183,7 @@ class Frontier:
         """True if the URLs that are left are all of hosts set aside, or tried from there, or over budgets."""
         left = len(self) - self.aside - self.over_budget
         for host in self._back.active.values():
-            if not left or self._book.health.health(host) is not Health.ASIDE:
+            if not left or self._book.health.health(host) not in TRIED:
                 break
             left -= host.waiting() + len(host.flights())
         return not left
@@ -444,6 +446,22 @@ class Frontier:
         if host is None:
             self._hosts.put_away(held)
 
+    def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None:
+        """Tells of the page with which a host has given so many."""
+        self._grown.setdefault(pages, []).append(tell)
+        self._young = max(self._young, pages)
+
+    def missing(self, name: str, shown: bytes | None = None) -> bytes:
+        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
+        host = self._back.active.get(name)
+        held = host if host is not None else self._hosts.get(name)
+        if shown is not None:
+            held.missing = shown
+            self._hosts.touch(held)
+        if host is None:
+            self._hosts.put_away(held)
+        return held.missing
+
     def new_body(self, link: Link, body: bytes = b"") -> None:
         """The answer to a link that is in flight has a body that was not seen before."""
         if self._budgets.is_new(self._domain(host_of(link.url)), body):
@@ -457,25 +475,24 @@ class Frontier:
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
-        pages, failures, retired, row = host.pages, host.failures, host.retired, host.row
+        pages, failures, retired, row, wall = host.pages, host.failures, host.retired, host.row, host.wall
         charge = self._charges.note(host, link, now) if outcome.doubtful else None
-        if host.lanes is None:
+        if outcome.wall:
+            again = self._book.walled(host, link, outcome, now)
+        elif host.lanes is None:
             again = self._book(host, link, outcome, now)
         else:
             again = self._several.book(host, link, outcome, now)
         if charge is not None:
             charge.booked(host, outcome, again)
-        if not pages and host.pages:
-            self.counters["hosts answered"] += 1
-        if pages < GROWN == host.pages and self.on_grown is not None:
-            self.on_grown(link)
+        if pages < self._young or wall is not None or outcome.wall:
+            self._learned(host, link, outcome, pages, wall)
         if outcome.status > 0:
             self._slots.answered(host, outcome.seconds)
         else:
             self._slots.judge(host)
         if again is not None:
-            heappush(host.later, (again[0], again[1].pack()))
-            self.queued += 1
+            self._comes_again(host, again, outcome)
         else:
             self._final(host, link, outcome)
         self.counters["finished" if again is None else "tried again"] += 1
@@ -488,6 +505,39 @@ class Frontier:
         if len(self._back.active) < self._rotation.width:
             self._rotation.refill()
         return again is None
+
+    def _comes_again(self, host: Host, again: tuple[float, Link], outcome: Outcome) -> None:
+        at, link = again
+        self.queued += 1
+        if outcome.wall:  # another URL is the next probe: this one alone may be walled
+            record = link.pack()
+            self._hosts.queue_for(host, record).push(record)
+        else:
+            heappush(host.later, (at, link.pack()))
+
+    def _learned(self, host: Host, link: Link, outcome: Outcome, pages: int, wall: WallRow | None) -> None:
+        """Books what an answer says of a host that had given few pages, or had a wall before, or has one now."""
+        if not pages and host.pages:
+            self.counters["hosts answered"] += 1
+        if pages != host.pages in self._grown:
+            for tell in self._grown[host.pages]:
+                tell(link)
+        if wall is not None or outcome.wall:
+            self._wall(host, link, outcome, known=wall is not None and (wall.answers >= WALLS or not pages))
+
+    def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
+        """Books what an answer says of the host's wall; `known`: that it is behind one was known before."""
+        if not outcome.wall:
+            if opens(link, outcome):
+                host.wall = None
+                self.counters["walls opened"] += known
+            return
+        records = brought_back(host)
+        for record in records:
+            self._hosts.queue_for(host, record).push(record)
+        self.queued += len(records)
+        self.counters["added"] += len(records)
+        self.counters["hosts behind walls"] += behind_wall(host) and not known
 
     def _final(self, host: Host, link: Link, outcome: Outcome) -> None:
         self._answered(host, link)

@@ -13,7 +13,7 @@ from webcrawl.base.model import Packed
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.domain_table import TOP
 from webcrawl.frontier.hosts import Host
-from webcrawl.store.jobdir.host_row import stored_row
+from webcrawl.store.jobdir.host_row import stored_row, stored_wall
 
 SLICE = 64  # rows looked at in one slice
 
@@ -89,12 +89,14 @@ def pack_host(host: Host, now: float) -> list[Any]:
         host.pages,
         host.retired,
         host.ip,
+        None if host.wall is None else [host.wall.vendor, now - host.wall.since, *host.wall[2:]],
+        host.missing,
     ]
 
 
 def merge_host(host: Host, value: list[Any], now: float) -> None:
     """Puts such a record into a host's, which may know something too: what makes it wait longer counts."""
-    _, wait, times, crawl_delay, failures, row, pages, retired, ip = value
+    _, wait, times, crawl_delay, failures, row, pages, retired, ip, *more = value
     host.ready_at = max(host.ready_at, now + wait)
     host.times = times or host.times
     host.crawl_delay = max(host.crawl_delay, crawl_delay)
@@ -104,6 +106,11 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
     host.pages += pages
     host.retired = host.retired or retired
     host.ip = ip or host.ip
+    wall, missing = more or (None, b"")  # a drone of before has none
+    host.missing = host.missing or missing
+    if wall is not None and host.wall is None:
+        vendor, ago, *others = wall
+        host.wall = stored_wall((vendor, now - ago, *others))
 
 
 def pack_later(later: Iterable[tuple[float, Packed]], now: float) -> Later:

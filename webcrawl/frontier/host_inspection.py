@@ -12,8 +12,9 @@ from webcrawl.frontier.arguments import Queues
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.lending import Lender
 from webcrawl.frontier.unwell import LONGER
-from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER, Waits
-from webcrawl.store.jobdir.host_row import PLACES, Health, State, given_up
+from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, Waits
+from webcrawl.frontier.walls import gap
+from webcrawl.store.jobdir.host_row import PLACES, Health, State, behind_wall, given_up
 
 MOST = 1000  # URLs that are shown of one host
 FEW, ROWS = 4, 256  # hosts that are named as reached, and rows that are read to find them: 5 ms
@@ -49,6 +50,8 @@ class Look:
                 found["connections"] = {"at_once": connections, "in_flight": len(host.flights())}
             if host.retired:
                 found["ends_with"] = f"{host.retired} {Status(host.retired).name.lower().replace('_', ' ')}"
+            if host.wall is not None and behind_wall(host):
+                found["wall"] = {"vendor": host.wall.vendor, "since": host.wall.since, "answers": host.wall.answers}
             if host.row is not None and host.failures:
                 row = host.row
                 last = {"at": row.at, "status": row.status, "away": round(row.away), "asked": row.asked}
@@ -74,6 +77,8 @@ class Look:
 
     def _pause(self, host: Host) -> tuple[float, str]:
         seconds = self._book.wait(host)
+        if host.wall is not None and behind_wall(host):
+            return max(gap(host.wall, self._book.of(host.name)[1].retry_wait), seconds), WALL
         if host.row is not None and host.row.unwell and not host.failures:
             return LONGER * seconds, FAILURE
         if host.row is not None:
@@ -96,19 +101,24 @@ class Look:
                 if at < due:
                     first, due = host, at
         if first is not None:
-            found.host, found.rule, found.said = first.name, self._rule(first, due), first.said
+            self._name(found, first, due)
         elif (aside := self._aside.first()) is not None:
             due, found.host = aside
             with self._opened(found.host) as host:
-                found.rule, found.said = self._rule(host, due), host.said
+                self._name(found, host, due)
         found.seconds = max(due - now, 0.0) if found.host else 0.0
         return found
 
+    def _name(self, found: Waits, host: Host, due: float) -> None:
+        """Names the host that is next, due then."""
+        found.host, found.rule, found.said = host.name, self._rule(host, due), host.said
+        found.wall = host.wall.vendor if host.wall is not None else ""
+
     def _rule(self, host: Host, at: float) -> str:
         """Why a host is left alone until then: only URLs that failed are left of it, or the rule of its wait."""
-        if host.row is None and at <= host.rested_at() and not host.crawl_delay:
+        if host.row is None and host.wall is None and at <= host.rested_at() and not host.crawl_delay:
             return "politeness"
-        return self._pause(host)[1] if host.failures or at <= host.rested_at() else FAILURE
+        return self._pause(host)[1] if host.failures or host.wall is not None or at <= host.rested_at() else FAILURE
 
     def _is_robots(self, host: Host, seconds: float) -> bool:
         """True if these seconds between two requests are what its robots.txt asks for."""

@@ -14,7 +14,7 @@ from webcrawl.frontier.host_lanes import Lanes
 from webcrawl.frontier.host_rows import HostRows, Row
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, State, pack, unpack
+from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, State, WallRow, pack, unpack
 
 # Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
 MOST = 16
@@ -109,6 +109,8 @@ class Host:
     aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
     ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
+    wall: WallRow | None = None  # while nothing but a wall answers (walls.py)
+    missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
 
     def waiting(self) -> int:
@@ -154,8 +156,10 @@ class Host:
             self.aside or None,
             self.queue.save() if self.queue.count else None,
         )
-        ranked = (self.ranked.save(),) if self.ranked is not None and self.ranked.queues else ()
-        return pack(fields + ranked)
+        ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
+        if self.wall is not None or self.missing:
+            return pack((*fields, ranked, self.wall, self.missing))
+        return pack((*fields, ranked) if ranked else fields)
 
 
 class HostTable:
@@ -196,10 +200,11 @@ class HostTable:
 
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
-            ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, aside, queue, ranked = unpack(data)
+            ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(data)
+            aside, queue, ranked, wall, missing = more
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
-            host.later, host.aside = later, aside
+            host.later, host.aside, host.wall, host.missing = later, aside, wall, missing
             for priority, saved in ranked:
                 self._ranked(host, priority, saved)
         except UNREADABLE as error:

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host, HostTable
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import State, behind_wall
 
 STEP = 1.1  # each length of wait is so many times the one before
 LEAST, MOST = 0.1, 86_400.0  # seconds; whoever has to wait for longer looks again after a day
@@ -94,7 +94,8 @@ LOOKS = 16  # stale entries passed over in one call
 class SetAside:
     """Place and reason are two things: a host is put aside because its turn is far away, whatever it waits for.
 
-    A host that keeps failing is put aside however short its wait is, and is tried with one URL when that is over.
+    A host that keeps failing, or is behind a wall, is put aside however short its wait is, and is tried with one URL
+    when that is over.
     """
 
     def __init__(self, queue: Aside, hosts: HostTable, parked: Fifo, failures: int) -> None:
@@ -107,9 +108,13 @@ class SetAside:
 
     def wants(self, host: Host, due: float, now: float) -> bool:
         """True if a host with URLs that is due then is to be put aside."""
-        if due - now > FAR or (host.failures >= self.failures and due > now):
+        if due - now > FAR or (due > now and self._is_tried(host)):
             return True
         return bool(self.held) and host.name in self.held
+
+    def _is_tried(self, host: Host) -> bool:
+        """True if one URL of the host is tried now and then."""
+        return host.failures >= self.failures or behind_wall(host)
 
     def keeps(self, host: Host) -> bool:
         """True if a host with URLs must not be active because it is paused. URLs of one given up end all the same."""
@@ -159,7 +164,7 @@ class SetAside:
     def joined(self, host: Host, now: float) -> None:
         """A URL has come for a host that is aside: if it waited for the time of another URL only, it comes back."""
         self.urls += 1
-        if host.failures >= self.failures or self.keeps(host):
+        if self._is_tried(host) or self.keeps(host):
             return
         if host.aside - now > FAR >= host.due() - now:
             self.recall(host)

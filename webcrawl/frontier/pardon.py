@@ -97,4 +97,4 @@ def _comes_back(charge: Charge) -> bool:
     Of its own request's end a spider was told. A page that is fetched again has its next time already.
     """
     link = charge.link
-    return bool(link.url) and not link.history and not link.is_prerequisite and not link.request
+    return bool(link.url) and not link.history and not link.is_own and not link.request

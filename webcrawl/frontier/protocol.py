@@ -132,7 +132,12 @@ class Frontier(Queue, Protocol):
 
     found: Found | None  # the links of pages go here
     heard: Callable[[str, Sequence[str]], None] | None  # is told of each page and the URLs it links to
-    on_grown: Callable[[Link], None] | None  # gets the page with which a host has become worth a look for a sitemap
+
+    def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None:
+        """Tells of the page with which a host has given so many, unless there is no count of them."""
+
+    def missing(self, name: str, shown: bytes | None = None) -> bytes:
+        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
 
     @property
     def lending(self) -> Lends: ...

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from webcrawl.base.model import Status
 
-FAILURE, RETRY_AFTER, CRAWL_DELAY = "failure", "retry-after", "crawl-delay"  # rules; any other is politeness
+# Rules; any other is politeness
+FAILURE, RETRY_AFTER, CRAWL_DELAY, WALL = "failure", "retry-after", "crawl-delay", "wall"
 WHY = {
     FAILURE: "after {said} from {host}",
     RETRY_AFTER: "as {host} asks (Retry-After)",
+    WALL: "for {host} (behind a wall: {wall})",
     CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
 }
 SAID = {
@@ -29,11 +31,14 @@ class Waits:
     host: str = ""
     seconds: float = 0.0
     rule: str = ""
+    wall: str = ""  # the vendor of its wall, if it is behind one
     said: int = 0  # the status of its last failure, if that is known
 
     def __str__(self) -> str:
         if not self.host:
             return ""
         said = SAID.get(Status(self.said), "an error") if self.said <= 0 else str(self.said)
-        why = WHY.get(self.rule, "between requests to {host} (politeness)").format(said=said, host=self.host)
+        why = WHY.get(self.rule, "between requests to {host} (politeness)").format(
+            said=said, host=self.host, wall=self.wall
+        )
         return f"waits {max(self.seconds, 1):.0f} s {why}"

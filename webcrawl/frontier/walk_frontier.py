@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
 from webcrawl.frontier.arguments import Hooks, Queues, Rules
@@ -71,7 +72,7 @@ class WalkFrontier(Frontier):
     # -- done
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
-        final = super().done(link, outcome, now)
+        final = super().done(link, replace(outcome, wall=""), now)  # a walker goes on elsewhere
         if final:
             self._ended(link, outcome.status)
         return final
@@ -85,5 +86,5 @@ class WalkFrontier(Frontier):
         self._ended(link, status, asked=False)
 
     def _ended(self, link: Link, status: int, *, asked: bool = True) -> None:
-        if not link.is_prerequisite:
+        if not link.is_own:
             self._enqueue(self.walkers.ended(link, status, asked=asked))

@@ -2,15 +2,16 @@
 
 import pytest
 
-from webcrawl.content.recognise import Marks, Recogniser, recogniser
+from webcrawl.content.recognise import recogniser
+from webcrawl.content.recognise.shape import Shape
 
 TYPE = (b"Content-Type", b"text/html; charset=utf-8")
 ARTICLE = "<p>" + "Words of a page about walls, and of what came of them. " * 40
 SCRIPT = "<script src=/app.js></script>"
 
 
-def of(body="", *headers, status=200, probe=None, by=None):
-    return (by or recogniser()).recognise(status, [TYPE, *headers], body.encode(), probe)
+def of(body="", *headers, status=200, by=None):
+    return (by or recogniser()).recognise(status, [TYPE, *headers], body.encode())
 
 
 def page(title, body="", head=""):
@@ -87,16 +88,6 @@ def test_a_404_is_a_404():
     assert of(page("404 Not Found"), status=404) == ""
 
 
-def test_an_answer_like_the_probes_is_a_soft_404():
-    """Whatever its words: the host says the same of what cannot exist. A short text must be the same."""
-    text = " ".join(f"wort{number}" for number in range(80))
-    body = page("Unsere Produkte", f"<p>{text}")
-
-    assert of(body, probe=f"{text} anders") == "soft404"
-    assert of(body, probe="etwas anderes") == of(body) == ""
-    assert of(page("Start", "<p>Willkommen <a href=/x>x</a>"), probe="Willkommen x") == "soft404"
-
-
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -131,12 +122,50 @@ def test_a_page_in_another_encoding_is_read():
 
 
 def test_a_user_adds_marks(tmp_path):
-    """Another table goes after the package's own."""
+    """Another table goes before the package's own."""
     path = tmp_path / "mine.toml"
-    path.write_text('[[mark]]\nis = "wall:mine"\nsource = "ours"\nany = ["halt, who goes there"]\n')
+    path.write_text(
+        '[[mark]]\nis = "wall:mine"\nsource = "ours"\nany = ["halt, who goes there"]\nheader = {X-Wall = ""}'
+    )
+    anubis = '<script id="anubis_challenge"></script>'
+    mine = recogniser(path)
 
-    assert of(page("x", "Halt, who goes there?"), by=Recogniser(Marks.read(path))) == "wall:mine"
+    assert (
+        of(page("x", f"Halt, who goes there? {anubis}"), by=mine) == of("", (b"x-wall", b"1"), by=mine) == "wall:mine"
+    )
+    assert of(page("x", anubis), by=mine) == "wall:anubis"
     assert of(page("x", "Halt, who goes there?")) == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ("mark = 3 4", "line 1"),
+        ("version = 2", "version 2"),
+        ("marks = []", "'marks'"),
+        ('[[mark]]\nany = ["x"]', "None"),
+        ('[[mark]]\nis = "wall"\nany = ["x"]', "'wall'"),
+        ('[[mark]]\nis = "wall:x"', "`any`"),
+        ('[[mark]]\nis = "wall:x"\nany = ["("]', "missing"),
+        ('[[mark]]\nis = "wall:x"\nany = [3]', "3"),
+    ],
+)
+def test_what_is_no_table_of_marks_is_named(tmp_path, table, why):
+    """The crawl says so in one line before it starts."""
+    path = tmp_path / "mine.toml"
+    path.write_text(table)
+
+    with pytest.raises((ValueError, TypeError), match=why):
+        recogniser(path)
+
+
+def test_a_page_that_may_be_nothing_else_is_not_parsed(monkeypatch):
+    """Neither a long one nor a short one, in whatever encoding; one with a hint is."""
+    monkeypatch.setattr(Shape, "of", None)
+
+    assert of(page("Words", ARTICLE)) == of(page("Short", "<p>hello")) == of(page("Übung", ARTICLE), status=500) == ""
+    with pytest.raises(TypeError):
+        of(page("Page not found", "<p>hello"))
 
 
 def test_odd_bodies_are_pages():

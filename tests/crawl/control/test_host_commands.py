@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.steered import steered
-from webcrawl.base.model import Link, Status
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.control import in_force
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
@@ -119,6 +119,22 @@ class TestRetry:
     def test_nothing_to_ask_for(self, crawl):
         """A host without URLs is said to have none."""
         assert "has no URLs in its queue" in crawl.order("host a.org retry")
+
+
+class TestWall:
+    def test_it_is_said_and_retried(self, crawl):
+        """Its vendor, its answers, and for how long; a retry asks as soon as politeness allows."""
+        crawl.add("a.org", 3)
+        frontier = crawl.crawl.parts.frontier
+        link = crawl.crawl.take(crawl.crawl.parts.clock())
+        frontier.done(link, Outcome(200, 0.1, wall="anubis"), crawl.crawl.parts.clock())
+        crawl.seconds += 20
+
+        found = crawl.order("host a.org")
+        assert found["health"] == "behind a wall"
+        assert found["wall"] == {"vendor": "anubis", "answers": 1, "ago": 20.0}
+        assert crawl.order("host a.org retry") == "a.org is asked again in 1.0 s"
+        assert crawl.run(30)[0] == ("a.org", 21.0)
 
 
 class TestDrop:

@@ -15,6 +15,8 @@ ASKED = Link("http://a.test/1", request="good").pack()
 FORGED = Link("http://a.test/1", request="bad").pack()
 ROBOTS = Link("http://a.test/robots.txt", "P", history="http://b.test").pack()
 HOST = ["a.test", 0.5, [0.1, 0.2], 0.0, 1, [1.0, 2.0, -2, 0, True, -1, 0.0, 0.0], 3, 0, "192.0.2.1"]
+WALL = ["anubis", 3.5, 2, [LINK]]
+SHOWN = b"\0" * 13
 DOMAIN = [False, 3, 1, 0, b"\0" * 8]
 SOUND = {
     Kind.LINKS: [LINK, ASKED, Link("gopher://[::1]:70/1").pack(), Link("http://a.test/\xe4", history="r=AA").pack()],
@@ -26,6 +28,7 @@ SOUND = {
         *([0, "urls", "a.test", [LINK, ASKED]], [0, "held", "a.test", [LINK]], [0, "keys", "", b"\0" * 16]),
         *([0, "later", "a.test", [[True, -3.5, LINK], [False, -1.0, LINK]]], [1023, "end", "", [1, 2, 0, 512]]),
         *([0, "host", "a.test", HOST], [0, "host", "a.test", [*HOST[:5], None, *HOST[6:]]], [0, "domain", "", DOMAIN]),
+        *([0, "host", "a.test", [*HOST, WALL, b""]], [0, "host", "a.test", [*HOST, None, SHOWN]]),
     ],
 }
 UNSOUND = {
@@ -49,6 +52,9 @@ UNSOUND = {
         *([SLOTS, "end", "", [1, 2, 3, 4]], [-1, "end", "", [1, 2, 3, 4]], ["0", "end", "", [1, 2, 3, 4]], [0, "end"]),
         *([0, "other", "", 1], [0, "end", "", [1, 2, 3]], [0, "keys", "", b"\0" * 7], [0, "urls", "a.test", LINK]),
         *([0, "host", "a.test", HOST[1:]], [0, "host", "a.test", [*HOST[:2], 7, *HOST[3:]]], [0, "domain", "", [1]]),
+        *([0, "host", "a.test", [*HOST, WALL]], [0, "host", "a.test", [*HOST, None, b"x"]]),
+        *([0, "host", "a.test", [*HOST, [*WALL[:3], [FORGED]], b""]], [0, "host", "a.test", [*HOST, ["x"], b""]]),
+        [0, "host", "b.test", ["b.test", *HOST[1:], WALL, b""]],
         *([0, "host", "a.test", [*HOST[:5], [1.0], *HOST[6:]]], [0, [], "", 1], {0: 1, "end": 2, "": 3, "x": 4}),
     ],
 }

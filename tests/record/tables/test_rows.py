@@ -92,6 +92,7 @@ class TestPages:
             "neardup": None,
             **dict.fromkeys(("forbidden", "allowed", "preferences")),
             "withheld": False,
+            "recognised": None,
         }
 
     @pytest.mark.parametrize(
@@ -101,6 +102,7 @@ class TestPages:
             ("L", 404, 1.0, "crawldiagnostics"),
             ("L", 301, 1.0, "crawldiagnostics"),
             ("LP", 200, 1.0, "robotstxt"),
+            ("LS", 200, 1.0, "crawldiagnostics"),
             ("LP", Status.TIMEOUT, 1.0, "robotstxt"),
             ("L", Status.TIMEOUT, 1.0, "failed"),
             ("L", Status.ROBOTS_FORBIDDEN, 0.0, "unasked"),

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from webcrawl.base.model import Status
-from webcrawl.store.jobdir.host_row import Health, HostRow, State, health_of
+from webcrawl.store.jobdir.host_row import Health, HostRow, State, WallRow, health_of
 
 ROW = HostRow("a.test", State.IDLE, 0.0, [1.0], 0.0, 0, 3, 0, "", [], None, 0.0, None, [])
 
@@ -23,7 +23,7 @@ ROW = HostRow("a.test", State.IDLE, 0.0, [1.0], 0.0, 0, 3, 0, "", [], None, 0.0,
 )
 def test_the_health_of_a_host(failures, retired, health):
     """A host given up is that alone; one that fails says so, though it has given all its pages."""
-    assert health_of(SimpleNamespace(failures=failures, retired=retired), 5) is health
+    assert health_of(SimpleNamespace(failures=failures, retired=retired, pages=0, wall=None), 5) is health
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,8 @@ def test_the_health_of_a_host(failures, retired, health):
         ({"times": []}, "healthy: not asked yet"),
         ({"retired": Status.HOST_BUDGET}, "spent: it has given all its pages (HOST_MAX_PAGES)"),
         ({"failures": 7}, "aside: 7 in a row"),
+        ({"wall": WallRow("anubis", 1.0, 3)}, "behind a wall: anubis, 3 in a row"),
+        ({"wall": WallRow("anubis", 1.0, 2)}, "healthy"),
         ({"retired": -1, "failures": 7}, "given up: its URLs end with -1"),
     ],
 )

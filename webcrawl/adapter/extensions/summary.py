@@ -201,6 +201,8 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
     if hosts:
         left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
+        if walls := figures.get("frontier/hosts behind walls", 0) - figures.get("frontier/walls opened", 0):
+            left += f", {walls} of them behind walls"
         if figures["aside_due"]:  # else all of them are paused, and nothing is due before they are resumed
             due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
             left += f"; run the same command to resume, the next is due at {due}"

@@ -10,7 +10,6 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.values import values_of
 from webcrawl.base.page_change import Change
 from webcrawl.content.page import Page
-from webcrawl.content.recognise import is_wall
 
 
 class NewsPipeline:
@@ -36,8 +35,8 @@ class NewsPipeline:
                 raise DropItem("its owner does not want it kept")
             if item.duplicate and self._skip_seen:
                 raise DropItem("seen under another URL")
-            if is_wall(item.recognised):
-                raise DropItem(item.recognised)
+            if item.is_none:
+                raise DropItem(item.recognised or "a probe")
             if item.change is Change.UNCHANGED and not self.wanted:
                 raise DropItem("unchanged")
         return item

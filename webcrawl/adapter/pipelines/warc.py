@@ -25,6 +25,7 @@ from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_change import Change
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.crawl_purpose import Purpose
+from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.record.warc.press import Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
@@ -89,6 +90,8 @@ class WarcPipeline:
 
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
         if self._writer is None or exchange.archived or not _is_record(exchange):
+            return
+        if not self._values["WARC_WALLS"] and wall_of(exchange.recognised):
             return
         about, bare = {"title": page.title} if page.title else {}, False
         if not page.is_prerequisite:

@@ -238,6 +238,12 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("CONTENT_SEEN", "skip", Choice(("skip", "process"))).means(
             "What to do with a body already seen under another URL: `skip` its processing, or `process` it anyway."
         ),
+        Setting("RECOGNISE_FILE", None, "marks file").means(
+            "Table of marks by which walls and their like are known, before the package's own (docs/recognise.md)."
+        ),
+        Setting("SOFT404_PROBE", 20, Whole(0, MANY)).means(
+            "Pages of a host after which it is asked once for a URL that cannot exist, to know its soft 404s; 0: never."
+        ),
         Setting("LINK_SOURCES", "a area frame iframe refresh canonical", "link sources").means(
             "Kinds of links to follow."
         ),

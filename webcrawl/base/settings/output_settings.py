@@ -31,6 +31,9 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("WARC_VERSION", "1.1", Choice(("1.1", "1.0"))).means(
             "Version of the archive's format; 1.0 is for old readers."
         ),
+        Setting("WARC_WALLS", True, Switch()).means(
+            "Keep answers of walls that a vendor's mark shows (docs/recognise.md)."
+        ),
         Setting("OUTPUT_STORE", None, "output store").means(
             "The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in "
             "it."

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from importlib.resources import files
-from operator import itemgetter
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Self
 
 import re2
 
 OWN = files(__package__) / "marks.toml"  # the package may be an egg
-NAME = itemgetter(0)  # of a header field
 MEMORY = 64 << 20  # limit of the automata
 WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
+VERSION = 1  # of a table's form
+KEYS = frozenset(("version", "date", "mark", "words"))
+KIND = re.compile(r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell")
+MOUNT, CODED = "mount", "coded"
+# Where a framework puts the page, or what it says to who has no scripts; and words that a search would not see
+HINTS = {
+    MOUNT: r"""id=["']?(root|app|__next|__nuxt|___gatsby|svelte|ember-root)\b"""
+    r"|<app-root|\bng-(app|view)|v-cloak|<noscript",
+    CODED: r"<(title|h1)[^>]*>[^<]*&(#|[a-z]+(acute|grave|uml|circ|tilde|cedil|squo);|nbsp;)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,55 +42,74 @@ class Mark:
         return not self.statuses or status in self.statuses
 
 
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What one search has found: marks in the table's order, and the names of words and hints that are worth a look."""
+
+    marks: list[Mark]
+    hints: AbstractSet[str]
+
+
+NOTHING = Glance([], frozenset())
+
+
 class Marks:
-    """Read once. Raises OSError, or ValueError for what is no table of marks."""
+    """Read once. Raises OSError, or ValueError for what is no table of marks, with the reason."""
 
     def __init__(self, tables: Iterable[Mapping[str, Any]]) -> None:
         tables = list(tables)
         self._groups: list[tuple[frozenset[int], Mark]] = []  # which expressions together are a mark
         self._headers: dict[bytes, list[tuple[Any, Mark]]] = {}
-        self._search = re2.Set.SearchSet(_options())
+        self._search = re2.Set.SearchSet(OPTIONS)
         for row in (row for table in tables for row in table.get("mark", ())):
             self._add(row)
-        self._search.Compile()
-        self._words = {
-            name: re2.compile(
-                "|".join(f"(?:{one})" for table in tables for one in table.get("words", {}).get(name, ())),
-                _options(latin=False),
-            )
-            for name in WORDS
-        }
-        self._any_word = re2.Set.SearchSet(_options(latin=False))
-        for one in self._words.values():
-            self._any_word.Add(one.pattern)
+        words = {name: [one for table in tables for one in table.get("words", {}).get(name, ())] for name in WORDS}
+        self._words = {name: _compiled(_either(words[name]), OPTIONS) for name in WORDS}
+        self._any_word = re2.Set.SearchSet(OPTIONS)
+        for one in words.values():
+            self._any_word.Add(_either(one))
         self._any_word.Compile()
+        self._hints = {self._search.Add(_spaced(_either(words[name]))): name for name in WORDS}
+        self._hints |= {self._search.Add(expression): name for name, expression in HINTS.items()}
+        self._search.Compile()
+        self.header_names = self._headers.keys()
 
     @classmethod
     def read(cls, *paths: Path) -> Self:
-        """The package's own table, and others after it."""
-        return cls(tomllib.loads(path.read_text(encoding="utf-8")) for path in (OWN, *paths))
+        """These tables, and the package's own after them."""
+        return cls([*map(_table, paths), _table(OWN)])
 
     def _add(self, row: Mapping[str, Any]) -> None:
+        if not isinstance(row.get("is"), str) or not KIND.fullmatch(row["is"]):
+            raise ValueError(f"a mark whose `is` is {row.get('is')!r}")
+        if not any(row.get(key) for key in ("any", "all", "header")):
+            raise ValueError(f"a mark of {row['is']} without `any`, `all` and `header`")
         mark = Mark(row["is"], row.get("bare", False), frozenset(row.get("status", ())))
         for group in [*([one] for one in row.get("any", ())), row.get("all", ())]:
             if group:
-                self._groups.append((frozenset(self._search.Add(one.encode()) for one in group), mark))
+                self._groups.append((frozenset(map(self._search_for, group)), mark))
         for name, value in row.get("header", {}).items():
-            self._headers.setdefault(name.encode(), []).append((re2.compile(value.encode(), _options()), mark))
+            self._headers.setdefault(name.lower().encode(), []).append((_compiled(value, LATIN), mark))
+
+    def _search_for(self, expression: str) -> int:
+        _compiled(expression, OPTIONS)  # a set's own errors do not say what is wrong
+        return int(self._search.Add(expression))
 
     def of_headers(self, headers: list[tuple[bytes, bytes]]) -> Iterator[Mark]:
-        """The marks among an answer's header fields; nearly all have none."""
-        if self._headers.keys().isdisjoint(map(bytes.lower, map(NAME, headers))):
-            return
+        """The marks among an answer's header fields."""
         for name, value in headers:
             for expression, mark in self._headers.get(name.lower(), ()):
                 if expression.search(value):
                     yield mark
 
-    def of_body(self, beginning: bytes) -> list[Mark]:
-        """The marks in a body's beginning, in the table's order."""
+    def glance(self, beginning: bytes) -> Glance:
+        """What is in a body's beginning, in UTF-8 or ASCII."""
         found = self._search.Match(beginning)
-        return [mark for group, mark in self._groups if group.issubset(found)] if found else []
+        if not found:
+            return NOTHING
+        hints = {self._hints[one] for one in found if one in self._hints}
+        marks = [mark for group, mark in self._groups if group.issubset(found)] if len(found) > len(hints) else []
+        return Glance(marks, hints)
 
     def any_word(self, title: bytes) -> bool:
         """Return whether a title, in UTF-8, may say that a page is of any kind."""
@@ -90,7 +120,34 @@ class Marks:
         return self._words[kind].search(text) is not None
 
 
-def _options(*, latin: bool = True) -> Any:
+def _table(path: Path | Traversable) -> Mapping[str, Any]:
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    if unknown := table.keys() - KEYS:
+        raise ValueError(f"no table of marks has {min(unknown)!r}")
+    if table.get("version", VERSION) != VERSION:
+        raise ValueError(f"version {table['version']} of the table, this program reads {VERSION}")
+    return table
+
+
+def _compiled(expression: object, options: Any) -> Any:
+    if not isinstance(expression, str):
+        raise TypeError(f"{expression!r} is no expression")
+    try:
+        return re2.compile(expression.encode() if options is LATIN else expression, options)
+    except re2.error as error:
+        raise ValueError(f"{expression!r}: {error}") from error
+
+
+def _either(expressions: Iterable[str]) -> str:
+    return "|".join(f"(?:{one})" for one in expressions)
+
+
+def _spaced(expression: str) -> str:
+    """For a source, where any white space may stand for a space."""
+    return expression.replace(" ", r"\s")
+
+
+def _options(*, latin: bool) -> Any:
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
@@ -98,3 +155,6 @@ def _options(*, latin: bool = True) -> Any:
     if latin:
         options.encoding = re2.Options.Encoding.LATIN1  # bytes, whatever their encoding
     return options
+
+
+LATIN, OPTIONS = _options(latin=True), _options(latin=False)

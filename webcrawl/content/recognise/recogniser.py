@@ -1,29 +1,33 @@
-"""Decides what an answer is: a plain function of its status, headers and body, and of a probe's text."""
+"""Decides what an answer is: a plain function of its status, headers and body."""
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from functools import cache
+from pathlib import Path
 
 from webcrawl.base.model import header
+from webcrawl.content.html import encodings
 from webcrawl.content.html.elements import document, markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.neardup.near_duplicates import fingerprint
-from webcrawl.content.recognise.marks import WORDS, Mark, Marks
+from webcrawl.content.recognise.marks import CODED, MOUNT, WORDS, Glance, Mark, Marks
+from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.shape import Shape
 
 BEGINNING = 4096  # bytes that are searched for marks,
-SMALL = 16_384  # and in a body that shows little
-LEAN = 32_768  # bytes: up to here a page of few links is looked at
+SMALL = 16_384  # in that of an error,
+LEAN = 32_768  # and in all of a page of few links: there it may be far from the beginning
 FEW = 12  # links
 TITLE = 512  # bytes
 BARE = 60  # characters that a page shows at most whose scripts make the rest,
 SPARE = 160  # and where a framework's empty place says so
 LITTLE = 600  # characters: a page that says only why it is not the page
 WORDY = 1500  # a title that says so counts up to here
-NEAR = 3  # bits in which near-duplicates differ at most
 PAGE = ""
-UNKNOWN = "wall:unknown"
+WALL, UNKNOWN = "wall:", "wall:unknown"
 RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
+
+ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED))  # hints that count with any status
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -34,27 +38,63 @@ class Recogniser:
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
 
-    def recognise(self, status: int, headers: Headers, body: bytes, probe: str | None = None) -> str:
-        """The name, empty for a page. `probe`: the visible text of the host's answer for what cannot exist."""
-        marks = [mark for mark in self._marks.of_headers(headers) if mark.fits(status)]
-        if marks and not marks[0].bare:
-            return marks[0].kind
+    def recognise(
+        self,
+        status: int,
+        headers: Headers,
+        body: bytes,
+        names: AbstractSet[bytes] | None = None,
+    ) -> str:
+        """The name, empty for a page. `names`: of the headers in lower case, if they are known.
+
+        Most answers cost one look at these names and one search.
+        """
+        marks: list[Mark] = []
+        if names is None or not names.isdisjoint(self._marks.header_names):
+            marks = [mark for mark in self._marks.of_headers(headers) if mark.fits(status)]
+            if marks and not marks[0].bare:
+                return marks[0].kind
         kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
             return RATELIMIT if status == 429 else PAGE
-        look = probe is not None or self._shows_little(status, body)
-        marks += [mark for mark in self._marks.of_body(body[: SMALL if look else BEGINNING]) if mark.fits(status)]
-        if not marks and not look:
-            return PAGE  # most pages: they are not parsed for this
+        size = SMALL if status >= 400 else BEGINNING
+        glance = self._glance(body[:size], body, kind)
+        lean = len(body) <= LEAN and _is_lean(body, glance.hints)
+        if lean and len(body) > size:
+            glance = self._glance(body, body, kind)
+        marks += [mark for mark in glance.marks if mark.fits(status)]
+        if marks and not marks[0].bare:
+            return marks[0].kind
+        if not marks and not self._is_worth_a_look(status, body, glance.hints, lean=lean):
+            return PAGE
         shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
         if shape is None:
             return next((mark.kind for mark in marks if not mark.bare), PAGE)
-        return _marked(marks, shape) or self._said(status, shape) or _structure(status, shape, probe)
+        return _marked(marks, shape) or self._said(status, shape) or _structure(status, shape)
 
-    def _shows_little(self, status: int, body: bytes) -> bool:
-        """A glance, which may err: an error, a page of few links, or one whose title says what it is."""
-        if status >= 400 or (len(body) <= LEAN and (body.count(b"<a ") <= FEW or b'"__next"' in body)):
+    def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
+        """What a page shows, to be compared with what other URLs of its host show; None for what is no page."""
+        kind = (header(headers, b"content-type") or b"").decode("latin-1")
+        if not body or not markup(kind, body):
+            return None
+        shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
+        return Probe.of(url, shape.title, shape.text) if shape is not None else None
+
+    def _glance(self, beginning: bytes, body: bytes, kind: str) -> Glance:
+        if b"\0" in beginning or not (beginning.isascii() or _is_utf8(beginning)):
+            beginning = encodings.decode(beginning, encoding_of(body, kind, "")).encode()
+        return self._marks.glance(beginning)
+
+    def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
+        """Of a page without a mark, return whether it may be something else: then it is parsed."""
+        if status == 429:
             return True
+        if hints and _is_hinted(status, body, hints):
+            return lean or self._titled(body)
+        return lean and status < 300 and b"<a " not in body and b"<script" in body and b"<img" not in body
+
+    def _titled(self, body: bytes) -> bool:
+        """A title counts whatever the links of the page."""
         start = body.find(b"<title", 0, BEGINNING)
         return start >= 0 and self._marks.any_word(body[start : body.find(b"</", start, start + TITLE)])
 
@@ -76,6 +116,31 @@ def _marked(marks: list[Mark], shape: Shape) -> str:
     return next((mark.kind for mark in marks if bare or not mark.bare), PAGE)
 
 
+def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
+    """Return whether a page has few links. Most have more in their first part, which costs less to look at."""
+    if MOUNT in hints and b'"__next"' in body:
+        return True
+    return body.count(b"<a ", 0, LEAN >> 2) <= FEW and body.count(b"<a ") <= FEW
+
+
+def _is_hinted(status: int, body: bytes, hints: AbstractSet[str]) -> bool:
+    """Return whether any of the hints may count on a page with this status."""
+    if not hints.isdisjoint(ANYWHERE):
+        return True
+    if status < 300 and (SOFT404 in hints or (MOUNT in hints and b"<script" in body)):
+        return True
+    return LOGIN in hints and b"password" in body
+
+
+def _is_utf8(beginning: bytes) -> bool:
+    """Return whether it is, as far as its last character is whole."""
+    try:
+        beginning.decode()
+    except UnicodeDecodeError as error:
+        return error.start >= len(beginning) - 3
+    return True
+
+
 def _may_be(kind: str, shape: Shape, status: int) -> bool:
     """Return whether a page that says so can be of this kind."""
     if kind == LOGIN:
@@ -85,12 +150,10 @@ def _may_be(kind: str, shape: Shape, status: int) -> bool:
     return shape.passwords == 0 and shape.links <= FEW
 
 
-def _structure(status: int, shape: Shape, probe: str | None) -> str:
+def _structure(status: int, shape: Shape) -> str:
     """By what the page is made of."""
     if status >= 300:
         return PAGE
-    if probe is not None and alike(shape.text, probe):
-        return SOFT404
     if not shape.scripts or shape.frames or shape.refreshes:
         return PAGE
     if shape.mounts:
@@ -98,20 +161,12 @@ def _structure(status: int, shape: Shape, probe: str | None) -> str:
     return SHELL if len(shape.text) <= BARE and not shape.links and not shape.images else PAGE
 
 
-def alike(text: str, other: str) -> bool:
-    """Return whether two texts are near-duplicates; of very short ones, whether they are the same."""
-    one, two = fingerprint(text), fingerprint(other)
-    if one is None or two is None:
-        return text == other
-    return (one ^ two).bit_count() <= NEAR
-
-
-def is_wall(recognised: str) -> bool:
-    """Return whether a name is that of a wall that a mark of its vendor shows: words alone may err."""
-    return recognised.startswith("wall:") and recognised != UNKNOWN
+def wall_of(recognised: str | None) -> str:
+    """The vendor of a wall, if this is the name of one that a mark of its vendor shows: words alone may err."""
+    return recognised[len(WALL) :] if recognised and recognised.startswith(WALL) and recognised != UNKNOWN else ""
 
 
 @cache
-def recogniser() -> Recogniser:
-    """With the package's own table of marks."""
-    return Recogniser(Marks.read())
+def recogniser(*tables: Path) -> Recogniser:
+    """With these tables of marks, and the package's own after them."""
+    return Recogniser(Marks.read(*tables))

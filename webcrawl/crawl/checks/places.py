@@ -47,6 +47,20 @@ class File:
         return found
 
 
+class MarksFile:
+    """Such a file with a table of marks; it is read to check it."""
+
+    allowed: str = "the path of a table of marks, or none (docs/recognise.md)"
+
+    def read(self, value: Any, /) -> str | None:
+        found = File().read(value)
+        if found is not None:
+            from webcrawl.content.recognise import recogniser  # noqa: PLC0415 - else no check needs it
+
+            recogniser(Path(found))
+        return found
+
+
 def _path(value: Any) -> str:
     found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
     if "\0" in found:

@@ -52,7 +52,7 @@ from webcrawl.crawl.checks.network_values import (
     Servers,
     TlsVersion,
 )
-from webcrawl.crawl.checks.places import File, Folder, MetricsFile, MetricsPort
+from webcrawl.crawl.checks.places import File, Folder, MarksFile, MetricsFile, MetricsPort
 from webcrawl.net.identity.request_signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
@@ -73,6 +73,7 @@ NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
     "scope": Choice(SCOPES),
     "schemes": Choices(SCHEMES),
     "file": File(),
+    "marks file": MarksFile(),
     "extensions": Extensions(),
     "expressions": Expressions(),
     "dotted orders": DottedOrders(),

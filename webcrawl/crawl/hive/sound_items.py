@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
+from webcrawl.content.recognise.probe import FORM
 from webcrawl.crawl.hive.message import LINKS, Kind
 
 logger = logging.getLogger(__name__)
@@ -163,12 +165,29 @@ class Sound:
             raise UnsoundError("no counts of a slot")
 
     def _host(self, value: Any) -> None:
-        name, wait, times, delay, failures, row, pages, retired, ip = _list(value)
+        name, wait, times, delay, failures, row, pages, retired, ip, *more = _list(value)
         whole = map(_is_whole, (failures, pages, retired))
         words = isinstance(name, str), isinstance(ip, str)
         known = row is None or (_are_numbers(row) and len(row) in ROW)
         if not (all(whole) and all(words) and known and all(map(_is_number, (wait, *_list(times), delay)))):
             raise UnsoundError("no record of a host")
+        if more:  # a drone of before has none
+            self._answers(name, more)
+
+    def _answers(self, host: str, value: list[Any]) -> None:
+        """What is known of a host's wall, and of what it shows for a URL that cannot exist."""
+        wall, missing = value
+        if not isinstance(missing, bytes) or len(missing) not in (0, FORM.size):
+            raise UnsoundError("nothing that a host shows")
+        if wall is None:
+            return
+        vendor, ago, answers, walled = _list(wall)
+        if not (isinstance(vendor, str) and _is_number(ago) and _is_whole(answers)):
+            raise UnsoundError("no wall")
+        for record in _list(walled):
+            self._record(record)
+            if host_of(unpack(record).url) != host:
+                raise UnsoundError("a link of another host")
 
     def _domain(self, value: Any) -> None:
         seed, used, debt, old, sources = _list(value)

@@ -87,7 +87,7 @@ class Statistics:
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
-        if not 200 <= status < 300:
+        if not 200 <= status < 300 or path[-1:] == "S":  # a probe is no document, whatever the server says
             self.series.add(at, 0, size)
             row[2] += status >= 500
             return

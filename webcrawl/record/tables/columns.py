@@ -66,6 +66,7 @@ PAGES = {
     "allowed": TEXT,
     "preferences": TEXT,
     "withheld": FLAG,
+    "recognised": TEXT,
 }
 LINKS = {
     "from_url": TEXT,
@@ -182,4 +183,5 @@ def page_row(end: Ended) -> tuple[Any, ...]:
         end.robots,
         end.fingerprint,
         *end.preferences,
+        (exchange and exchange.recognised) or None,
     )

@@ -73,7 +73,7 @@ class Ended:
         if self.link.is_prerequisite:
             return ROBOTS
         if self.exchange is not None and self.outcome.status >= 0:
-            return ANSWERED if 200 <= self.outcome.status < 300 else DIAGNOSTICS
+            return ANSWERED if 200 <= self.outcome.status < 300 and not self.link.is_probe else DIAGNOSTICS
         return FAILED if self.outcome.ended else UNASKED
 
     @property

@@ -17,7 +17,18 @@ from webcrawl.record.warc.press import BATCH, Press
 from webcrawl.record.warc.warc_record import WARC_FIELDS, Record, fields, member, named
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, REVISIT, begin, end, index_of, method, mime, place
+from webcrawl.store.jobdir.index_line import (
+    ARCHIVE,
+    INDEX,
+    REVISIT,
+    begin,
+    end,
+    index_of,
+    method,
+    mime,
+    place,
+    recognised,
+)
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.sorting import SCRATCH
@@ -49,14 +60,15 @@ def line_of(capture: Capture, exchange: Exchange) -> tuple[str, str]:
 
 
 def _answer(capture: Capture, exchange: Exchange) -> str:
-    """Media type and status, if the record has them."""
+    """Media type and status, if the record has them, and what it is where it is not the page."""
     if not exchange.head:
         kind = "text/html" if exchange.rendered else exchange.content_type or "application/octet-stream"
         return mime(kind) if exchange.payload else ""
     kind = exchange.content_type if capture.is_original else REVISIT
     status = 304 if exchange.unmodified else exchange.status  # that of the record's own head
     asked = "" if exchange.request.startswith(b"GET ") else method(exchange.request)
-    return f'{mime(kind)}"status": "{status}", {asked}'
+    what = recognised(exchange.recognised) if exchange.recognised else ""
+    return f'{mime(kind)}"status": "{status}", {asked}{what}'
 
 
 logger = logging.getLogger(__name__)

@@ -18,6 +18,8 @@ COLUMNS = "name, state, data, crc"
 ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE name = ?"
 FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of `data`
 FAILED = (float, float, int, int, bool, int, float, float, list)  # its failures in a row; older rows lack some
+MORE = (list | bytes, list | None, bytes)  # that only some rows have
+WALL = (str, float, int, tuple)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
 Row = tuple[str, int, bytes, int]
 PLAIN = 8  # fields of a FailedRow that are numbers
@@ -53,6 +55,7 @@ class Health(Enum):
     ASIDE = "aside"  # the same, from aside: one URL is tried at each of them
     SPENT = "spent"  # it has given all its pages: HOST_MAX_PAGES
     GIVEN_UP = "given up"  # its URLs end, because it was away for too long
+    WALLED = "behind a wall"  # it answers, and lets nobody through: one URL is tried at growing intervals, from aside
 
 
 class Judged(Protocol):
@@ -66,6 +69,31 @@ class Judged(Protocol):
     def retired(self) -> int:
         """If not 0, the Status with which all its URLs end."""
 
+    @property
+    def pages(self) -> int:
+        """That it has given."""
+
+    @property
+    def wall(self) -> WallRow | None:
+        """What is known of its wall."""
+
+
+WALLS = 3  # answers in a row: a host that has given pages before is behind a wall
+
+
+class WallRow(NamedTuple):
+    """The wall of one host, while nothing but the wall answers; stored with it."""
+
+    vendor: str
+    since: float
+    answers: int  # in a row
+    walled: tuple[Packed, ...] = ()  # the links that have ended so before the host was known to be behind it
+
+
+def behind_wall(host: Judged) -> bool:
+    """True if nobody is let through. A host that has given no page yet is known by its first answer."""
+    return host.wall is not None and (host.wall.answers >= WALLS or not host.pages)
+
 
 def given_up(host: Judged) -> bool:
     """True if all URLs of the host end because it was away for too long."""
@@ -78,6 +106,8 @@ def health_of(host: Judged, most: int) -> Health:
         return Health.GIVEN_UP
     if host.failures:
         return Health.ASIDE if host.failures >= most else Health.FAILING
+    if behind_wall(host):
+        return Health.WALLED
     return Health.SPENT if host.retired else Health.HEALTHY
 
 
@@ -121,6 +151,8 @@ class HostRow(NamedTuple):
     aside: float  # when it comes back, while it is ASIDE
     queue: bytes | None
     ranked: list[tuple[int, bytes]]  # its queues by priority: above 0 before the queue, below 0 after it
+    wall: WallRow | None = None
+    missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
 
     @property
     def queues(self) -> list[bytes]:
@@ -149,26 +181,38 @@ class HostRow(NamedTuple):
             return f"{health.value}: it has given all its pages (HOST_MAX_PAGES)"
         if self.failures:
             return f"{health.value}: {self.failures} in a row"
+        if health is Health.WALLED and self.wall is not None:
+            return f"{health.value}: {self.wall.vendor}, {self.wall.answers} in a row"
         return health.value if self.times else f"{health.value}: not asked yet"
 
 
 pack: Callable[[tuple[Any, ...]], bytes] = (
     msgpack.packb
-)  # of these fields, as FIELDS has them, and the queues by priority if there are any
+)  # of these fields, as FIELDS has them, and the queues by priority, wall and missing if there are any
 
 
 def unpack(data: bytes) -> tuple[Any, ...]:
     """The fields of a HostRow behind its state; one of UNREADABLE if they are none."""
-    ready_at, times, crawl_delay, failures, pages, retired, ip, later, failed, aside, queue, *ranked = msgpack.unpackb(
+    ready_at, times, crawl_delay, failures, pages, retired, ip, later, failed, aside, queue, *more = msgpack.unpackb(
         data
     )
+    ranked, (wall, missing) = more[:1], more[1:3] if len(more) > 1 else (None, b"")
     if later:
         later = sorted((at, record) for at, record in later)
     row = stored_row(failed) if failed is not None else None
     return (
         *(ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, aside or 0.0, queue),
         saved_queues(*ranked),
+        *(stored_wall(wall), missing),
     )
+
+
+def stored_wall(fields: Iterable[Any] | None) -> WallRow | None:
+    """The row that was stored with these fields, or sent by another drone."""
+    if fields is None:
+        return None
+    vendor, since, answers, walled = fields
+    return WallRow(vendor, since, answers, tuple(walled))
 
 
 def saved_queues(ranked: Iterable[tuple[int, bytes]] | bytes = ()) -> list[tuple[int, bytes]]:
@@ -193,8 +237,10 @@ def check(row: Row) -> HostRow:
     """A row that has nothing wrong in it; ValueError for any other."""
     found = read(row)
     values = msgpack.unpackb(row[2])
-    if not 0 <= len(values) - len(FIELDS) <= 1 or not all(map(isinstance, values, (*FIELDS, list | bytes))):
+    if len(values) - len(FIELDS) not in (0, 1, 3) or not all(map(isinstance, values, (*FIELDS, *MORE))):
         raise ValueError("no host record")
+    if found.wall is not None and not all(map(isinstance, found.wall, WALL)):
+        raise ValueError("no wall")
     if not all(isinstance(priority, int) and priority for priority, _ in found.ranked):
         raise ValueError("no priority")
     if not found.name or min(found.ready_at, *found.times, found.crawl_delay, found.failures, found.pages) < 0:

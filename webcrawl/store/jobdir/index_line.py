@@ -58,6 +58,11 @@ def method(request: bytes) -> str:
     return f'"method": {quoted(word.decode("latin-1"))}, ' if word else ""
 
 
+def recognised(what: str) -> str:
+    """Of an answer that is not the page of the URL."""
+    return f'"recognised": {quoted(what)}, '
+
+
 @lru_cache(256)  # few are common
 def mime(written: str) -> str:
     kind = _END.split(written, maxsplit=1)[0]

@@ -11,7 +11,7 @@ from typing import Any
 
 from webcrawl.record.statistics.statistics import joined
 from webcrawl.store.jobdir import stats_file
-from webcrawl.tools.report.report_source import KNOWN, MOST, Source, State, longest
+from webcrawl.tools.report.report_source import KNOWN, MOST, Source, State, longest, most_answers
 from webcrawl.tools.report.revisit_source import of_hive
 
 
@@ -77,4 +77,6 @@ def _state(parts: Sequence[State]) -> State:
         domains=sorted(chain.from_iterable(part.domains for part in parts), key=itemgetter(1), reverse=True)[:MOST],
         over_budget=(sum(domains for domains, _ in over_budget), sum(urls for _, urls in over_budget)),
         damaged=sum(part.damaged for part in parts),
+        walls=most_answers(chain.from_iterable(part.walls for part in parts)),
+        vendors=sum((part.vendors for part in parts), Counter[str]()),
     )

@@ -15,7 +15,7 @@ from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.store.jobdir.host_row import State as Place
-from webcrawl.store.jobdir.host_row import given_up, host_rows, read
+from webcrawl.store.jobdir.host_row import behind_wall, given_up, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -126,6 +126,17 @@ class Waiting(NamedTuple):
     due: float  # when it is tried next; 0: it is in turn
 
 
+class Walled(NamedTuple):
+    """A host that is behind a wall."""
+
+    name: str
+    vendor: str
+    answers: int  # of the wall, in a row
+    since: float
+    urls: int
+    due: float
+
+
 @dataclass
 class State:
     """`damaged` rows are left out: `scrapy verify` says which they are."""
@@ -139,6 +150,13 @@ class State:
     domains: list[tuple[str, int, int]] = field(default_factory=list)  # over budget: URLs that wait, and its rank
     over_budget: tuple[int, int] = (0, 0)  # domains and URLs
     damaged: int = 0
+    walls: list[Walled] = field(default_factory=list)  # those with most answers
+    vendors: Counter[str] = field(default_factory=Counter)  # hosts behind their walls, all of them
+
+
+def most_answers(rows: Iterable[Walled]) -> list[Walled]:
+    """Those whose walls have answered most often."""
+    return nlargest(MOST, rows, key=lambda host: (host.answers, host.name))
 
 
 def read_state(snapshot: Snapshot) -> State:
@@ -153,6 +171,7 @@ def read_state(snapshot: Snapshot) -> State:
                 _keep(aside, host)
                 if len(state.away) < KNOWN:
                     state.away[host.name] = host.status
+    state.walls = most_answers(state.walls)
     state.queues, state.aside = longest(queues), longest(aside)
     waiting = "FROM domain WHERE waiting > 0"
     (state.over_budget,) = snapshot.rows(f"SELECT count(*), coalesce(sum(waiting), 0) {waiting}")
@@ -186,5 +205,10 @@ def _hosts(snapshot: Snapshot, state: State) -> Iterator[tuple[Waiting, int]]:
             state.given_up_by[host.retired] += 1
             if len(state.given_up) < MOST:
                 state.given_up.append((host.name, host.retired))
+        if (wall := host.wall) is not None and behind_wall(host):
+            state.vendors[wall.vendor] += 1
+            state.walls.append(Walled(host.name, wall.vendor, wall.answers, wall.since, urls, host.due))
+            if len(state.walls) >= 8 * MOST:
+                state.walls = most_answers(state.walls)
         status = host.failed.status if host.failed is not None else 0
         yield Waiting(host.name, urls, host.failures, status, host.aside or host.ready_at), host.state

@@ -45,6 +45,7 @@ class Facts:
     rendering: str = ""  # what a browser has shown of its host
     ended: int = 0  # URLs of its host since the checkpoint
     load: Load | None = None  # of the crawl
+    ahead: float = 0.0  # what the machine's clock shows beyond the crawl's
     paused: bool = False  # its host, by command
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far

@@ -48,7 +48,7 @@ class Gathering:
 
     def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
         """`live`: what the running crawl says, by canonical URL."""
-        found = [Facts(one, self._source.form(one)) for one in asked]
+        found = [Facts(one, self._source.form(one), ahead=self._source.ahead) for one in asked]
         some = [facts for facts in found if facts.url]
         if not some:
             return found

@@ -17,7 +17,7 @@ from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
 from webcrawl.frontier.booking import Booking
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.domain_row import DomainRow, domain_row, links_to
-from webcrawl.store.jobdir.host_row import HostRow, State
+from webcrawl.store.jobdir.host_row import HostRow, State, behind_wall
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why.saved_settings import SavedSheets
 
@@ -113,6 +113,7 @@ def to_json(host: HostRow, delay: Delay, wall: float, *, paused: bool, most: int
         "failures": host.failures,
         "failed_at": iso(failed.at + wall) if failed is not None else None,
         "failed_status": failed.status if failed is not None else None,
+        "wall": _wall(host, wall),
         "next_request": iso(host.due + wall) if host.due else None,
         "delay": round(delay.seconds, 3),
         "delay_because": delay.because,
@@ -123,6 +124,13 @@ def to_json(host: HostRow, delay: Delay, wall: float, *, paused: bool, most: int
         "given_up_with": host.retired or None,
         "ip": host.ip or None,
     }
+
+
+def _wall(host: HostRow, ahead: float) -> dict[str, Any] | None:
+    row = host.wall
+    if row is None or not behind_wall(host):
+        return None
+    return {"vendor": row.vendor, "since": iso(row.since + ahead), "answers": row.answers}
 
 
 class DomainBudget(NamedTuple):

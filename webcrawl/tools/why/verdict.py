@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from webcrawl.base.dates import iso
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Status
 from webcrawl.base.quantities import count
 from webcrawl.content.html.link_kinds import REDIRECT
+from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.withholding import NOTE
 from webcrawl.net.dns_answer import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir.crawl_line import GIVEN_UP, PROXY, REVISIT, TRUNCATED, CrawlLine
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import State, behind_wall
 from webcrawl.tools.report.counter_words import CUTS
 from webcrawl.tools.why import queued
 from webcrawl.tools.why import robots_verdict as robots
@@ -49,6 +51,7 @@ ENDS = {
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
 }
 FOUND = {"changed": "it had changed", "unchanged": "it had not changed", "gone": "it was gone"}
+TRIED = "One of its URLs is tried now and then; once a page comes, all are fetched"
 TOO_DEEP = "too deep"
 PUT_OFF = "until its host may be asked"
 QUEUES = {
@@ -71,13 +74,14 @@ class Verdict(NamedTuple):
 def verdict_on(facts: Facts) -> Verdict:
     """Returns the state of the URL, and why."""
     answered = next((one for one in reversed(facts.lines) if one.status > 0), None)
-    if answered is not None:
+    if answered is not None and not (facts.place is not None and _wall(answered)):
         return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
     if facts.in_flight:
         return Verdict(SEEN, "in flight", f"it is being fetched right now{_for_how_long(facts)}")
     if facts.place is not None:
         later = facts.place.where == queued.RETRY and not facts.place.has_failed
-        return Verdict(QUEUED, PUT_OFF if later else QUEUES[facts.place.where], _queued(facts, facts.place))
+        where = PUT_OFF if later else QUEUES[facts.place.where]
+        return Verdict(QUEUED, where, _queued(facts, facts.place) + _behind_wall(facts))
     if facts.line is not None:
         return _ended(facts, facts.line)
     if facts.entries:  # whose line is too far back; of an attempt that was not the last there is one of the above
@@ -162,10 +166,24 @@ def _linked(page: str, kind: str) -> str:
     return f"{page} links to it, but that link (of the kind {kind})"
 
 
+def _wall(line: CrawlLine) -> str:
+    """The vendor of the wall that has answered in place of the page."""
+    return next((vendor for note in line.annotations if (vendor := wall_of(note))), "")
+
+
+def _behind_wall(facts: Facts) -> str:
+    """Words that follow the place of a URL whose host is behind a wall."""
+    row = facts.host.wall if facts.host is not None and behind_wall(facts.host) else None
+    if row is None:
+        return ""
+    since = moment(iso(row.since + facts.ahead))
+    return f"; its host is behind a wall: {row.vendor}, {count(row.answers, 'answer')} since {since}. {TRIED}"
+
+
 def _answered(facts: Facts, answered: CrawlLine) -> str:
     size = f", {count(answered.size, 'byte')}" if answered.size is not None else ""
     what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
-    return what + of_again(facts, answered) + _cut(answered) + _withheld(answered)
+    return what + of_again(facts, answered) + _cut(answered) + _withheld(answered) + _instead(answered)
 
 
 def of_again(facts: Facts, answered: CrawlLine) -> str:
@@ -199,6 +217,12 @@ def _withheld(answered: CrawlLine) -> str:
     if not notes:
         return ""
     return f"; but withheld: its owner forbids it for all of PURPOSE, by {notes[0].replace('+', ' and ')}"
+
+
+def _instead(answered: CrawlLine) -> str:
+    """Begins with a semicolon."""
+    vendor = _wall(answered)
+    return f"; but that is not the page: it is the wall of {vendor}" if vendor else ""
 
 
 def _leads(facts: Facts) -> str:

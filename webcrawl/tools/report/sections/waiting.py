@@ -13,6 +13,11 @@ from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section
 from webcrawl.tools.report.report_source import Source
 
 MIB = 1 << 20
+LET_IN = (
+    "Walls are not evaded: one URL of each host is tried now and then, and all are fetched once it opens. An owner "
+    "lets this crawl in by its signed requests (Web Bot Auth: BOT_KEY, BOT_AGENT) or by its addresses; the page that "
+    "`scrapy identity page` makes has both."
+)
 
 
 def skipped(source: Source) -> Html:
@@ -45,7 +50,7 @@ def waiting(source: Source) -> Html:
     return section(
         "waiting",
         "Waiting and given up",
-        join(_aside(source), _given_up(source), _budgets(source), _queues(source)),
+        join(_aside(source), _walls(source), _given_up(source), _budgets(source), _queues(source)),
         note(f"{numbers.count(source.state.damaged, 'host record')} cannot be read: run `scrapy verify`.")
         if source.state.damaged
         else None,
@@ -56,16 +61,33 @@ def _aside(source: Source) -> Html:
     urls, hosts = source.aside
     if not hosts:
         return note("No host is set aside.")
-    cells: list[list[Cell]] = [
-        [host.name, host.urls, host.failures, words.status(host.status) if host.status else "asked to wait", host.due]
-        for host in source.state.aside
-    ]
+    walls = {host.name: f"wall: {host.vendor}" for host in source.state.walls}
+    cells: list[list[Cell]] = []
+    for host in source.state.aside:
+        why = words.status(host.status) if host.status else walls.get(host.name, "asked to wait")
+        cells.append([host.name, host.urls, host.failures, why, host.due])
     head = [
         *(Column("Host"), Column("URLs", "number"), Column("Failures in a row", "number"), Column("Because")),
         Column("Next try", "when"),
     ]
     caption = f"{numbers.count(hosts, 'host')} set aside, with {numbers.count(urls, 'URL')}"
     return table("aside-table", head, cells, caption)
+
+
+def _walls(source: Source) -> Html:
+    state = source.state
+    if not state.walls:
+        return note("No host is behind a wall.")
+    cells: list[list[Cell]] = [
+        [host.name, f"wall: {host.vendor}", host.answers, host.since, host.urls, host.due] for host in state.walls
+    ]
+    head = [
+        *(Column("Host"), Column("Wall"), Column("Answers", "number"), Column("Since", "when")),
+        *(Column("URLs", "number"), Column("Next try", "when")),
+    ]
+    each = ", ".join(f"{vendor}: {numbers.number(many)}" for vendor, many in state.vendors.most_common())
+    caption = f"{numbers.count(state.vendors.total(), 'host')} behind walls ({each})"
+    return join(table("walls-table", head, cells, caption), note(LET_IN))
 
 
 def _given_up(source: Source) -> Html:

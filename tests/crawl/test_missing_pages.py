@@ -1,0 +1,111 @@
+"""Each host is asked once for a URL that cannot exist, and its soft 404s are known by the answer."""
+
+from collections import Counter
+
+import pytest
+
+from tests.support.warc_crawl import exchange
+from webcrawl.base.model import Link, unpack
+from webcrawl.content.recognise import recogniser
+from webcrawl.crawl.missing_pages import MissingPages
+
+TYPE = (b"Content-Type", b"text/html")
+LOST = b"<title>Our shop</title><p>Have a look at these"
+
+
+class Frontier:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.asked, self.shown = [], {}
+
+    def expedite(self, record):
+        self.asked.append(unpack(record))
+
+    def missing(self, name, shown=None):
+        if shown is not None:
+            self.shown[name] = shown
+        return self.shown.get(name, b"")
+
+
+def answer(body=LOST, url="http://a.test/x", status=200):
+    return exchange(url=url, status=status, headers=[TYPE], body=body)
+
+
+@pytest.fixture(name="frontier")
+def _frontier():
+    return Frontier()
+
+
+@pytest.fixture(name="missing")
+def _missing(frontier):
+    return MissingPages(frontier, Counter(), 7)
+
+
+def asked_for(url, frontier, missing):
+    missing.ask(Link(url, "LL", "http://a.test/", "http://a.test/"))
+    return frontier.asked[-1].url
+
+
+@pytest.mark.parametrize(
+    ("url", "before", "after"),
+    [
+        ("http://a.test/", "http://a.test/", ""),
+        ("http://a.test/b/c/page.html?x=/y.z", "http://a.test/b/c/", ".html"),
+        ("https://a.test:8443/b/page", "https://a.test:8443/b/", ""),
+        ("http://a.test/b/1.5%20of%20all", "http://a.test/b/", ""),
+    ],
+)
+def test_the_url_is_like_that_of_a_page(frontier, missing, url, before, after):
+    """It has the same folder and ending, and a name that nobody has."""
+    found = asked_for(url, frontier, missing)
+    name = found.removeprefix(before).removesuffix(after)
+
+    assert found == before + name + after
+    assert len(name) == 16
+    assert name.isalpha()
+    assert frontier.asked[-1].is_probe
+    assert frontier.asked[-1].depth == 3
+
+
+def test_the_name_depends_on_seed_and_host_alone(frontier, missing):
+    """A crawl that is run again with the same seed asks for the same."""
+    other = MissingPages(frontier, Counter(), 8)
+
+    assert asked_for("http://a.test/x", frontier, missing) == asked_for("http://a.test/y", frontier, missing)
+    assert asked_for("http://a.test/x", frontier, missing) != asked_for("http://a.test/x", frontier, other)
+    assert asked_for("http://a.test/x", frontier, missing)[14:] != asked_for("http://b.test/x", frontier, missing)[14:]
+
+
+@pytest.mark.parametrize("link", [Link("ftp://a.test/x"), Link("http://a.test/x", request="0.x")])
+def test_only_what_the_crawl_itself_found_on_the_web_is_followed_by_a_probe(frontier, missing, link):
+    """Nothing is asked for beside a spider's own requests."""
+    missing.ask(link)
+
+    assert frontier.asked == []
+
+
+def test_a_page_like_the_answer_is_missing(missing):
+    """Of this host; any other page is there."""
+    missing.heard(Link("http://a.test/nowhere", "S"), answer(url="http://a.test/nowhere"), recogniser())
+
+    assert missing.shows(answer(), recogniser())
+    assert not missing.shows(answer(b"<title>Shoes</title><p>Have a look at these"), recogniser())
+    assert not missing.shows(answer(url="http://b.test/x"), recogniser())
+    assert not missing.shows(answer(status=404), recogniser())
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (LOST, 404),
+        (LOST, 302),
+        (b'<title>Not a bot?</title><script id="anubis_challenge"></script>', 200),
+        (b'<div id="root"></div><script src=/app.js></script>', 200),
+    ],
+)
+def test_an_answer_that_is_no_page_teaches_nothing(frontier, missing, body, status):
+    """All pages of such a host may look like it."""
+    missing.heard(Link("http://a.test/nowhere", "S"), answer(body, status=status), recogniser())
+
+    assert frontier.shown == {}

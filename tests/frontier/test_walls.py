@@ -1,0 +1,160 @@
+"""Hosts behind a wall: they are asked less and less often, and none of their URLs is lost."""
+
+from itertools import pairwise
+
+import pytest
+
+from tests.support.frontiers import OK, add, make
+from tests.support.saving import prepared
+from webcrawl.base.model import Link, Outcome
+from webcrawl.frontier.handover_records import merge_host, pack_host
+from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.store.crawldb import CrawlDB
+
+WALL = Outcome(200, 0.01, wall="anubis")
+DENIED = Outcome(503, 0.01, wall="cloudflare")
+HOUR, DAY = 3600.0, 86_400.0
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def opened(db):
+    return make(db, politeness=Mercator(0, 0.1, 300))
+
+
+def urls(count):
+    return [f"http://a/{number}" for number in range(count)]
+
+
+def crawl(frontier, outcome, until=30 * DAY):
+    """Fetches until nothing is left; `outcome` is that of a URL at a time: [(time, URL, wall, final)]."""
+    now, asked = 0.0, []
+    while len(frontier) and now < until:
+        link = frontier.take(now)
+        if link is None:
+            now = max(now, frontier.next_ready())
+            continue
+        came = outcome(link.url, now)
+        now += 0.01
+        assert not frontier.tries_again(link, came, now)
+        asked.append((now, link.url, came.wall, frontier.done(link, came, now)))
+    return asked
+
+
+def wall(frontier, now=0.0):
+    return frontier.look.host("a", now).get("wall")
+
+
+def test_a_host_is_asked_less_and_less_often(db):
+    """A minute after the first answer, then twice as long each time, up to a day. It does not fail."""
+    frontier = opened(db)
+    add(frontier, *urls(3))
+
+    asked = crawl(frontier, lambda *_: WALL)
+    waits = [later - before for (before, *_), (later, *_) in pairwise(asked)]
+
+    assert waits[:4] == pytest.approx([60, 120, 240, 480], rel=0.11)
+    assert max(waits) == pytest.approx(DAY, rel=0.11)
+    assert frontier.look.host("a", 0.0)["health"] == "behind a wall"
+    assert frontier.look.record("a")[0] == 0
+    assert len(frontier) == 3
+
+
+@pytest.mark.parametrize("answer", [WALL, DENIED])
+def test_all_urls_are_fetched_once_it_opens(db, answer):
+    """Also those that were walled, whatever the status: another one is tried each time."""
+    frontier = opened(db)
+    add(frontier, *urls(5))
+
+    asked = crawl(frontier, lambda _, now: answer if now < HOUR else OK)
+    walled = [url for _, url, wall, _ in asked if wall]
+
+    assert len(set(walled)) == 5 < len(walled) < 8
+    assert sorted(url for *_, url, wall, final in asked if final) == urls(5)
+    assert wall(frontier) is None
+    assert frontier.counters["hosts behind walls"] == frontier.counters["walls opened"] == 1
+
+
+def test_a_host_that_has_given_pages_is_behind_a_wall_after_three_in_a_row(db):
+    """The two before have ended, and come again; as long as it may be those URLs alone, the others go on."""
+    frontier = opened(db)
+    add(frontier, *urls(8))
+
+    asked = crawl(frontier, lambda url, now: WALL if url > "http://a/3" and now < HOUR else OK)
+    final = [url for *_, url, wall, final in asked if final and not wall]
+
+    assert [wall for *_, wall, _ in asked[:7]] == ["", "", "", "", "anubis", "anubis", "anubis"]
+    assert sorted(final) == urls(8)
+    assert asked[7][0] - asked[6][0] > 200
+
+
+def test_a_url_that_alone_is_walled_has_ended(db):
+    """Its host goes on as ever."""
+    frontier = opened(db)
+    add(frontier, *urls(9))
+
+    asked = crawl(frontier, lambda url, _: WALL if url in ("http://a/3", "http://a/4") else OK)
+
+    assert [url for _, url, _, _ in asked] == urls(9)
+    assert all(final for *_, final in asked)
+    assert wall(frontier) is None
+
+
+def test_what_is_known_of_a_wall_survives(db, tmp_path):
+    """With the URLs that have ended before it was known."""
+    frontier = opened(db)
+    add(frontier, *urls(9))
+    crawl(frontier, lambda url, _: WALL if url > "http://a/2" else OK, until=0.5)
+    assert wall(frontier) is None
+    prepared(db)
+    db.checkpoint()
+    db.close()
+
+    again = CrawlDB(tmp_path)
+    frontier = opened(again)
+    asked = crawl(frontier, lambda _, now: WALL if now < HOUR else OK)
+    again.close()
+
+    assert {"http://a/3", "http://a/4"} <= {url for *_, url, _, final in asked if final}
+
+
+def test_a_request_of_a_spider_gets_the_walls_answer(db):
+    """It ends; the host waits all the same."""
+    frontier = opened(db)
+    frontier.add([Link("http://a/x", request="0.x").pack()])
+
+    ((_, _, _, final),) = crawl(frontier, lambda *_: WALL)
+
+    assert final
+    assert wall(frontier)["answers"] == 1
+
+
+def test_nothing_but_walls_is_a_crawl_at_rest(db):
+    """It may end, as with hosts that are away; for whom it waits is said."""
+    frontier = opened(db)
+    add(frontier, *urls(3))
+    link = frontier.take(0.0)
+    frontier.done(link, WALL, 1.0)
+
+    assert frontier.resting()
+    assert str(frontier.look.waits(1.0)) == "waits 60 s for a (behind a wall: anubis)"
+
+
+def test_a_wall_moves_with_its_host(db):
+    """To another drone, with its age; a record of a drone that knows no walls has none."""
+    frontier = opened(db)
+    add(frontier, *urls(3))
+    crawl(frontier, lambda *_: WALL, until=100.0)
+    there = frontier._hosts.get("a")
+    record = pack_host(there, 200.0)
+    here = frontier._hosts.get("b")
+
+    merge_host(here, record[:-2], 1000.0)
+    assert here.wall is None
+    merge_host(here, record, 1000.0)
+    assert here.wall == there.wall._replace(since=there.wall.since + 800.0)

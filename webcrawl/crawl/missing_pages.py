@@ -1,0 +1,58 @@
+"""What hosts show for URLs that cannot exist: each is asked for one, once it has given some pages (docs/recognise.md).
+
+A host that answers it with a page has soft 404s, which look like that page. What it shows is kept in its record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from random import Random
+from string import ascii_lowercase
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Exchange, Link
+from webcrawl.content.recognise import SOFT404, Probe, Recogniser
+from webcrawl.frontier.protocol import Frontier
+
+PROBE = "probe"
+LETTERS = 16
+ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
+FOUND = "probes/soft404"  # counter of hosts that have soft 404s
+
+
+class MissingPages:
+    """Asks, and knows the answers again."""
+
+    def __init__(self, frontier: Frontier, counters: Counter[str], seed: int) -> None:
+        self._frontier, self._counters, self._seed = frontier, counters, seed
+
+    def ask(self, page: Link) -> None:
+        """Queues a URL like this page's, of the same folder, as the first of its host."""
+        if page.request or not page.url.startswith(("http:", "https:")):
+            return
+        random = Random(f"probe {self._seed} {host_of(page.url)}")
+        name = "".join(random.choices(ascii_lowercase, k=LETTERS))
+        folder, _, last = page.url.partition("?")[0].rpartition("/")
+        ending = ENDING.search(last)
+        url = f"{folder}/{name}{ending[0] if ending is not None else ''}"
+        self._frontier.expedite(Link(url, f"{page.path}S", page.url, page.seed).pack())
+
+    def heard(self, link: Link, exchange: Exchange, recogniser: Recogniser) -> None:
+        """The answer came. If it is something else than a page, nothing follows from it."""
+        kind = recogniser.recognise(exchange.status, exchange.headers, exchange.body)
+        exchange.recognised = PROBE
+        shown = None
+        if 200 <= exchange.status < 300 and kind in ("", SOFT404):
+            shown = recogniser.probe(link.url, exchange.headers, exchange.body)
+        if shown is not None:
+            self._counters[FOUND] += 1
+            self._frontier.missing(host_of(link.url), shown.pack())
+
+    def shows(self, exchange: Exchange, recogniser: Recogniser) -> bool:
+        """True if an answer is what its host shows for what does not exist."""
+        if not self._counters[FOUND] or not 200 <= exchange.status < 300:
+            return False
+        kept = self._frontier.missing(host_of(exchange.url))
+        shown = recogniser.probe(exchange.url, exchange.headers, exchange.body) if kept else None
+        return shown is not None and Probe.unpack(kept).is_like(shown)
