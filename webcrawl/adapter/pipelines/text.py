@@ -56,7 +56,7 @@ class TextPipeline:
             crawl.add_checkpoint_listener(Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page) and _has_news(item):
+        if isinstance(item, Page) and has_news(item):
             try:
                 when_finished(partial(self._write, item))
             except (StoreError, MemoryError) as error:
@@ -89,6 +89,6 @@ class TextPipeline:
                 scheduler_of(self._crawler).fail(error)
 
 
-def _has_news(page: Page) -> bool:
+def has_news(page: Page) -> bool:
     """Unchanged pages come where a pipeline asks for them."""
     return page.change is Change.GONE or (200 <= page.status < 300 and page.change is not Change.UNCHANGED)

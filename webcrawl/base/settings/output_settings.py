@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webcrawl.base.settings.setting_kinds import (
     DAY,
+    MANY,
     TEBIBYTE,
     Choice,
     MaybeLine,
@@ -30,6 +31,15 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("WARC_VERSION", "1.1", Choice(("1.1", "1.0"))).means(
             "Version of the archive's format; 1.0 is for old readers."
+        ),
+        Setting("DOCUMENT_MIN_WORDS", 0, Whole(0, MANY)).means(
+            "Words below which the main text of a page is no document (OUTPUTS=documents)."
+        ),
+        Setting("DOCUMENT_LANGUAGES", None, "languages").means(
+            "Languages that documents are in, by what their text looks like; none: any."
+        ),
+        Setting("DOCUMENT_NEAR_BITS", 4, Whole(0, 16)).means(
+            "Bits in which the fingerprint of a document may differ from that of the first of its cluster."
         ),
         Setting("OUTPUT_STORE", None, "output store").means(
             "The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in "
