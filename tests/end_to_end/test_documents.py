@@ -1,6 +1,7 @@
 """OUTPUTS=documents: what is a document in a crawl, and that an archive gives the same ones afterwards."""
 
 import json
+from collections import Counter
 
 import pytest
 import zstandard
@@ -29,14 +30,6 @@ def crawled(folder, **settings):
     return crawl
 
 
-def processed(crawl, job, **settings):
-    """The documents that `scrapy process` makes of the crawl's archive, by path."""
-    words = [f"{name}={value}" for name, value in {"JOBDIR": job, "OUTPUTS": "documents", **settings}.items()]
-    done = command("scrapy", "process", crawl.jobdir, *(word for one in words for word in ("-s", one)))
-    assert done.returncode == 0, done.stderr
-    return by_path(job)
-
-
 def by_path(jobdir):
     found = rows(jobdir, "documents")
     assert len({row["id"] for row in found}) == len(found)
@@ -52,7 +45,7 @@ def test_each_new_page_is_a_document(crawl):
     """Pages of texts are, once; images, errors, redirects, copies and robots.txt are not."""
     assert by_path(crawl.jobdir).keys() == {"/", "/article", "/near", "/slovene", "/forbidden", "/plain"}
     assert crawl.stats["documents/written"] == 6
-    assert [str(damage) for damage in verify(crawl.jobdir, {})] == []
+    assert [str(damage) for damage in verify(crawl.jobdir, Counter())] == []
 
 
 def test_the_row_of_an_article(crawl):
@@ -80,31 +73,18 @@ def test_near_duplicates_share_a_cluster(crawl):
     assert found["/slovene"]["cluster"] == found["/slovene"]["neardup"] != first["cluster"]
 
 
-def test_what_the_owner_says(crawl, tmp_path):
-    """It is noted; with a PURPOSE that the owner forbids, the page is no document."""
-    assert by_path(crawl.jobdir)["/forbidden"]["forbidden"] == "train-ai"
-    kept = processed(crawl, tmp_path / "job", PURPOSE="train-ai")
+def test_what_is_left_out(crawl, tmp_path):
+    """Pages whose owners forbid the crawl's PURPOSE; short ones and those in other languages, which are counted."""
+    job, row = tmp_path / "job", by_path(crawl.jobdir)["/forbidden"]
+    given = ("PURPOSE=train-ai", "DOCUMENT_MIN_WORDS=30", "DOCUMENT_LANGUAGES=sl", "OUTPUTS=documents", f"JOBDIR={job}")
+    done = command("scrapy", "process", crawl.jobdir, *(word for one in given for word in ("-s", one)))
+    assert done.returncode == 0, done.stderr
+    stats = json.loads((job / "stats.json").read_text())
 
-    assert by_path(crawl.jobdir).keys() - kept.keys() == {"/forbidden"}
-
-
-def test_an_archive_gives_the_same(crawl, tmp_path):
-    """`scrapy process` makes them of WARC files, row for row, but for what the crawl alone knows: places."""
-    ours, theirs = by_path(crawl.jobdir), processed(crawl, tmp_path / "job")
-
-    for found in (*ours.values(), *theirs.values()):
-        for name in (*PLACE, "cluster"):  # the archive has another order than the crawl's ends
-            found.pop(name)
-    assert theirs == ours
-
-
-def test_short_ones_and_other_languages_are_left_out(crawl, tmp_path):
-    """By DOCUMENT_MIN_WORDS and DOCUMENT_LANGUAGES; they are counted."""
-    found = processed(crawl, tmp_path / "job", DOCUMENT_MIN_WORDS=30, DOCUMENT_LANGUAGES="sl")
-    stats = json.loads((tmp_path / "job/stats.json").read_text())
-
-    assert found.keys() == {"/slovene"}
-    assert (stats["documents/short"], stats["documents/language"]) == (2, 3)
+    assert row["forbidden"] == "train-ai"
+    assert by_path(job).keys() == {"/slovene"}
+    assert (stats["withheld"], stats["documents/short"], stats["documents/language"]) == (1, 2, 2)
+    assert [str(damage) for damage in verify(job, Counter())] == []
 
 
 class TestExport:
@@ -125,12 +105,16 @@ class TestExport:
         assert list(tmp_path.iterdir()) == [target]
 
     def test_of_an_archive(self, crawl, tmp_path):
-        """Of WARC files, with settings: they are made now."""
+        """Of WARC files they are made now: the same, but for their places, and the order in which clusters begin."""
         target, archive = tmp_path / "lamps.parquet", sorted((crawl.jobdir / "warc").glob("*.warc.gz"))
-        done = command("scrapy", "export", "documents", *archive, "-o", target, "-s", "DOCUMENT_MIN_WORDS=30")
+        done = command("scrapy", "export", "documents", *archive, "-o", target)
+        assert (done.returncode, done.stdout) == (0, f"{target}: of the archive, 6 documents\n"), done.stderr
 
-        assert (done.returncode, done.stdout) == (0, f"{target}: of the archive, 4 documents\n"), done.stderr
-        assert parquet.read_table(target).num_rows == 4
+        others = {row["id"]: row for row in parquet.read_table(target).to_pylist()}
+        for row in rows(crawl.jobdir, "documents"):
+            changed = {name for name, value in others.pop(row["id"]).items() if value != row[name]}
+            assert changed <= {*PLACE, "cluster"}
+        assert others == {}
 
     @pytest.mark.parametrize(
         ("words", "line"),

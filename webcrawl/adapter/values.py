@@ -67,7 +67,7 @@ def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ..
             wanted.add(name)
     for name in sorted(wanted & LIBRARIES.keys()):
         if lacks := [library for library in LIBRARIES[name] if find_spec(library) is None]:
-            raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name}", "; ".join(map(missing, lacks)))
+            raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name} ({missing(*lacks)})")
     if "changes" in wanted and values["REVISIT_POLICY"] == "none":
         lack = "without it nothing is fetched again"
         raise SettingError("OUTPUTS", settings["OUTPUTS"], "without changes, or REVISIT_POLICY set", lack)

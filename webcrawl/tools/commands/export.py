@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -81,9 +82,8 @@ class Documents(ToolCommand):
 
 def missing_library() -> str:
     """A line for those that are not installed."""
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    return "; ".join(missing(one) for one in LIBRARIES["documents"] if find_spec(one) is None)
+    lacks = [one for one in LIBRARIES["documents"] if find_spec(one) is None]
+    return missing(*lacks) if lacks else ""
 
 
 def _crawls(folder: Path) -> Iterator[Path]:
