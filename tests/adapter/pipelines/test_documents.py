@@ -10,15 +10,18 @@ from scrapy.exceptions import DropItem
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.pipelines import documents
 from webcrawl.adapter.pipelines.documents import DocumentsPipeline
-from webcrawl.base.model import Link
-from webcrawl.base.page_change import Change
+from webcrawl.base.model import Link, Outcome, Withheld
+from webcrawl.base.page_change import Change, Judged
 from webcrawl.content.page import Page
 from webcrawl.store.worker import Worker
 
-VALUES = {"DOCUMENT_MIN_WORDS": 5, "DOCUMENT_LANGUAGES": ("sl",), "DOCUMENT_NEAR_BITS": 4, "JOBDIR": "job"}
+VALUES = {"DOCUMENT_MIN_WORDS": 5, "DOCUMENT_LANGUAGES": ("sl",), "DOCUMENT_NEAR_BITS": 4, "JOBDIR": "job"} | {
+    "CONTENT_SEEN": "skip"
+}
 GOOD = {"text": "beseda " * 5, "words": 5, "language_detected": "sl"}
 SHORT, OTHER = {**GOOD, "words": 4}, {**GOOD, "language_detected": "hr"}
 FLAWED = {"flaw": "died"}
+HTML = [(b"Content-Type", b"text/html")]
 
 
 class Says:
@@ -82,6 +85,27 @@ def test_what_is_no_document(run, answer, counted):
 def test_pages_that_are_fetched_again(run, answer, change, status, rows):
     """Each change has a row, without a text where there is no document any more."""
     assert run(answer, change, status)[0] == rows
+
+
+@pytest.mark.parametrize(
+    ("values", "headers", "rows"),
+    [
+        ({"duplicate": True}, HTML, [{}]),
+        ({"withheld": Withheld(9, 9)}, HTML, [{}]),
+        ({}, HTML, []),
+        ({"duplicate": True}, [(b"Content-Type", b"image/gif")], []),
+    ],
+)
+def test_pages_that_no_pipeline_gets(monkeypatch, values, headers, rows):
+    """One that is now what another URL has, or that its owner does not want kept, is no document any more."""
+    monkeypatch.setattr(documents, "values_of", lambda _: VALUES)
+    pipeline, written = DocumentsPipeline(None), []
+    pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
+    pipeline._counters = Counter()
+    again = exchange(headers=headers, revisit=Judged(Change.CHANGED), **values)
+    pipeline._hear(Link("http://a.test/"), Outcome(200), again)
+
+    assert written == rows
 
 
 def test_no_process(run):

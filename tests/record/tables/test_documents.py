@@ -97,6 +97,28 @@ class TestFiles:
         assert (URL.format("lost") in found) == committed
         assert all(name.endswith(".parquet") for name in files(left))
 
+    def test_clusters_go_on(self, job, tmp_path):
+        """A run knows those of earlier ones, from finished files and from a stream that a kill left."""
+        first = rows(job, "documents")[0]["cluster"]
+        killed = visited(tmp_path / "killed", 0, 2)
+        left = shutil.copytree(tmp_path / "killed", tmp_path / "left")
+        killed.close()
+        again = shutil.copytree(job, tmp_path / "again")
+        for root in (left, again):
+            visited(root, 5, 7).stop()
+
+            assert {row["cluster"] for row in rows(root, "documents")} == {first}
+
+    def test_a_damaged_file_costs_its_clusters_alone(self, job, tmp_path, caplog):
+        """The run goes on without them, and says so."""
+        again = shutil.copytree(job, tmp_path / "again")
+        file = again / "tables/documents-00000.parquet"
+        file.write_bytes(bytes(file.stat().st_size))
+        run = visited(again, 5, 6)
+
+        assert "its clusters are forgotten" in caplog.text
+        run.close()
+
 
 class TestReaders:
     """Other programs read both forms without an adapter."""

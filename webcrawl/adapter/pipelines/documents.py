@@ -13,11 +13,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.pipelines.output import Chosen
-from webcrawl.adapter.pipelines.text import has_news
+from webcrawl.adapter.pipelines.text import dropped, has_news
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
+from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_change import Change
 from webcrawl.content.documents.document_process import DocumentProcess
 from webcrawl.content.html.elements import markup
@@ -50,6 +51,7 @@ class DocumentsPipeline(Chosen):
         values = values_of(crawler)
         self._least, self._languages = values["DOCUMENT_MIN_WORDS"], values["DOCUMENT_LANGUAGES"]
         self._near, self._root = values["DOCUMENT_NEAR_BITS"], Path(values["JOBDIR"])
+        self._skips = values["CONTENT_SEEN"] == "skip"
         self._readers: list[_Reader] = []
         self._table: Documents | None = None
 
@@ -59,6 +61,7 @@ class DocumentsPipeline(Chosen):
         parts = scheduler_of(self._crawler).crawl.parts
         self._counters = parts.counters
         self._table = Documents(parts.db, parts.outputs, self._root, near=self._near)
+        parts.log.hearers.append(self._hear)
         self._readers = [_Reader() for _ in range(max(1, min(MOST, cores() - 1)))]
 
     async def process_item(self, page: Page) -> None:
@@ -107,6 +110,11 @@ class DocumentsPipeline(Chosen):
         if self._table is not None and page.exchange is not None:
             self._table.put(page, page.exchange, about)
             self._counters.update(["documents/written"])
+
+    def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+        page = dropped(link, exchange, skips_seen=self._skips)
+        if page is not None and page.content_type in self.content_types:
+            self._write(page, NO_DOCUMENT)
 
     def close_spider(self) -> None:
         """The last checkpoint, which follows, has the finished files."""

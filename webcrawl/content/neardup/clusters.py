@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain, pairwise
 
-LIMIT = 1 << 18  # first texts that are remembered at most, at about 400 bytes each
+LIMIT = 1 << 18  # first texts that are remembered at most, at some 130 bytes each
 LOOKED_AT = 1000  # of those with the same block of bits, the latest: pages that are made to share one cost no more
 
 
