@@ -4,6 +4,7 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl import settings as defaults
+from webcrawl.adapter import values
 from webcrawl.adapter.pipelines.link_log import LinkLogPipeline
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.loading import load
@@ -65,6 +66,13 @@ def test_changes_are_of_pages_that_are_fetched_again():
     assert written(OUTPUTS="changes", REVISIT_POLICY="fixed") == ("changes",)
     with pytest.raises(SettingError, match=r"changes.*REVISIT_POLICY set \(without it nothing is fetched again"):
         written(OUTPUTS="changes")
+
+
+def test_what_an_output_lacks_is_named(monkeypatch):
+    """All of its libraries that are not installed, with the command that installs them."""
+    monkeypatch.setattr(values, "find_spec", lambda library: None if library != "pyarrow" else library)
+    with pytest.raises(SettingError, match=r"\(trafilatura and resiliparse are not installed: pip .*resili.*'\)"):
+        written(OUTPUTS="documents")
 
 
 @pytest.mark.parametrize("pipeline", [LINKS, LinkLogPipeline], ids=["by its path", "as a class"])

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from pyarrow import parquet
 
-from tests.support.all_outputs import KINDS, OUTPUTS, PAGES, Everything, archived, page, rows
+from tests.support.all_outputs import HAS_DOCUMENTS, KINDS, OUTPUTS, PAGES, Everything, archived, page, rows
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.plain_site import serving
@@ -139,6 +139,18 @@ def test_tables(killed):
     assert Counter(row["from_url"] for row in links) == Counter(
         row[0] for row in rows(jobdir, "logs/links.log") if row[2]
     )
+
+
+@pytest.mark.skipif(not HAS_DOCUMENTS, reason="documents need trafilatura and resiliparse")
+def test_documents(killed):
+    """Each new page once, with its text and its place in the archive."""
+    jobdir, here, _ = killed
+    found = parquet.read_table(sorted((jobdir / "tables").glob("documents-*.parquet"))).to_pylist()
+
+    assert Counter(row["url"] for row in found) == Counter(numbered(here, "page", 0))
+    assert all("word" in row["text"] and row["flaw"] is None for row in found)
+    assert {row["url"] for row in found if row["warc_filename"]} <= archived(jobdir).keys()
+    assert len({row["id"] for row in found}) == len(found)
 
 
 def test_text_and_index(killed):

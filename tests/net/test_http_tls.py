@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 import ssl
 
@@ -56,11 +57,12 @@ def fetch(context, loop, host="good.test", times=1, handler=page, **options):
 @loops
 class TestHandshakes:
     def test_a_page_over_tls(self, loop, tmp_path):
-        """The exchange records TLS version, cipher suite and the duration of the handshake."""
+        """The exchange records TLS version, cipher suite, certificate and the duration of the handshake."""
         (got,), _ = fetch(server_context(tmp_path, "good.test"), loop)
 
         assert got.body == b"ok"
         assert got.tls.startswith("TLSv1.3 TLS_")
+        assert re.fullmatch("sha256:[0-9a-f]{64}", got.certificate)
         assert got.timings.tls > 0
         assert got.flaws == ()
 

@@ -1,12 +1,16 @@
 """A small site with something for every output, and how to read what its crawl leaves."""
 
 from collections import Counter
+from importlib.util import find_spec
 from typing import ClassVar
 
 from tests.support.plain_site import Site
 from tests.support.warc_reader import read
 
 OUTPUTS = "warc cdxj links tables text index images tags pagefiles neardup skipped requests"
+HAS_DOCUMENTS = all(map(find_spec, ("trafilatura", "resiliparse")))
+if HAS_DOCUMENTS:
+    OUTPUTS += " documents"
 PAGES = 12
 GIF = b"GIF89a\x07\x00\x05\x00\x00\x00\x00,\x00\x00\x00\x00\x07\x00\x05\x00\x00\x02\x00;"
 KINDS = ("page", "twin", "moved", "image", "forbidden", "missing")

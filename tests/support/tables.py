@@ -12,6 +12,7 @@ from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.tables.changes_table import Changes
+from webcrawl.record.tables.documents_table import Documents
 from webcrawl.record.tables.table_files import Tables
 from webcrawl.record.tables.table_stream import read_stream
 from webcrawl.record.warc.press import Press
@@ -30,7 +31,7 @@ OPTIONS = {
 class Job:
     """A crawl's database, log, archive and tables."""
 
-    def __init__(self, root, disk=None, *, archive=True, tables=True, changes=False, full=64 << 20):
+    def __init__(self, root, disk=None, *, archive=True, tables=True, changes=False, documents=False, full=64 << 20):
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         self.outputs = Outputs(self.db, root)
@@ -45,6 +46,8 @@ class Job:
         self.changes = Changes(self.db, self.outputs, root, full=full) if changes else None
         if changes:
             self.log.hearers.append(self.changes.hear)
+
+        self.documents = Documents(self.db, self.outputs, root, near=4, full=full) if documents else None
 
     def page(self, url, links=(), *, path="", body=None, duplicate=False, **about):
         """A page with these links ends."""
@@ -69,13 +72,20 @@ class Job:
             answer.archived = self.archive.write(link, answer, duplicate=False, metadata={})
         if page is not None and self.tables is not None:
             self.tables.visit(page)
+        if page is not None and self.documents is not None:
+            self.documents.put(page, answer, self.about(page))
         self.log.finished(link, outcome, answer, [])
+
+    @staticmethod
+    def about(page):
+        """What an extractor would say of a page."""
+        return {"text": page.visible_text, "neardup": page.fingerprint}
 
     def checkpoint(self, until=()):
         """A checkpoint; `until` names tables whose conversions it is to find done."""
         prepared(self.db)
         if until:
-            conversions = (self.tables or self.changes)._streams.conversions
+            conversions = (self.tables or self.changes or self.documents)._streams.conversions
             end = time.monotonic() + 30
             while any(file.name.partition("-")[0] in until and not file.job.done() for file in conversions._files):
                 assert time.monotonic() < end
@@ -87,7 +97,7 @@ class Job:
         if self.archive is not None:
             self.archive.close()
         self.checkpoint()
-        for output in (self.tables, self.changes):
+        for output in (self.tables, self.changes, self.documents):
             if output is not None:
                 output.end()
         self.checkpoint()

@@ -13,7 +13,7 @@ DATE = {
 }
 FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+): (\S(?:.*\S)?)")
 MANDATORY = {"WARC-Type", "WARC-Record-ID", "WARC-Date", "Content-Length"}
-REPEATED = {"WARC-Concurrent-To"}
+REPEATED = {"WARC-Concurrent-To", "WARC-Protocol"}
 
 
 @dataclass

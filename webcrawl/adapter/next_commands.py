@@ -22,7 +22,7 @@ def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
     """One line for each; `outputs`: what the crawl has written."""
     lines, place, made = [], folder, [one for one in READABLE if one in outputs]
     if not made and "warc" in outputs:
-        made = [one for one in READABLE if one not in LIBRARIES or find_spec(LIBRARIES[one]) is not None]
+        made = [one for one in READABLE if all(map(find_spec, LIBRARIES.get(one, ())))]
         place = folder.with_name(f"{folder.name}-read")
         options = f"-s OUTPUTS={shlex.quote(' '.join(made))} -s JOBDIR={_word(place)}"
         lines.append(f"{', '.join(made)} of these pages: {program()} process {_word(folder)} {options}")

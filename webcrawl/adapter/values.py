@@ -66,9 +66,8 @@ def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ..
         elif path in theirs and name not in BESIDE and name not in BRINGS:
             wanted.add(name)
     for name in sorted(wanted & LIBRARIES.keys()):
-        library = LIBRARIES[name]
-        if find_spec(library) is None:
-            raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name}", missing(library))
+        if lacks := [library for library in LIBRARIES[name] if find_spec(library) is None]:
+            raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name} ({missing(*lacks)})")
     if "changes" in wanted and values["REVISIT_POLICY"] == "none":
         lack = "without it nothing is fetched again"
         raise SettingError("OUTPUTS", settings["OUTPUTS"], "without changes, or REVISIT_POLICY set", lack)

@@ -19,14 +19,14 @@ BOUNDS = {  # as in the extras of pyproject.toml
 }
 
 
-def install(library: str) -> str:
-    """The command that installs it, within the bounds that it was tried with."""
-    return f"pip install {' '.join(repr(one) for one in BOUNDS.get(library, (library,)))}"
+def install(*libraries: str) -> str:
+    """The command that installs them, within the bounds that they were tried with."""
+    return f"pip install {' '.join(repr(one) for library in libraries for one in BOUNDS.get(library, (library,)))}"
 
 
-def missing(library: str) -> str:
-    """The line for somebody who needs it."""
-    return f"{library} is not installed: {install(library)}"
+def missing(*libraries: str) -> str:
+    """The line for somebody who needs them."""
+    return f"{' and '.join(libraries)} {'is' if len(libraries) == 1 else 'are'} not installed: {install(*libraries)}"
 
 
 class MissingLibraryError(ImportError):

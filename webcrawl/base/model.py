@@ -332,6 +332,7 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
+    certificate: str = ""  # the server's, as SHA-256 of its DER in hexadecimal, with the algorithm's label
     links_cut: int = 0  # links that are not followed because the page has too many
     followed: bool = False  # although the body was seen elsewhere
     duplicate: bool = False  # the body was seen before

@@ -22,10 +22,16 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "changes": ("webcrawl.adapter.pipelines.changes.ChangesPipeline", 198),
     "skipped": ("webcrawl.adapter.pipelines.skipped.SkippedPipeline", 215),
     "requests": ("webcrawl.adapter.pipelines.requests.RequestsPipeline", 216),
+    "documents": ("webcrawl.adapter.pipelines.documents.DocumentsPipeline", 217),
 }
 NAMES = tuple(PIPELINES)
 ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))  # what `scrapy process` cannot make
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
 BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
-LIBRARIES = {"tables": "pyarrow", "changes": "pyarrow", "index": "tantivy"}  # what an output needs (base/libraries.py)
+LIBRARIES = {  # what an output needs (base/libraries.py)
+    "tables": ("pyarrow",),
+    "changes": ("pyarrow",),
+    "index": ("tantivy",),
+    "documents": ("pyarrow", "trafilatura", "resiliparse"),
+}
 READ_LINKS = frozenset(("links", "tables"))  # for these, links of all kinds are read from every page, with their texts

@@ -30,6 +30,7 @@ class Connection(asyncio.Protocol):
         "_opened",
         "_transport",
         "_waiter",
+        "certificate",
         "first_byte",
         "flaws",
         "ip",
@@ -51,7 +52,7 @@ class Connection(asyncio.Protocol):
         self.open = False
         self.first_byte = 0.0  # when the response to the last request began
         self.ip = ""
-        self.tls = ""
+        self.tls = self.certificate = ""
         self.flaws: tuple[str, ...] = ()
 
     @property

@@ -12,7 +12,7 @@ from webcrawl.net.errors import CertificateRefused, TlsFailed, TlsTimeout
 from webcrawl.net.http_request import Target
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, until
-from webcrawl.net.tls import certificate_flaws
+from webcrawl.net.tls import certificate_flaws, fingerprint
 
 
 class Opener:
@@ -66,8 +66,10 @@ class Opener:
         cipher = channel.cipher()
         connection.tls = f"{channel.version()} {cipher[0] if cipher else ''}"
         der = channel.getpeercert(binary_form=True)
-        if der is not None and self._tls.verify_mode is ssl.CERT_NONE:
-            connection.flaws = certificate_flaws(der, host, self._now())
+        if der is not None:
+            connection.certificate = fingerprint(der)
+            if self._tls.verify_mode is ssl.CERT_NONE:
+                connection.flaws = certificate_flaws(der, host, self._now())
 
 
 def _server_name(host: str) -> str:

@@ -228,4 +228,5 @@ def _exchange(
         truncated=message.truncated,
         flaws=(*connection.flaws, *message.flaws),
         tls=connection.tls,
+        certificate=connection.certificate,
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from hashlib import sha256
 from ipaddress import ip_address
 
 from cryptography import x509
@@ -61,6 +62,11 @@ class _Certificate:
     ends: datetime
     names: tuple[str, ...]
     self_issued: bool
+
+
+def fingerprint(der: bytes) -> str:
+    """What identifies a certificate, in the form in which browsers and logs of certificates show it."""
+    return f"sha256:{sha256(der).hexdigest()}"
 
 
 def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:

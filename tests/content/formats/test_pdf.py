@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from tests.support.pdfs import bomb, pdf, with_content
-from webcrawl.content.formats import pdf_process
+from webcrawl.content.formats import reader_process
 from webcrawl.content.formats.pdf_process import PdfProcess
 
 pytest.importorskip("pypdfium2")
@@ -120,7 +120,7 @@ class TestWhatItSurvives:
 
     def test_a_worker_that_says_nothing(self, monkeypatch):
         """It is given a while, and then ended."""
-        monkeypatch.setattr(pdf_process, "WALL", 0.3)
+        monkeypatch.setattr(reader_process, "SHARED", 0.05)
         reader = fake("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)")
         reader._start()
         process = reader._process
@@ -148,7 +148,7 @@ class TestWhatItSurvives:
 class TestOurOwnLack:
     def test_no_process(self, monkeypatch):
         """It is waited for a while, and then told: no PDF is charged with it."""
-        monkeypatch.setattr(pdf_process, "PAUSE", 0.001)
+        monkeypatch.setattr(reader_process, "PAUSE", 0.001)
         reader = PdfProcess(("/no/such/program",))
 
         with pytest.raises(OSError, match=r"no process to read PDFs in: .*No such file"):
@@ -157,8 +157,8 @@ class TestOurOwnLack:
 
     def test_a_process_that_ends_at_once(self, monkeypatch):
         """So is a library that cannot be loaded."""
-        monkeypatch.setattr(pdf_process, "PAUSE", 0.001)
-        monkeypatch.setattr(pdf_process, "TRIES", 2)
+        monkeypatch.setattr(reader_process, "PAUSE", 0.001)
+        monkeypatch.setattr(reader_process, "TRIES", 2)
         reader = PdfProcess((sys.executable, "-c", "import no_such_library"))
 
         with pytest.raises(OSError, match="ends at once"):
@@ -167,7 +167,7 @@ class TestOurOwnLack:
 
     def test_a_passing_lack(self, monkeypatch, caplog):
         """What is there again after a moment was only waited for."""
-        monkeypatch.setattr(pdf_process, "PAUSE", 0.001)
+        monkeypatch.setattr(reader_process, "PAUSE", 0.001)
         reader, tries = PdfProcess(), []
         really = reader._open
 

@@ -105,7 +105,8 @@ class TestRecords:
     def test_metadata_tells_the_way_to_the_page(self, archive):
         """It has the standard's fields, the source tag, the flaws, and what the caller adds or overrides."""
         link = Link("http://a.test/", path="LlR", via="http://b.test/", seed="http://seed.test/")
-        odd = exchange(flaws=("coding", "certificate_date"), tls="TLSv1.3 TLS_AES_128_GCM_SHA256")
+        tls = "TLSv1.3 TLS_AES_128_GCM_SHA256"
+        odd = exchange(flaws=("coding", "certificate_date"), tls=tls, certificate="sha256:00")
         archive.write(odd, link, title="Hello", via="overruled")
         metadata = of_kind(records(archive), "metadata")[0]
 
@@ -116,6 +117,7 @@ class TestRecords:
             "sourceTag": "http://seed.test/",
             "flaws": "coding,certificate_date",
             "tls": "TLSv1.3 TLS_AES_128_GCM_SHA256",
+            "certificate": "sha256:00",
             "title": "Hello",
         }
         assert metadata.fields["Content-Type"] == "application/warc-fields"

@@ -1,4 +1,4 @@
-"""`scrapy verify` compares the table of changes with crawl.log."""
+"""`scrapy verify` compares tables that an output has alone, changes and documents, with crawl.log."""
 
 from collections import Counter
 
@@ -63,3 +63,17 @@ def test_a_file_that_its_owner_has_taken_away(job):
 
     assert list(verify(job, found)) == []
     assert found["changes"] == 4
+
+
+def test_documents(tmp_path):
+    """They are counted, and one of a page that crawl.log does not have is named."""
+    job = Job(tmp_path / "job", archive=False, tables=False, documents=True)
+    for number in range(4):
+        job.page(f"http://a.test/{number}")
+    job.stop()
+    found = Counter()
+
+    assert list(verify(job.root, found)) == []
+    assert found["documents"] == 4
+    changed(job.root, "documents", with_row(2, url="http://a.test/x"))
+    assert told(job.root) == ["tables: damaged at byte 0: row 2 of documents: crawl.log has no 200 http://a.test/x"]

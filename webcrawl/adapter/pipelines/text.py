@@ -56,7 +56,7 @@ class TextPipeline:
             crawl.add_checkpoint_listener(Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page) and _has_news(item):
+        if isinstance(item, Page) and has_news(item):
             try:
                 when_finished(partial(self._write, item))
             except (StoreError, MemoryError) as error:
@@ -70,15 +70,8 @@ class TextPipeline:
             self._files.add(partial(line, page))
 
     def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
-        """A page that is dropped before it comes here: another URL had its body before, or it may not be kept now."""
-        if exchange is None or exchange.revisit is None or self._files is None:
-            return
-        withheld, change = exchange.withheld is not None, exchange.revisit.change
-        if not withheld and not (exchange.duplicate and self._skips):
-            return
-        if change is Change.CHANGED or (withheld and change is Change.UNCHANGED):
-            page = Page.of(link, exchange)
-            page.change = Change.CHANGED
+        page = dropped(link, exchange, skips_seen=self._skips)
+        if page is not None and self._files is not None:
             self._files.add(partial(blank, page))
 
     def close_spider(self) -> None:
@@ -89,6 +82,23 @@ class TextPipeline:
                 scheduler_of(self._crawler).fail(error)
 
 
-def _has_news(page: Page) -> bool:
+def dropped(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> Page | None:
+    """A page that has changed, and that no pipeline gets; None if this is none.
+
+    Another URL had its body before, or it may not be kept now.
+    """
+    if exchange is None or exchange.revisit is None:
+        return None
+    withheld, change = exchange.withheld is not None, exchange.revisit.change
+    if not withheld and not (exchange.duplicate and skips_seen):
+        return None
+    if change is not Change.CHANGED and not (withheld and change is Change.UNCHANGED):
+        return None
+    page = Page.of(link, exchange)
+    page.change = Change.CHANGED
+    return page
+
+
+def has_news(page: Page) -> bool:
     """Unchanged pages come where a pipeline asks for them."""
     return page.change is Change.GONE or (200 <= page.status < 300 and page.change is not Change.UNCHANGED)

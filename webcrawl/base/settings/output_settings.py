@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webcrawl.base.settings.setting_kinds import (
     DAY,
+    MANY,
     TEBIBYTE,
     Choice,
     MaybeLine,
@@ -33,6 +34,15 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("WARC_WALLS", True, Switch()).means(
             "Keep answers of walls that a vendor's mark shows (docs/recognise.md)."
+        ),
+        Setting("DOCUMENT_MIN_WORDS", 0, Whole(0, MANY)).means(
+            "Words below which the main text of a page is no document (OUTPUTS=documents)."
+        ),
+        Setting("DOCUMENT_LANGUAGES", None, "languages").means(
+            "Languages that documents are in, by what their text looks like; none: any."
+        ),
+        Setting("DOCUMENT_NEAR_BITS", 4, Whole(0, 16)).means(
+            "Bits in which the fingerprint of a document may differ from that of the first of its cluster."
         ),
         Setting("OUTPUT_STORE", None, "output store").means(
             "The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in "

@@ -65,6 +65,7 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.adapter.pipelines.neardup.NearDuplicatesPipeline": 214,
     "webcrawl.adapter.pipelines.skipped.SkippedPipeline": 215,
     "webcrawl.adapter.pipelines.requests.RequestsPipeline": 216,
+    "webcrawl.adapter.pipelines.documents.DocumentsPipeline": 217,
 }
 
 FEED_EXPORTERS_BASE = {

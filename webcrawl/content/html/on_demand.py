@@ -160,14 +160,22 @@ def knows_languages() -> bool:
     return find_spec("resiliparse") is not None
 
 
-def guessed_language(text: str) -> str:
-    """The ISO 639-1 code of the language that a text is most likely in; empty if it has no words."""
+def likely_language(text: str) -> tuple[str, int]:
+    """The ISO 639-1 code of the language that a text is most likely in, and resiliparse's measure: smaller is surer.
+
+    The code is empty if the text has no words.
+    """
     try:
         from resiliparse.parse.lang import detect_fast  # noqa: PLC0415 - optional, and 6 MB
     except ImportError as error:
         raise MissingLibraryError("resiliparse", error) from error
-    language, _ = detect_fast(text[:LONGEST])
-    return "" if language == "unknown" else str(language)
+    language, measure = detect_fast(text[:LONGEST])
+    return "" if language == "unknown" else str(language), int(measure)
+
+
+def guessed_language(text: str) -> str:
+    """The first of the two."""
+    return likely_language(text)[0]
 
 
 ENOUGH = 200  # characters of a text that may contradict a declaration
@@ -179,17 +187,15 @@ NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})  #
 def contradicts(declared: str, text: str) -> bool:
     """True if a text is surely in another language than the declared one, an IETF tag."""
     try:
-        from resiliparse.parse.lang import detect_fast, supported_langs  # noqa: PLC0415 - optional, and 6 MB
+        from resiliparse.parse.lang import supported_langs  # noqa: PLC0415 - as above
     except ImportError as error:
         raise MissingLibraryError("resiliparse", error) from error
     subtag = declared.replace("_", "-").partition("-")[0].strip().lower()
     language = SAME.get(subtag, subtag)
     if len(text) < ENOUGH or language not in supported_langs():
         return False
-    found, measure = detect_fast(text[:LONGEST])
-    return (
-        found not in ("unknown", language) and measure <= SURE and not any({found, language} <= near for near in NEAR)
-    )
+    found, measure = likely_language(text)
+    return found not in ("", language) and measure <= SURE and not any({found, language} <= near for near in NEAR)
 
 
 def main_text(html: str) -> str:

@@ -113,6 +113,13 @@ def fingerprint(text: str) -> int | None:
     return int.from_bytes(np.packbits(bits).tobytes())
 
 
+def words_of(text: str) -> list[str]:
+    """Its words; of writing without blanks each character is one."""
+    if not text.isascii():
+        text = _UNSPACED.sub(r" \1 ", text)
+    return text.split()
+
+
 def _pairs(text: str) -> _Hashes:
     if not text.isascii():
         text = _UNSPACED.sub(r" \1 ", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -33,6 +34,18 @@ class Purposes:
         if unknown := sorted(found - set(PURPOSES)):
             raise ValueError(f"{', '.join(map(repr, unknown))} is no purpose")
         return tuple(purpose for purpose in PURPOSES if purpose in found)
+
+
+class Languages:
+    """ISO 639 codes of languages, or none."""
+
+    allowed: str = "two-letter codes of languages, such as sl,hr, or none"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        found = {word.lower() for word in words("" if value is None else value)}
+        if wrong := sorted(word for word in found if not re.fullmatch("[a-z]{2,3}", word)):
+            raise ValueError(f"{wrong[0]!r} is none")
+        return tuple(sorted(found))
 
 
 class Outputs:

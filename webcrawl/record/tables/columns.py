@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from webcrawl.base.surt import surt
+from webcrawl.content.documents.quality import COLUMNS as QUALITY
 from webcrawl.record.tables.ended import Ended
 
 TIME = pa.timestamp("ms", tz="UTC")
@@ -114,27 +115,60 @@ CHANGES = {
     "text_distance": INT16,
     "announced": FLAG,
 }
+PLACE = "warc_record_offset"  # the length follows
+DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
+    "id": TEXT,
+    "url": TEXT,
+    "text": TEXT,
+    "title": TEXT,
+    "author": TEXT,
+    "date": TEXT,
+    "license": TEXT,
+    "language": TEXT,
+    "language_detected": TEXT,
+    "language_distance": INT32,
+    "fetch_time": TIME,
+    "fetch_status": INT16,
+    "url_host_name": TEXT,
+    "url_host_tld": TEXT,
+    "url_host_registered_domain": TEXT,
+    "canonical": TEXT,
+    "content_mime_type": TEXT,
+    "content_digest": TEXT,
+    "content_truncated": TEXT,
+    "warc_filename": TEXT,
+    PLACE: INT64,
+    "warc_record_length": INT64,
+    "forbidden": TEXT,
+    "allowed": TEXT,
+    "preferences": TEXT,
+    "recognised": TEXT,
+    "change": TEXT,
+    "flaw": TEXT,
+    "neardup": pa.uint64(),
+    "cluster": pa.uint64(),
+    **{name: {int: INT32, float: pa.float32(), bool: FLAG}[kind] for name, kind in QUALITY.items()},
+}
 SCHEMAS = {
     "pages": pa.schema(list(PAGES.items())),
     "links": pa.schema(list(LINKS.items())),
     "hosts": pa.schema(list(HOSTS.items())),
     "changes": pa.schema(list(CHANGES.items())),
+    "documents": pa.schema(list(DOCUMENTS.items())),
 }
 
 
-AT = list(PAGES).index("warc_record_offset")  # the length follows
-
-
-def page_columns(rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+def placed_columns(table: str, rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
     """The columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
     columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
-    columns[AT] = [place and place.offset for place in columns[AT]]
-    columns[AT + 1] = [place and place.length for place in columns[AT + 1]]
+    at = SCHEMAS[table].get_field_index(PLACE)
+    columns[at] = [place and place.offset for place in columns[at]]
+    columns[at + 1] = [place and place.length for place in columns[at + 1]]
     return columns
 
 
 def page_row(end: Ended) -> tuple[Any, ...]:
-    """A row of `pages` for `page_columns`, in the order of the columns.
+    """A row of `pages` for `placed_columns`, in the order of the columns.
 
     It is one expression, because a function for each takes 3 us more.
     """

@@ -10,6 +10,7 @@ from webcrawl.base.model import Archived, Exchange, Link, Outcome
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.html.on_demand import resolved
 from webcrawl.content.page import Page
+from webcrawl.content.preferences.purpose_bits import Preferences
 from webcrawl.urls.canonical import redirect_target
 from webcrawl.urls.host_names import suffixes
 
@@ -62,10 +63,7 @@ class Ended:
     @property
     def language(self) -> str | None:
         """The language that the document declares, or else the server."""
-        if self.page is None:
-            return None
-        declared = self.found.language if self.found is not None else ""
-        return (declared or self.page.header("content-language"))[:LONGEST] or None
+        return declared_language(self.page, self.found) if self.page is not None else None
 
     @property
     def subset(self) -> str:
@@ -94,10 +92,7 @@ class Ended:
     @property
     def canonical(self) -> str | None:
         """The canonical URL that the page names."""
-        found = self.found
-        if found is None or not 0 < len(found.canonical) <= LONGEST:
-            return None
-        return resolved(found.canonical, found.base) or None
+        return named_canonical(self.found)
 
     @property
     def fingerprint(self) -> int | None:
@@ -111,15 +106,32 @@ class Ended:
         if page is None or page.is_prerequisite:
             return None, None, None, None
         said = page.preferences if self.found is not None else page.said_so_far
-        withheld = page.exchange is not None and page.exchange.withheld is not None
-        if not said:
-            return None, None, None, withheld
-        return ",".join(said.forbidden) or None, ",".join(said.allowed) or None, str(said)[:LONGEST], withheld
+        return *in_words(said), page.exchange is not None and page.exchange.withheld is not None
 
     @property
     def robots(self) -> str | None:
         """The directives of document and answer to robots."""
         return ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
+
+
+def declared_language(page: Page, found: Found | None) -> str | None:
+    """The language that a document declares, or else the server."""
+    declared = found.language if found is not None else ""
+    return (declared or page.header("content-language"))[:LONGEST] or None
+
+
+def named_canonical(found: Found | None) -> str | None:
+    """The canonical URL that a document names."""
+    if found is None or not 0 < len(found.canonical) <= LONGEST:
+        return None
+    return resolved(found.canonical, found.base) or None
+
+
+def in_words(said: Preferences) -> tuple[str | None, str | None, str | None]:
+    """The purposes that the owner forbids, and allows, and all that was said."""
+    if not said:
+        return None, None, None
+    return ",".join(said.forbidden) or None, ",".join(said.allowed) or None, str(said)[:LONGEST]
 
 
 @lru_cache(CACHED)

@@ -9,7 +9,8 @@ from typing import Self
 
 FOLDER = "tables"
 GROWING = ("pages", "links")
-STATE, CHANGES = "tables", "tables/changes"  # in the table meta: what is noted of three tables, and of one more
+STATE = "tables"  # in the table meta: what is noted of three tables
+CHANGES, DOCUMENTS = ALONE = "tables/changes", "tables/documents"  # and of each that an output has alone
 ROWS = "table."  # before the name of a Parquet file there: how many rows it has
 
 
@@ -23,7 +24,7 @@ class Stream:
 
 @dataclass(slots=True)
 class Part:
-    """Of crawl.log, from byte `start` to `end`: its lines are rows of `pages`, or some are rows of `changes`.
+    """Of crawl.log, from byte `start` to `end`: its lines are rows of `pages`, or some are those of another table.
 
     Where a run wrote no tables, it ends.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.content.page import Page
-from webcrawl.record.tables.columns import page_columns, page_row
+from webcrawl.record.tables.columns import page_row, placed_columns
 from webcrawl.record.tables.ended import Ended
 from webcrawl.record.tables.growing_tables import FULL, Streams
 from webcrawl.record.tables.hosts import write_hosts
@@ -86,7 +86,7 @@ class Tables:
         if self._pages:
             rows, self._pages = self._pages, []
             self._streams.count(len(rows))
-            self._streams.write("pages", page_columns(rows))
+            self._streams.write("pages", placed_columns("pages", rows))
 
     # -- the checkpoint
 

@@ -12,6 +12,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.digest import TOGETHER, label, labels, sha1
 from webcrawl.base.model import Archived, Exchange, Link
 from webcrawl.base.percent_encoding import visible
+from webcrawl.record.warc.protocol_fields import spoken
 from webcrawl.record.warc.warc_record import (
     HTML,
     HTTP_REQUEST,
@@ -131,7 +132,9 @@ class Captures:
         when = iso(exchange.started, fraction=self._version != "1.0")
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
-        common = place if exchange.rendered and not exchange.head else place + line("WARC-IP-Address", exchange.ip)
+        common = place
+        if exchange.head or not exchange.rendered:  # a conversion record has neither (WARC 1.1, 5.7 and 5.8)
+            common += line("WARC-IP-Address", exchange.ip) + spoken(exchange)
         if bare:
             records = self._bare(link, exchange, digest, metadata, (identifier, common))
             return Capture(self._version, records, digest, identifier, address, when, is_original=False, bare=True)
@@ -254,6 +257,7 @@ def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, s
         "payloadDigest": digest if exchange.head and _lacks_digest(exchange) else "",
         "flaws": ",".join(exchange.flaws),
         "tls": exchange.tls,
+        "certificate": exchange.certificate,
         "madeBy": exchange.made_by,
         "protocol": exchange.protocol,
         "reconstructed": "head" if exchange.made_by and exchange.head else "",

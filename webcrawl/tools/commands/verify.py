@@ -92,6 +92,8 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         lines.append(f"tables: {found['rows']} pages, as crawl.log and the archive have them")
     if found["changes"]:
         lines.append(f"changes: {found['changes']} fetches of pages, as crawl.log has them")
+    if found["documents"]:
+        lines.append(f"documents: {found['documents']}, of pages that crawl.log has")
     if found[UNREAD]:
         lines.append(f"tables: only their checksums were looked at: {install('pyarrow')}")
     if found["behind"]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from webcrawl.base.percent_encoding import visible
-from webcrawl.record.tables.progress import CHANGES, FOLDER, ROWS, STATE, Part, Progress
+from webcrawl.record.tables.progress import ALONE, FOLDER, ROWS, STATE, Part, Progress
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -29,11 +29,11 @@ def check_tables(
 ) -> Iterator[DamagedFile]:
     """Counts rows. Files that are `damaged`, and those that their owner has taken away, are left out."""
     noted = dict(snapshot.rows("SELECT path, length FROM output WHERE path GLOB ?", (f"{FOLDER}/*",)))
-    notes = {name: data for name in (STATE, CHANGES) if (data := snapshot.get(name)) is not None}
+    notes = {name: data for name in (STATE, *ALONE) if (data := snapshot.get(name)) is not None}
     if not notes:
         return
     try:
-        progress = dict.fromkeys((STATE, CHANGES), Progress()) | {name: Progress.of(notes[name]) for name in notes}
+        progress = dict.fromkeys((STATE, *ALONE), Progress()) | {name: Progress.of(notes[name]) for name in notes}
         grow = [stream for one in progress.values() for stream in one.streams]
         rows = {
             name.removeprefix(ROWS): int(value)
@@ -52,13 +52,19 @@ def check_tables(
         return
     tables = {
         table: _Table(jobdir, {name: noted[name] for name in sorted(noted) if _table(name) == table}, rows, damaged)
-        for table in ("pages", "links", "hosts", "changes")
+        for table in ("pages", "links", "hosts", *map(_alone, ALONE))
     }
     parts = progress[STATE].parts
     yield from check_pages(jobdir, tables["pages"].rows, tables["links"].rows, parts, damaged, found)
-    yield from check_changes(jobdir, tables["changes"].rows, progress[CHANGES].parts, damaged, found)
-    for table in tables.values():
-        yield from table.rest()
+    for note in ALONE:
+        table = _alone(note)
+        yield from check_alone(jobdir, table, tables[table].rows, progress[note].parts, damaged, found)
+    for one in tables.values():
+        yield from one.rest()
+
+
+def _alone(note: str) -> str:
+    return note.removeprefix(f"{FOLDER}/")
 
 
 def _table(name: str) -> str:
@@ -203,22 +209,22 @@ def lines_of(log: Path, part: Part) -> Iterator[tuple[str, str]]:
         yield status.decode("ascii", "replace"), url.decode("ascii", "replace")
 
 
-def check_changes(
-    jobdir: Path, changes: Rows, parts: list[Part], damaged: Collection[Path], found: Counter[str]
+def check_alone(
+    jobdir: Path, table: str, read: Rows, parts: list[Part], damaged: Collection[Path], found: Counter[str]
 ) -> Iterator[DamagedFile]:
     """Yields the first row of each run's that has no line: those that follow it may be compared with the wrong ones."""
     log = jobdir / LOG
-    rows, number = changes("fetch_status", "url"), 0
+    rows, number = read("fetch_status", "url"), 0
     for part in parts:
         lines = lines_of(log, part) if log not in damaged else None
         for row in islice(rows, part.rows):
             number += 1
             if row is None:  # of a file that is not here
                 continue
-            found["changes"] += 1
+            found[table] += 1
             status, url = row
             if lines is not None and (str(status), visible(url)) not in lines:  # reads on to the line
                 lines = None
-                yield DamagedFile(jobdir / FOLDER, 0, f"row {number - 1} of changes: crawl.log has no {status} {url}")
+                yield DamagedFile(jobdir / FOLDER, 0, f"row {number - 1} of {table}: crawl.log has no {status} {url}")
     if next(rows, None) is not None:
-        yield DamagedFile(jobdir / FOLDER, 0, "more rows of changes than were noted")
+        yield DamagedFile(jobdir / FOLDER, 0, f"more rows of {table} than were noted")

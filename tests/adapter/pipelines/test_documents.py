@@ -1,0 +1,115 @@
+"""Which pages become documents, and what becomes of those whose extractor fails."""
+
+import asyncio
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from scrapy.exceptions import DropItem
+
+from tests.support.warc_crawl import exchange
+from webcrawl.adapter.pipelines import documents
+from webcrawl.adapter.pipelines.documents import DocumentsPipeline
+from webcrawl.base.model import Link, Outcome, Withheld
+from webcrawl.base.page_change import Change, Judged
+from webcrawl.content.page import Page
+from webcrawl.store.worker import Worker
+
+VALUES = {"DOCUMENT_MIN_WORDS": 5, "DOCUMENT_LANGUAGES": ("sl",), "DOCUMENT_NEAR_BITS": 4, "JOBDIR": "job"} | {
+    "CONTENT_SEEN": "skip"
+}
+GOOD = {"text": "beseda " * 5, "words": 5, "language_detected": "sl"}
+SHORT, OTHER = {**GOOD, "words": 4}, {**GOOD, "language_detected": "hr"}
+FLAWED = {"flaw": "died"}
+HTML = [(b"Content-Type", b"text/html")]
+
+
+class Says:
+    """A process that has the same to say of each page."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def document(self, head, body):
+        assert head.keys() == {"url", "encoding", "is_markup", "fetched"}
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.fixture(name="run")
+def _run(monkeypatch):
+    """Processes one page: what was written of it, what was counted, what was told to the crawl."""
+    failures, written, counters = [], [], Counter()
+    monkeypatch.setattr(documents, "values_of", lambda _: VALUES)
+    monkeypatch.setattr(documents, "scheduler_of", lambda _: SimpleNamespace(fail=failures.append))
+
+    def run(answer, change=Change.NEW, status=200):
+        pipeline, thread = DocumentsPipeline(None), Worker()
+        pipeline._readers = [SimpleNamespace(process=Says(answer), thread=thread, waiting=0)]
+        pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
+        pipeline._counters = counters
+        page = Page.of(Link("http://a.test/"), exchange(status=status))
+        page.change = change
+        try:
+            asyncio.run(pipeline.process_item(page))
+        finally:
+            thread.close()
+        return written, dict(counters), failures
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("answer", "counted"), [(SHORT, "documents/short"), (OTHER, "documents/language"), (FLAWED, "documents/broken")]
+)
+def test_what_is_no_document(run, answer, counted):
+    """Too short, or in another language: no row. What broke its extractor has one, for nobody knows."""
+    written, counters, _ = run(answer)
+
+    assert written == ([FLAWED] if answer is FLAWED else [])
+    assert counters == {counted: 1, **({"documents/written": 1} if answer is FLAWED else {})}
+
+
+@pytest.mark.parametrize(
+    ("answer", "change", "status", "rows"),
+    [
+        (GOOD, Change.NEW, 200, [GOOD]),
+        (GOOD, Change.NEW, 404, []),
+        (GOOD, Change.UNCHANGED, 200, []),
+        (GOOD, Change.CHANGED, 200, [GOOD]),
+        (SHORT, Change.CHANGED, 200, [{}]),
+        (GOOD, Change.GONE, 404, [{}]),
+    ],
+)
+def test_pages_that_are_fetched_again(run, answer, change, status, rows):
+    """Each change has a row, without a text where there is no document any more."""
+    assert run(answer, change, status)[0] == rows
+
+
+@pytest.mark.parametrize(
+    ("values", "headers", "rows"),
+    [
+        ({"duplicate": True}, HTML, [{}]),
+        ({"withheld": Withheld(9, 9)}, HTML, [{}]),
+        ({}, HTML, []),
+        ({"duplicate": True}, [(b"Content-Type", b"image/gif")], []),
+    ],
+)
+def test_pages_that_no_pipeline_gets(monkeypatch, values, headers, rows):
+    """One that is now what another URL has, or that its owner does not want kept, is no document any more."""
+    monkeypatch.setattr(documents, "values_of", lambda _: VALUES)
+    pipeline, written = DocumentsPipeline(None), []
+    pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
+    pipeline._counters = Counter()
+    again = exchange(headers=headers, revisit=Judged(Change.CHANGED), **values)
+    pipeline._hear(Link("http://a.test/"), Outcome(200), again)
+
+    assert written == rows
+
+
+def test_no_process(run):
+    """Where none can be started, nothing is lost: the crawl ends, and the next run makes the page again."""
+    error = OSError("no process to read documents in")
+    with pytest.raises(DropItem, match="no process"):
+        run(error)

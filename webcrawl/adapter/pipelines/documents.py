@@ -1,0 +1,126 @@
+"""JOBDIR/tables/documents-*.parquet: pages as documents, with their main text as Markdown (docs/outputs.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem
+
+from webcrawl.adapter.pipelines.output import Chosen
+from webcrawl.adapter.pipelines.text import dropped, has_news
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import when_finished
+from webcrawl.adapter.values import values_of
+from webcrawl.base.dates import iso
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.base.page_change import Change
+from webcrawl.content.documents.document_process import DocumentProcess
+from webcrawl.content.html.elements import markup
+from webcrawl.content.page import Page
+from webcrawl.store.errors import StoreError
+from webcrawl.store.worker import Worker, cores
+
+if TYPE_CHECKING:
+    from webcrawl.record.tables.documents_table import Documents
+
+MOST = 4  # processes, each of about 100 MB: one core is the crawl's
+NO_DOCUMENT: Mapping[str, Any] = {}
+
+
+@dataclass(slots=True)
+class _Reader:
+    process: DocumentProcess = field(default_factory=DocumentProcess)
+    thread: Worker = field(default_factory=Worker)  # waits for the process
+    waiting: int = 0  # pages
+
+
+class DocumentsPipeline(Chosen):
+    """A page waits for its document: until then it is not finished, and a checkpoint leaves it out."""
+
+    output = "documents"
+    content_types = ("text/html", "application/xhtml+xml", "text/plain")
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        values = values_of(crawler)
+        self._least, self._languages = values["DOCUMENT_MIN_WORDS"], values["DOCUMENT_LANGUAGES"]
+        self._near, self._root = values["DOCUMENT_NEAR_BITS"], Path(values["JOBDIR"])
+        self._skips = values["CONTENT_SEEN"] == "skip"
+        self._readers: list[_Reader] = []
+        self._table: Documents | None = None
+
+    def open_spider(self) -> None:
+        from webcrawl.record.tables.documents_table import Documents  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
+
+        parts = scheduler_of(self._crawler).crawl.parts
+        self._counters = parts.counters
+        self._table = Documents(parts.db, parts.outputs, self._root, near=self._near)
+        parts.log.hearers.append(self._hear)
+        self._readers = [_Reader() for _ in range(max(1, min(MOST, cores() - 1)))]
+
+    async def process_item(self, page: Page) -> None:
+        if page.exchange is None or not has_news(page):
+            return
+        try:
+            about = NO_DOCUMENT if page.change is Change.GONE else await self._document(page)
+            if about is NO_DOCUMENT and page.change is Change.NEW:
+                return
+            when_finished(partial(self._write, page, about))
+        except (StoreError, OSError, MemoryError) as error:
+            scheduler_of(self._crawler).fail(error)
+            raise DropItem(str(error)) from error
+
+    async def _document(self, page: Page) -> Mapping[str, Any]:
+        """What is known of the page as a document, or NO_DOCUMENT."""
+        head = {
+            "url": page.url,
+            "encoding": page.find_encoding(),
+            "is_markup": bool(markup(page.header("content-type"), page.body)),
+            "fetched": iso(page.fetched_at)[:10],
+        }
+        reader = min(self._readers, key=lambda one: one.waiting)
+        reader.waiting += 1
+        try:
+            asked = reader.thread.submit(reader.process.document, head, page.body)
+            about = await asyncio.wrap_future(asked)
+        finally:
+            reader.waiting -= 1
+        return about if self._is_wanted(about) else NO_DOCUMENT
+
+    def _is_wanted(self, about: Mapping[str, Any]) -> bool:
+        """Of a page that broke its reader neither words nor language are known."""
+        if "flaw" in about:
+            self._counters.update(["documents/broken"])
+        elif about["words"] < self._least:
+            self._counters.update(["documents/short"])
+            return False
+        elif self._languages and about["language_detected"] not in self._languages:
+            self._counters.update(["documents/language"])
+            return False
+        return True
+
+    def _write(self, page: Page, about: Mapping[str, Any]) -> None:
+        """Called when the archive has the page, so that its row says where."""
+        if self._table is not None and page.exchange is not None:
+            self._table.put(page, page.exchange, about)
+            self._counters.update(["documents/written"])
+
+    def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+        page = dropped(link, exchange, skips_seen=self._skips)
+        if page is not None and page.content_type in self.content_types:
+            self._write(page, NO_DOCUMENT)
+
+    def close_spider(self) -> None:
+        """The last checkpoint, which follows, has the finished files."""
+        for reader in self._readers:
+            reader.process.kill()
+            reader.thread.submit(reader.process.close)
+            reader.thread.close()
+        if self._table is not None:
+            self._table.end()

@@ -1,0 +1,144 @@
+"""Has bodies read in a process of its own, whatever they do to it. Blocks: call it from a thread."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from webcrawl.content.formats.reader_worker import READY, SIZE
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+SHARED = 10  # times the processor time that a worker may take: it may have to share its processor
+TRIES = 30  # to start a process, with PAUSE seconds between them
+PAUSE = 1.0
+LARGEST = 1 << 26  # bytes of an answer
+
+
+class Died(Exception):  # noqa: N818 - reads as what it is
+    """The process has ended over a body, or has said nothing of sense about it."""
+
+
+class ReaderProcess:
+    """One body after the other. Its process is started with the first one, and again when it has died."""
+
+    def __init__(self, what: str, command: tuple[str, ...], seconds: float) -> None:
+        """`what` it reads, in words; `command` starts a worker that takes at most so many seconds for a body."""
+        self._what, self._command, self._wall = what, command, SHARED * seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._wire: socket.socket | None = None
+        self._closed = False
+
+    def ask(self, body: bytes, read: Callable[[Any], T]) -> T:
+        """What `read` makes of the worker's answer, a JSON value; ValueError from it, too, means Died.
+
+        OSError if no process can be started, for longer than a short while: that is nothing the body did.
+        """
+        for last in (False, True):
+            self._start()
+            try:
+                return read(self._ask(body))
+            except (OSError, ValueError) as error:
+                ended = self._end()
+                if ended == -signal.SIGKILL and not last and not self._closed:
+                    continue  # by somebody else, perhaps for want of memory: its own limits end it in other ways
+                raise Died(self._what) from error
+        raise AssertionError
+
+    def kill(self) -> None:
+        """Ends the process at once, from any thread, and what is being read; call `close` afterwards."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            with suppress(OSError):
+                process.kill()
+
+    def close(self) -> None:
+        """The process has ended when this returns. Not while something is being read."""
+        self.kill()
+        self._end()
+
+    def _ask(self, body: bytes) -> Any:
+        wire = self._wire
+        if wire is None:
+            raise OSError("no process")
+        wire.settimeout(self._wall)
+        wire.sendall(SIZE.pack(len(body)) + body)
+        (size,) = SIZE.unpack(self._exactly(wire, SIZE.size))
+        if size > LARGEST:
+            raise ValueError("too large an answer")
+        return json.loads(self._exactly(wire, size))
+
+    def _exactly(self, wire: socket.socket, size: int) -> bytes:
+        pieces, end = bytearray(), time.monotonic() + self._wall
+        while len(pieces) < size:
+            wire.settimeout(max(end - time.monotonic(), 0.001))
+            piece = wire.recv(min(size - len(pieces), 1 << 20))
+            if not piece:
+                raise ConnectionResetError("the worker has ended")
+            pieces += piece
+        return bytes(pieces)
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self._end()
+        if self._closed:
+            raise OSError("closed")
+        for attempt in range(1, TRIES + 1):
+            try:
+                self._open()
+            except OSError as error:
+                self._end()
+                if attempt == TRIES or self._closed:
+                    raise OSError(f"no process to read {self._what} in: {error}") from error
+                if attempt == 1:
+                    logger.warning(
+                        "No process to read %s in: %s; trying again for %d s", self._what, error, TRIES * PAUSE
+                    )
+                time.sleep(PAUSE)
+            else:
+                return
+
+    def _open(self) -> None:
+        """Starts the worker, and waits until it says that it is ready."""
+        ours, theirs = socket.socketpair()
+        self._wire = ours
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                self._command,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                start_new_session=True,  # Ctrl-C is the crawl's
+            )
+        ours.settimeout(self._wall)
+        if ours.recv(1) != READY:
+            raise ConnectionResetError("the process ends at once")
+
+    def _end(self) -> int | None:
+        """End the process if it runs, and return how it ended."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        try:
+            ended = process.wait(0.2)  # one that its limits ended may not be gone yet
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return None
+        return ended

@@ -1,0 +1,77 @@
+"""Makes one file of a crawl's documents: Parquet, or lines of JSON with `text`, `id` and `metadata`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from webcrawl.record.tables.columns import SCHEMAS
+from webcrawl.record.tables.parquet import write_parquet
+from webcrawl.store.disk import Disk
+
+SCHEMA = SCHEMAS["documents"]
+AT_ONCE = 256  # rows
+HEXADECIMAL = ("neardup", "cluster")  # many a reader of JSON has no whole numbers of 64 bits
+
+
+def tables_of(crawls: Iterable[Path]) -> list[Path]:
+    """The files of documents that these crawls have finished."""
+    return [path for crawl in crawls for path in sorted((crawl / "tables").glob("documents-*.parquet"))]
+
+
+def write(tables: Sequence[Path], target: Path, scratch: Path) -> int:
+    """Writes all their rows to `target`, which appears when it is whole; returns their number."""
+    rows = WRITERS[ending(target)](tables, scratch)
+    scratch.replace(target)
+    return rows
+
+
+def ending(target: Path) -> str:
+    """That of WRITERS which the name has; ValueError if it has none."""
+    for found in WRITERS:
+        if target.name.endswith(found):
+            return found
+    raise ValueError(f"{target}: the name must end in {' or '.join(WRITERS)}")
+
+
+def _parquet(tables: Sequence[Path], path: Path) -> int:
+    return write_parquet(Disk(), path, SCHEMA, _batches(tables))[1]
+
+
+def _json(tables: Sequence[Path], path: Path) -> int:
+    rows = 0
+    with path.open("wb") as file, zstandard.ZstdCompressor(level=3).stream_writer(file) as packed:
+        for batch in _batches(tables):
+            lines = [json.dumps(_line(row), ensure_ascii=False) + "\n" for row in batch.to_pylist()]
+            packed.write("".join(lines).encode())
+            rows += len(lines)
+    return rows
+
+
+def _batches(tables: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """In the memory of a row group."""
+    for path in tables:
+        with pq.ParquetFile(path) as table:
+            for group in range(table.num_row_groups):
+                yield from table.read_row_group(group, columns=SCHEMA.names).to_batches(AT_ONCE)
+
+
+def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {name: _plain(name, value) for name, value in row.items() if name not in ("text", "id")}
+    return {"text": row["text"] or "", "id": row["id"], "metadata": metadata}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name in HEXADECIMAL and value is not None:
+        return f"{value:016x}"
+    return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else value
+
+
+WRITERS: dict[str, Callable[[Sequence[Path], Path], int]] = {".parquet": _parquet, ".jsonl.zst": _json}
