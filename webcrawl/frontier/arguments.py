@@ -12,6 +12,7 @@ from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.hosts import HostTable
@@ -57,6 +58,7 @@ class Rules:
     domain: Callable[[str], str] = str  # the registered domain of a host; by default each is its own
     allowance: Allowance = field(default_factory=Unlimited)  # of pages per registered domain
     key: bytes = bytes(16)  # of the hashes of domains
+    folds: bool = False  # URLs of families that make nothing new wait
     requisites: bool = False  # embedded links are what pages need to be shown: many of them make up one page
 
 
@@ -81,6 +83,7 @@ class Queues:
     aside: Aside  # names of hosts whose next turn is far away
     lines: Lines  # URLs and parked hosts of domains that have their share of the places
     budgets: Budgets  # URLs of domains that have had their pages
+    families: Families | None = None  # which families of URLs make nothing new
 
 
 @dataclass(slots=True)

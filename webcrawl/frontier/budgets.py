@@ -17,6 +17,7 @@ from zlib import crc32
 from webcrawl.base.model import Link, Packed, is_found, is_requisite, is_seed, url_of
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
+from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.reputation import Reputation
 
 PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
@@ -30,6 +31,7 @@ SAMPLE = 32  # of so many new bodies of a larger site one has its text looked at
 LARGER = 4  # a site that has used this part of its lead
 
 UNLIMITED = float("inf")
+FAMILIES = "/families"  # after a domain's name, in the record of its URLs whose families make nothing new
 
 
 class Budgets:
@@ -43,8 +45,10 @@ class Budgets:
         policy: Allowance,
         *,
         requisites: bool = False,
+        families: Families | None = None,
     ) -> None:
         """`requisites`: embedded links are what pages need to be shown, and cost less."""
+        self._families = families
         self.table, self._texts, self._policy, self._requisites = table, texts, policy, requisites
         self.reputation = reputation
         self._lead = policy.lead
@@ -112,8 +116,11 @@ class Budgets:
                 domain.fresh = self._texts.new(name, body)
         return domain.fresh
 
-    def answered(self, name: str, *, new: bool) -> None:
-        """A page of the domain is done. A new one pays for itself and for others that were not."""
+    def answered(self, name: str, *, new: bool) -> int:
+        """A page of the domain is done. A new one pays for itself and for others that were not.
+
+        Returns how many of its pages were let in.
+        """
         domain = self._get(name)
         if new:
             paid = min(PAYS - 1, domain.old)
@@ -122,6 +129,7 @@ class Budgets:
         else:
             domain.old += 1
             self.table.touch(domain)
+        return domain.used
 
     def refund(self, name: str) -> None:
         """A URL that was let in ended without a request."""
@@ -149,6 +157,10 @@ class Budgets:
             self._allow(domain)
         return domain
 
+    def used(self, name: str) -> int:
+        """The pages of a domain that were let in."""
+        return self.table.get(name).used
+
     def look_up(self, name: str) -> Domain:
         """A domain's record, to be looked at only."""
         return self._get(name)
@@ -171,6 +183,8 @@ class Budgets:
             self._note(domain)
 
     def _may(self, domain: Domain) -> bool:
+        if domain.name.endswith(FAMILIES):
+            return domain.debt > 0 or self._families is None
         used = domain.used
         if domain.debt >= domain.lead or used >= domain.most:
             return False
@@ -198,6 +212,22 @@ class Budgets:
         heard = self.reputation.waits or self.reputation.grown  # a checkpoint writes it, but looks at few domains
         return self.held > 0 and (self._moved or heard or self._round is not None)
 
+    def fold(self, name: str, record: Packed) -> None:
+        """A URL of the domain that was let in waits behind all others: its family makes nothing new."""
+        self.refund(name)
+        domain = self._get(name + FAMILIES)
+        self.domains += domain.queue is None
+        self.table.hold(domain, record)
+        self.held += 1
+
+    def unfold(self, name: str, most: int) -> None:
+        """So many of these URLs may go on: in the record's debt is how many."""
+        domain = self._get(name + FAMILIES)
+        if domain.queue is not None:
+            domain.debt = min(most, domain.queue.count)
+            self.table.touch(domain)
+            self._note(domain)
+
     def _note(self, domain: Domain) -> None:
         if domain.name in self.listed or not self._may(domain):
             return
@@ -214,9 +244,14 @@ class Budgets:
             domain = self._get(name)
             record = self.table.release(domain) if self._may(domain) else None
             if record is not None:
-                self._charge(domain, record)
                 self.held -= 1
                 self.domains -= domain.queue is None
+                if name.endswith(FAMILIES):
+                    domain.debt = max(domain.debt - 1, 0)
+                    if not self.admits(domain_of(name), record):
+                        continue
+                else:
+                    self._charge(domain, record)
                 return record
             heappop(self._ready)
             self.listed.discard(name)
@@ -236,18 +271,24 @@ class Budgets:
         self.reputation.grown = False
         yield from self.table.prepare()
         place = TOP
-        while found := self._look_at(place, LOOK):
+        while found := self._look_at(place, LOOK, last=True):
             place = found
             yield
 
-    def _look_at(self, place: Place, most: int) -> Place | None:
-        """Looks at the next domains whose URLs wait; returns the last one's place, None at the end."""
+    def _look_at(self, place: Place, most: int, *, last: bool = False) -> Place | None:
+        """Looks at the next domains whose URLs wait; returns the last one's place, None at the end.
+
+        `last`: there is nothing else to do, and URLs of folded families are tried.
+        """
         found = self.table.next(place, most)
         for _, name in found:
             domain = self._get(name)
             if domain.queue is not None:
                 self._rate(domain)
-                self._note(domain)
+                if last and not domain.debt and name.endswith(FAMILIES) and self._families is not None:
+                    self.unfold(domain_of(name), self._families.try_again(domain_of(name)))
+                else:
+                    self._note(domain)
         return found[-1] if found else None
 
     # -- moving to another crawl of the hive (handover_records.py)
@@ -285,6 +326,8 @@ class Budgets:
         """Writes what has changed, and looks at some of the domains whose reputation may have grown."""
         yield from self.reputation.prepare()
         yield from self.table.prepare()
+        if self._families is not None:
+            yield from self._families.prepare()
         for _ in range(SEEN // LOOK if self.held else 0):
             self._place = self._look_at(self._place, LOOK) or TOP
             yield
@@ -294,6 +337,13 @@ class Budgets:
     def save(self) -> None:
         self.reputation.save()
         self.table.save()
+        if self._families is not None:
+            self._families.save()
+
+
+def domain_of(name: str) -> str:
+    """The domain of a record."""
+    return name.removesuffix(FAMILIES)
 
 
 def _is_one_of_many(url: str) -> bool:
