@@ -7,8 +7,6 @@ reputation allows. All other URLs wait on disk.
 
 from __future__ import annotations
 
-import re
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
@@ -27,8 +25,6 @@ BEYOND = 2  # times the pages that a domain may have, up to which these are let 
 READY = 1024  # domains noted at once that may go on; all others are found when budgets are looked at again
 LOOK = 64  # domains looked at in one step, 20 us each
 SEEN = 256  # domains looked at per checkpoint
-SAMPLE = 32  # of so many new bodies of a larger site one has its text looked at, 0.1 ms
-LARGER = 4  # a site that has used this part of its lead
 
 UNLIMITED = float("inf")
 FAMILIES = "/families"  # after a domain's name, in the record of its URLs whose families make nothing new
@@ -41,7 +37,6 @@ class Budgets:
         self,
         table: DomainTable,
         reputation: Reputation,
-        texts: Texts,
         policy: Allowance,
         *,
         requisites: bool = False,
@@ -49,7 +44,7 @@ class Budgets:
     ) -> None:
         """`requisites`: embedded links are what pages need to be shown, and cost less."""
         self._families = families
-        self.table, self._texts, self._policy, self._requisites = table, texts, policy, requisites
+        self.table, self._policy, self._requisites = table, policy, requisites
         self.reputation = reputation
         self._lead = policy.lead
         self._own: Mapping[str, Allowance | None] | None = None
@@ -104,17 +99,6 @@ class Budgets:
         if not self.counts or link.request or link.history or link.is_prerequisite:
             return False
         return not (self._requisites and link.path.endswith("E")) or _is_one_of_many(link.url)
-
-    def is_new(self, name: str, body: bytes) -> bool:
-        """True if a page of the domain whose body was not seen before counts as new; of some the text is looked at."""
-        if not self.counts:
-            return False
-        domain = self.table.get(name)
-        if domain.used * LARGER >= self._lead:
-            domain.bodies += 1
-            if domain.bodies % SAMPLE == 1:
-                domain.fresh = self._texts.new(name, body)
-        return domain.fresh
 
     def answered(self, name: str, *, new: bool) -> int:
         """A page of the domain is done. A new one pays for itself and for others that were not.
@@ -348,32 +332,3 @@ def domain_of(name: str) -> str:
 
 def _is_one_of_many(url: str) -> bool:
     return crc32(url.encode()) % REQUISITES == 0
-
-
-LEAST = 40  # bytes of a sentence; what is shorter is a title, a number, a date
-LOOKED_AT = 32 << 10  # bytes of a page
-MOST = 64  # sentences of a page
-# What follows a tag other than a link's, a script's or a style's, up to the next tag
-RUN = re.compile(rb"<(?!a[\s>]|script|style|title)/?[a-zA-Z][^<>]*>\s*([^<>]{%d,})" % LEAST)
-
-
-class Texts:
-    """Finds pages whose text is new to their site, links aside: pages of many traps differ only in their addresses.
-
-    Sentences are remembered by Python's hashes, in one array: of all sites together, as many as it has places.
-    """
-
-    def __init__(self, memory: int) -> None:
-        places = 1 << max(4, memory // 8).bit_length() - 1
-        self._places, self._mask = array("q", (0,)) * places, places - 1
-
-    def new(self, site: str, body: bytes) -> bool:
-        """True if a sentence of this page was not remembered for the site, or it has none; remembers them."""
-        found = RUN.findall(body[:LOOKED_AT])[:MOST]
-        places, mask, new = self._places, self._mask, not found
-        for text in found:
-            number = hash((site, text))
-            if places[number & mask] != number:
-                places[number & mask] = number
-                new = True
-        return new

@@ -448,11 +448,10 @@ class Frontier:
 
     def new_body(self, link: Link, body: bytes = b"") -> None:
         """The answer to a link that is in flight has a body that was not seen before."""
-        domain = self._domain(host_of(link.url))
-        if self._budgets.is_new(domain, body):
+        if self._budgets.counts:
             self._new.add(link.url)
         if self._families is not None:
-            self._families.read(domain, link.url, body)
+            self._families.read(self._domain(host_of(link.url)), link.url, body)
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
         """True if `done` would return False, i.e. the link would be retried."""

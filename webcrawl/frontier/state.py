@@ -12,7 +12,7 @@ import msgpack
 from webcrawl.base.hosts import host_of
 from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
 from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.budgets import Budgets, Texts
+from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.fifo import Pool
@@ -134,10 +134,9 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
 
 
 def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules, families: Families | None) -> Budgets:
-    """A half is for domains as objects, a quarter for their queues, an eighth for who links to whom, one for texts."""
+    """A half is for domains as objects, a quarter for their queues, an eighth for who links to whom."""
     reputation = Reputation(db, rules.domain, rules.key, memory // 8)
     if isinstance(rules.prioritizer, Informed):
         rules.prioritizer.inform(lambda url: reputation.remembered(rules.domain(host_of(url))))
     domains = DomainTable(db, Pool(blocks, memory // 4), memory // 2 // DOMAIN_BYTES)
-    texts = Texts(memory // 8)
-    return Budgets(domains, reputation, texts, rules.allowance, requisites=rules.requisites, families=families)
+    return Budgets(domains, reputation, rules.allowance, requisites=rules.requisites, families=families)

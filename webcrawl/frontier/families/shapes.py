@@ -38,6 +38,7 @@ def shape_of(url: str) -> Shape:
     head, _, query = url.partition("?")
     _, _, host, *segments = head.split("/")
     values: list[str] = []
+    segments = segments or [""]
     last = len(segments) - 1 - (not segments[-1])
     ending = ENDING.search(segments[last]) if last >= 0 else None
     masked = []
