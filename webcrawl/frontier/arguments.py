@@ -12,7 +12,6 @@ from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import Budgets
-from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.hosts import HostTable
@@ -83,7 +82,6 @@ class Queues:
     aside: Aside  # names of hosts whose next turn is far away
     lines: Lines  # URLs and parked hosts of domains that have their share of the places
     budgets: Budgets  # URLs of domains that have had their pages
-    families: Families | None = None  # which families of URLs make nothing new
 
 
 @dataclass(slots=True)

@@ -43,12 +43,12 @@ class Budgets:
         families: Families | None = None,
     ) -> None:
         """`requisites`: embedded links are what pages need to be shown, and cost less."""
-        self._families = families
         self.table, self._policy, self._requisites = table, policy, requisites
         self.reputation = reputation
         self._lead = policy.lead
         self._own: Mapping[str, Allowance | None] | None = None
         self.counts = self._lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
+        self.families = families if self.counts else None
         self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
         self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
         self.listed: set[str] = set()  # domains of which URLs may go on
@@ -150,7 +150,7 @@ class Budgets:
         return self._get(name)
 
     def _allow(self, domain: Domain) -> None:
-        policy = self._policy if self._own is None else self._own[domain.name] or self._policy
+        policy = self._policy if self._own is None else self._own[domain_of(domain.name)] or self._policy
         domain.most = policy.most(domain.rank, seed=domain.seed)
         domain.sure, domain.lead = policy.sure(domain.rank, seed=domain.seed), policy.lead
 
@@ -168,7 +168,7 @@ class Budgets:
 
     def _may(self, domain: Domain) -> bool:
         if domain.name.endswith(FAMILIES):
-            return domain.debt > 0 or self._families is None
+            return domain.debt > 0 or self.families is None
         used = domain.used
         if domain.debt >= domain.lead or used >= domain.most:
             return False
@@ -269,8 +269,8 @@ class Budgets:
             domain = self._get(name)
             if domain.queue is not None:
                 self._rate(domain)
-                if last and not domain.debt and name.endswith(FAMILIES) and self._families is not None:
-                    self.unfold(domain_of(name), self._families.try_again(domain_of(name)))
+                if last and not domain.debt and name.endswith(FAMILIES) and self.families is not None:
+                    self.unfold(domain_of(name), self.families.try_again(domain_of(name)))
                 else:
                     self._note(domain)
         return found[-1] if found else None
@@ -310,8 +310,8 @@ class Budgets:
         """Writes what has changed, and looks at some of the domains whose reputation may have grown."""
         yield from self.reputation.prepare()
         yield from self.table.prepare()
-        if self._families is not None:
-            yield from self._families.prepare()
+        if self.families is not None:
+            yield from self.families.prepare()
         for _ in range(SEEN // LOOK if self.held else 0):
             self._place = self._look_at(self._place, LOOK) or TOP
             yield
@@ -321,8 +321,8 @@ class Budgets:
     def save(self) -> None:
         self.reputation.save()
         self.table.save()
-        if self._families is not None:
-            self._families.save()
+        if self.families is not None:
+            self.families.save()
 
 
 def domain_of(name: str) -> str:

@@ -55,7 +55,7 @@ class Frontier:
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._dropped = hooks.addresses, hooks.dropped
         self._budgets, self._domain = queues.budgets, rules.domain
-        self._families = queues.families if queues.budgets.counts else None
+        self._families = queues.budgets.families
         self._learns: Heard | None = rules.prioritizer.heard if isinstance(rules.prioritizer, Learning) else None
         self.heard = self._learns  # wants the links of each page, or nobody does
         if self._budgets.counts or isinstance(rules.prioritizer, Informed):
@@ -518,6 +518,8 @@ class Frontier:
             families = self._families
             if families is not None and used >= START and families.answered(domain, link, status):
                 self._budgets.unfold(domain, FREED)
+        if self._families is not None:
+            self._families.forget(link.url)
         self._new.discard(link.url)
 
     def _folds(self, link: Link, record: bytes) -> bool:

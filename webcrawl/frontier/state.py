@@ -129,8 +129,7 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     parked, aside = pool.fifo(saved.get("parked")), Aside(pool.fifo, saved.get("aside", ()))
     families = Families(db, shape.memory // LEARNT) if rules.folds else None
     budgets = _open_budgets(db, blocks, shape.memory // 8, rules, families)
-    lines = Lines(pool.fifo, saved.get("lines", {}))
-    return Queues(front, hosts, parked, Told(db), aside, lines, budgets, families)
+    return Queues(front, hosts, parked, Told(db), aside, Lines(pool.fifo, saved.get("lines", {})), budgets)
 
 
 def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules, families: Families | None) -> Budgets:

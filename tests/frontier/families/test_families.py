@@ -13,6 +13,8 @@ from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.families import families
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.why.queued import FAMILY, Search
 
 HOME = f"{sites.HOME}/"
 BUDGET = 10_000
@@ -47,6 +49,7 @@ class TestTraps:
         assert fetched(frontier, sites.TRAPS[trap]) < 500
         assert frontier.held == (len(frontier), 1)
         assert frontier.counters["folded"] >= len(frontier) == frontier.over_budget > 0
+        assert not frontier.budgets.families._looks
 
 
 class TestGoodSites:
@@ -113,3 +116,19 @@ class TestState:
         assert names == {"zoo.test"}
         assert len(urls) == held > 0
         assert not any(name.endswith(FAMILIES) for name in names)
+
+    def test_a_url_that_waits_says_so(self, tmp_path):
+        """`why` finds it among those whose family brings nothing new."""
+        db = CrawlDB(tmp_path)
+        frontier = folding(db)
+        fetched(frontier, sites.TRAPS["log_in"])
+        record = frontier._budgets.table.get("zoo.test" + FAMILIES).queue.first(1)[0]
+        prepared(db)
+        db.checkpoint()
+        db.close()
+
+        url = unpack(record).url
+        with Snapshot(tmp_path) as snapshot:
+            place = Search(snapshot, zoo.domain_of).near([url]).places[url]
+
+        assert (place.where, place.place) == (FAMILY, 0)

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link
 from webcrawl.frontier.families.learning import Brings, Learning
 from webcrawl.store.crawldb import CrawlDB
@@ -63,20 +64,19 @@ class Families:
 
     def answered(self, name: str, link: Link, status: int) -> bool:
         """A page of a domain that has had START of them is done. Returns whether URLs that wait may go on."""
-        seen = link.url not in self._looks
-        learning, look = self._of(name), self._looks.pop(link.url, None)
-        if look is None and not (seen and (200 <= status < 300 or status in REMOVED)):
+        learning, look = self._of(name), self._looks.get(link.url)
+        if look is None and (link.url in self._looks or not (200 <= status < 300 or status in REMOVED)):
             return False
         self._dirty.add(name)
         look = look or NOTHING
         brings = Brings.NEWS if look.new else look.leads
         freed = learning.learn(link.url, brings, look.blind)
-        if link.path.endswith("R"):  # what leads to it is as good as it
+        if link.path.endswith("R") and host_of(link.via).endswith(name):  # what leads to it is as good as it
             freed = learning.learn(link.via, brings) or freed
         return freed
 
     def forget(self, url: str) -> None:
-        """A page in flight will be asked for again."""
+        """A page is no longer in flight."""
         self._looks.pop(url, None)
 
     def try_again(self, name: str) -> int:
