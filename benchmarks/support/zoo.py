@@ -141,11 +141,11 @@ def crawl(frontier: Frontier, sites: Mapping[str, Site], seeds: Iterable[str], m
         host = host_of(link.url)
         pages[domain_of(host)] += 1
         body, links = sites[domain_of(host)](host, link.url.split("/", 3)[3])
-        if frontier.heard is not None:
-            frontier.heard(link.url, links)
         if body not in bodies:
             bodies.add(body)
             frontier.new_body(link, body.encode())
+        if frontier.heard is not None:
+            frontier.heard(link.url, links)
         fresh = [url for url in dict.fromkeys(links) if url not in seen]
         seen.update(fresh)
         frontier.add([Link(url, f"{link.path[-8:]}L", link.url).pack() for url in fresh])

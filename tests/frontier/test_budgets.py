@@ -83,17 +83,6 @@ class TestTraps:
 
         assert pages == 8 * PAGES
 
-    def test_who_repeats_his_text_ends_sooner(self, db):
-        """A site whose pages differ in titles and links only gets little more than the lead."""
-
-        def site(host, path):
-            body, links = zoo.items(host, path)
-            return f"<title>{body}</title><p>{'the same text on every page, ' * 9}</p><a href=/>{body}</a>", links
-
-        pages, _ = pages_of(db, 3, site)
-
-        assert PAGES <= pages <= PAGES + 2 * budgets.SAMPLE * budgets.PAYS
-
     def test_a_trap_behind_a_good_site_ends(self, db):
         """What a domain has earned before does not pay for what it repeats now."""
         good, copies = zoo.good(50 * PAGES), zoo.TRAPS["copies"]

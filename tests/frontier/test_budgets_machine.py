@@ -14,7 +14,7 @@ from webcrawl.base.model import Link
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.budgets import PAYS, WIDE, Budgets, Texts
+from webcrawl.frontier.budgets import PAYS, WIDE, Budgets
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.reputation import Reputation
@@ -71,7 +71,7 @@ class BudgetsMachine(RuleBasedStateMachine):
     def open(self):
         self.db = CrawlDB(Path(self.scratch.name))
         self.table = DomainTable(self.db, Pool(Blocks(self.db), self.memory, 64), 4)
-        self.budgets = Budgets(self.table, Reputation(self.db, str, bytes(16), 64), Texts(64), POLICY)
+        self.budgets = Budgets(self.table, Reputation(self.db, str, bytes(16), 64), POLICY)
 
     @rule(name=NAME, kind=st.sampled_from(["link", "link", "link", "seed", "request"]), count=st.integers(1, 6))
     def admit(self, name, kind, count):

@@ -27,6 +27,7 @@ def make(
     seed=1,
     now=0.0,
     requisites=False,
+    folds=False,
     revisits=False,
     **hooks,
 ):
@@ -40,6 +41,7 @@ def make(
             limits or Limits(queues=2, max_queues=100),
             domain,
             allowance or Unlimited(),
+            folds=folds,
             requisites=requisites,
         ),
         Hooks(**hooks),

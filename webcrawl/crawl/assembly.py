@@ -271,7 +271,7 @@ def _rendering(values: Mapping[str, Any], db: CrawlDB, counters: Counter[str]) -
         return None
     from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415 - other crawls need nothing of it
 
-    return Deciding(db, counters, recogniser())
+    return Deciding(db, counters, recogniser(*_marks(values)))
 
 
 def _seeding(
@@ -380,8 +380,13 @@ def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visit
     missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
     if values["SOFT404_PROBE"]:
         parts.frontier.when_grown(values["SOFT404_PROBE"], missing.ask)
-    marks = [Path(values["RECOGNISE_FILE"])] if values["RECOGNISE_FILE"] is not None else []
-    return Visitor(parts, digests, (first, second), rules, shells, owners, recogniser(*marks), missing, states)
+    known = recogniser(*_marks(values))
+    return Visitor(parts, digests, (first, second), rules, shells, owners, known, missing, states)
+
+
+def _marks(values: Mapping[str, Any]) -> list[Path]:
+    """The user's own tables of marks."""
+    return [Path(values["RECOGNISE_FILE"])] if values["RECOGNISE_FILE"] is not None else []
 
 
 def _key(db: CrawlDB) -> bytes:

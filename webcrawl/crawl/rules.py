@@ -39,6 +39,7 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
         domains.of,
         allowance_of(values),
         key,
+        folds=values["TRAP_RULES"],
         requisites=values["REQUISITES"],
     )
 

@@ -57,6 +57,7 @@ class Rules:
     domain: Callable[[str], str] = str  # the registered domain of a host; by default each is its own
     allowance: Allowance = field(default_factory=Unlimited)  # of pages per registered domain
     key: bytes = bytes(16)  # of the hashes of domains
+    folds: bool = False  # URLs of families that make nothing new wait
     requisites: bool = False  # embedded links are what pages need to be shown: many of them make up one page
 
 

@@ -7,8 +7,6 @@ reputation allows. All other URLs wait on disk.
 
 from __future__ import annotations
 
-import re
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
@@ -17,6 +15,7 @@ from zlib import crc32
 from webcrawl.base.model import Link, Packed, is_found, is_requisite, is_seed, url_of
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
+from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.reputation import Reputation
 
 PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
@@ -26,10 +25,9 @@ BEYOND = 2  # times the pages that a domain may have, up to which these are let 
 READY = 1024  # domains noted at once that may go on; all others are found when budgets are looked at again
 LOOK = 64  # domains looked at in one step, 20 us each
 SEEN = 256  # domains looked at per checkpoint
-SAMPLE = 32  # of so many new bodies of a larger site one has its text looked at, 0.1 ms
-LARGER = 4  # a site that has used this part of its lead
 
 UNLIMITED = float("inf")
+FAMILIES = "/families"  # after a domain's name, in the record of its URLs whose families make nothing new
 
 
 class Budgets:
@@ -39,17 +37,18 @@ class Budgets:
         self,
         table: DomainTable,
         reputation: Reputation,
-        texts: Texts,
         policy: Allowance,
         *,
         requisites: bool = False,
+        families: Families | None = None,
     ) -> None:
         """`requisites`: embedded links are what pages need to be shown, and cost less."""
-        self.table, self._texts, self._policy, self._requisites = table, texts, policy, requisites
+        self.table, self._policy, self._requisites = table, policy, requisites
         self.reputation = reputation
         self._lead = policy.lead
         self._own: Mapping[str, Allowance | None] | None = None
         self.counts = self._lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
+        self.families = families if self.counts else None
         self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
         self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
         self.listed: set[str] = set()  # domains of which URLs may go on
@@ -101,19 +100,11 @@ class Budgets:
             return False
         return not (self._requisites and link.path.endswith("E")) or _is_one_of_many(link.url)
 
-    def is_new(self, name: str, body: bytes) -> bool:
-        """True if a page of the domain whose body was not seen before counts as new; of some the text is looked at."""
-        if not self.counts:
-            return False
-        domain = self.table.get(name)
-        if domain.used * LARGER >= self._lead:
-            domain.bodies += 1
-            if domain.bodies % SAMPLE == 1:
-                domain.fresh = self._texts.new(name, body)
-        return domain.fresh
+    def answered(self, name: str, *, new: bool) -> int:
+        """A page of the domain is done. A new one pays for itself and for others that were not.
 
-    def answered(self, name: str, *, new: bool) -> None:
-        """A page of the domain is done. A new one pays for itself and for others that were not."""
+        Returns how many of its pages were let in.
+        """
         domain = self._get(name)
         if new:
             paid = min(PAYS - 1, domain.old)
@@ -122,6 +113,7 @@ class Budgets:
         else:
             domain.old += 1
             self.table.touch(domain)
+        return domain.used
 
     def refund(self, name: str) -> None:
         """A URL that was let in ended without a request."""
@@ -149,12 +141,16 @@ class Budgets:
             self._allow(domain)
         return domain
 
+    def used(self, name: str) -> int:
+        """The pages of a domain that were let in."""
+        return self.table.get(name).used
+
     def look_up(self, name: str) -> Domain:
         """A domain's record, to be looked at only."""
         return self._get(name)
 
     def _allow(self, domain: Domain) -> None:
-        policy = self._policy if self._own is None else self._own[domain.name] or self._policy
+        policy = self._policy if self._own is None else self._own[domain_of(domain.name)] or self._policy
         domain.most = policy.most(domain.rank, seed=domain.seed)
         domain.sure, domain.lead = policy.sure(domain.rank, seed=domain.seed), policy.lead
 
@@ -171,6 +167,8 @@ class Budgets:
             self._note(domain)
 
     def _may(self, domain: Domain) -> bool:
+        if domain.name.endswith(FAMILIES):
+            return domain.debt > 0 or self.families is None
         used = domain.used
         if domain.debt >= domain.lead or used >= domain.most:
             return False
@@ -198,6 +196,22 @@ class Budgets:
         heard = self.reputation.waits or self.reputation.grown  # a checkpoint writes it, but looks at few domains
         return self.held > 0 and (self._moved or heard or self._round is not None)
 
+    def fold(self, name: str, record: Packed) -> None:
+        """A URL of the domain that was let in waits behind all others: its family makes nothing new."""
+        self.refund(name)
+        domain = self._get(name + FAMILIES)
+        self.domains += domain.queue is None
+        self.table.hold(domain, record)
+        self.held += 1
+
+    def unfold(self, name: str, most: int) -> None:
+        """So many of these URLs may go on: in the record's debt is how many."""
+        domain = self._get(name + FAMILIES)
+        if domain.queue is not None:
+            domain.debt = min(most, domain.queue.count)
+            self.table.touch(domain)
+            self._note(domain)
+
     def _note(self, domain: Domain) -> None:
         if domain.name in self.listed or not self._may(domain):
             return
@@ -214,9 +228,14 @@ class Budgets:
             domain = self._get(name)
             record = self.table.release(domain) if self._may(domain) else None
             if record is not None:
-                self._charge(domain, record)
                 self.held -= 1
                 self.domains -= domain.queue is None
+                if name.endswith(FAMILIES):
+                    domain.debt = max(domain.debt - 1, 0)
+                    if not self.admits(domain_of(name), record):
+                        continue
+                else:
+                    self._charge(domain, record)
                 return record
             heappop(self._ready)
             self.listed.discard(name)
@@ -236,18 +255,24 @@ class Budgets:
         self.reputation.grown = False
         yield from self.table.prepare()
         place = TOP
-        while found := self._look_at(place, LOOK):
+        while found := self._look_at(place, LOOK, last=True):
             place = found
             yield
 
-    def _look_at(self, place: Place, most: int) -> Place | None:
-        """Looks at the next domains whose URLs wait; returns the last one's place, None at the end."""
+    def _look_at(self, place: Place, most: int, *, last: bool = False) -> Place | None:
+        """Looks at the next domains whose URLs wait; returns the last one's place, None at the end.
+
+        `last`: there is nothing else to do, and URLs of folded families are tried.
+        """
         found = self.table.next(place, most)
         for _, name in found:
             domain = self._get(name)
             if domain.queue is not None:
                 self._rate(domain)
-                self._note(domain)
+                if last and not domain.debt and name.endswith(FAMILIES) and self.families is not None:
+                    self.unfold(domain_of(name), self.families.try_again(domain_of(name)))
+                else:
+                    self._note(domain)
         return found[-1] if found else None
 
     # -- moving to another crawl of the hive (handover_records.py)
@@ -285,6 +310,8 @@ class Budgets:
         """Writes what has changed, and looks at some of the domains whose reputation may have grown."""
         yield from self.reputation.prepare()
         yield from self.table.prepare()
+        if self.families is not None:
+            yield from self.families.prepare()
         for _ in range(SEEN // LOOK if self.held else 0):
             self._place = self._look_at(self._place, LOOK) or TOP
             yield
@@ -294,36 +321,14 @@ class Budgets:
     def save(self) -> None:
         self.reputation.save()
         self.table.save()
+        if self.families is not None:
+            self.families.save()
+
+
+def domain_of(name: str) -> str:
+    """The domain of a record."""
+    return name.removesuffix(FAMILIES)
 
 
 def _is_one_of_many(url: str) -> bool:
     return crc32(url.encode()) % REQUISITES == 0
-
-
-LEAST = 40  # bytes of a sentence; what is shorter is a title, a number, a date
-LOOKED_AT = 32 << 10  # bytes of a page
-MOST = 64  # sentences of a page
-# What follows a tag other than a link's, a script's or a style's, up to the next tag
-RUN = re.compile(rb"<(?!a[\s>]|script|style|title)/?[a-zA-Z][^<>]*>\s*([^<>]{%d,})" % LEAST)
-
-
-class Texts:
-    """Finds pages whose text is new to their site, links aside: pages of many traps differ only in their addresses.
-
-    Sentences are remembered by Python's hashes, in one array: of all sites together, as many as it has places.
-    """
-
-    def __init__(self, memory: int) -> None:
-        places = 1 << max(4, memory // 8).bit_length() - 1
-        self._places, self._mask = array("q", (0,)) * places, places - 1
-
-    def new(self, site: str, body: bytes) -> bool:
-        """True if a sentence of this page was not remembered for the site, or it has none; remembers them."""
-        found = RUN.findall(body[:LOOKED_AT])[:MOST]
-        places, mask, new = self._places, self._mask, not found
-        for text in found:
-            number = hash((site, text))
-            if places[number & mask] != number:
-                places[number & mask] = number
-                new = True
-        return new

@@ -39,8 +39,6 @@ class Domain:
     most: float = 0.0  # pages that it may have with its rank
     lead: float = 0.0  # pages that may be asked for before new bodies have come back for them
     sure: float = 0.0  # of these, how many even if it has far more URLs than that
-    bodies: int = 0  # since it became an object
-    fresh: bool = True  # whether the text that was looked at last was new
     dirty: bool = False
 
 

@@ -17,6 +17,7 @@ from webcrawl.frontier.best_first import Sift
 from webcrawl.frontier.booking import Booking, Limits, Own
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.charges import CUT_SHORT, Charges
+from webcrawl.frontier.families.families import START
 from webcrawl.frontier.host_handover import Moves
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.host_steering import Steering
@@ -39,6 +40,7 @@ from webcrawl.store.jobdir.host_row import WALLS, FailedRow, Health, State, Wall
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
+FREED = 4096  # URLs that go on when a family is freed; those of others wait again
 PAUSE = 0.002  # seconds until the next URLs of a host are dropped
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
@@ -56,6 +58,7 @@ class Frontier:
         self._alike = way_of if goes_by_way(rules.prioritizer) else None  # links with the same have the same level
         self._addresses, self._dropped = hooks.addresses, hooks.dropped
         self._budgets, self._domain = queues.budgets, rules.domain
+        self._families = queues.budgets.families
         self._learns: Heard | None = rules.prioritizer.heard if isinstance(rules.prioritizer, Learning) else None
         self.heard = self._learns  # wants the links of each page, or nobody does
         if self._budgets.counts or isinstance(rules.prioritizer, Informed):
@@ -92,7 +95,8 @@ class Frontier:
         )
         self.lending = Lending(lender)
         self._several = Several(self._back, self._book, self._rotation, alike=hooks.addresses is None)
-        self._giving = Giving(self, queues.front, queues.hosts, self._slots, self._several, hooks.admission)
+        folds = self._folds if self._families is not None else None
+        self._giving = Giving(self, queues.front, queues.hosts, self._slots, self._several, hooks.admission, folds)
         self.pardon = Pardon(self._charges, lender, self._rotation, self._enter, self._giving.put_back)
         self.steering = Steering(lender, self._rotation, self._enter)
         self.look = Look(queues, lender)
@@ -277,7 +281,8 @@ class Frontier:
 
     def hear_links(self) -> None:
         """Somebody wants to know who links to whom."""
-        self.heard = both(self._budgets.reputation.heard, self._learns)
+        learns = both(self._families.heard, self._learns) if self._families is not None else self._learns
+        self.heard = both(self._budgets.reputation.heard, learns)
 
     def votes_go(self, elsewhere: Callable[[str, str], bool]) -> None:
         """Offers it who links to whom, as a domain and a URL. What it takes is not counted here."""
@@ -464,8 +469,10 @@ class Frontier:
 
     def new_body(self, link: Link, body: bytes = b"") -> None:
         """The answer to a link that is in flight has a body that was not seen before."""
-        if self._budgets.is_new(self._domain(host_of(link.url)), body):
+        if self._budgets.counts:
             self._new.add(link.url)
+        if self._families is not None:
+            self._families.read(self._domain(host_of(link.url)), link.url, body)
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
         """True if `done` would return False, i.e. the link would be retried."""
@@ -540,7 +547,7 @@ class Frontier:
         self.counters["hosts behind walls"] += behind_wall(host) and not known
 
     def _final(self, host: Host, link: Link, outcome: Outcome) -> None:
-        self._answered(host, link)
+        self._answered(host, link, outcome.status)
         if outcome.short:
             self.counters[CUT_SHORT] += is_cut_short(outcome)
 
@@ -556,11 +563,30 @@ class Frontier:
         self.counters["finished"] += 1
         self._settle(host, now)
 
-    def _answered(self, host: Host, link: Link) -> None:
+    def _answered(self, host: Host, link: Link, status: int = 0) -> None:
         """Tells the host's domain that one of its pages is done."""
         if self._budgets.is_charged(link):
-            self._budgets.answered(self._domain(host.name), new=link.url in self._new)
+            domain = self._domain(host.name)
+            used = self._budgets.answered(domain, new=link.url in self._new)
+            families = self._families
+            if families is not None and used >= START and families.answered(domain, link, status):
+                self._budgets.unfold(domain, FREED)
+        if self._families is not None:
+            self._families.forget(link.url)
         self._new.discard(link.url)
+
+    def _folds(self, link: Link, record: bytes) -> bool:
+        """Holds a URL back whose turn has come, if its family makes nothing new."""
+        path = link.path
+        if not path or link.attempt or path[-1] == "R" or not self._budgets.is_charged(link):
+            return False
+        domain = self._domain(host_of(link.url))
+        families = self._families
+        if families is None or self._budgets.used(domain) < START or not families.waits(domain, link.url):
+            return False
+        self._budgets.fold(domain, record)
+        self.counters["folded"] += 1
+        return True
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
@@ -606,6 +632,8 @@ class Frontier:
     def _return(self, host: Host, link: Link, why: str, now: float) -> None:
         heappush(host.later, (FIRST, link.pack()))
         self._new.discard(link.url)
+        if self._families is not None:
+            self._families.forget(link.url)
         self.queued += 1
         self.counters[why] += 1
         self._settle(host, now)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from webcrawl.base.model import Packed
-from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.budgets import Budgets, domain_of
 from webcrawl.frontier.domain_table import TOP
 from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import stored_row, stored_wall
@@ -40,13 +40,19 @@ class DomainMoves:
             after = names[-1]
             slice_: list[list[Any]] = []
             count = 0
-            for name in filter(leaves, names):
+            for name in names:
+                domain = domain_of(name)  # elsewhere nothing is known of its families: all its URLs may go on
+                if not leaves(domain):
+                    continue
                 whole = False
                 while not whole:
                     found = [urls for _ in range(pieces) if (urls := self._budgets.release(name, size))]
                     whole = self._table.get(name).queue is None
-                    slice_ += [["held", name, urls] for urls in found]
-                    slice_ += [["domain", name, self._taken(name)]] if whole else []
+                    slice_ += [["held", domain, urls] for urls in found]
+                    if whole and name == domain:
+                        slice_.append(["domain", name, self._taken(name)])
+                    elif whole:
+                        self._table.forget(self._table.get(name))
                     count += sum(map(len, found))
                     if len(slice_) >= pieces:
                         yield slice_, count

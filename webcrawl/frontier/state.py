@@ -12,8 +12,9 @@ import msgpack
 from webcrawl.base.hosts import host_of
 from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
 from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.budgets import Budgets, Texts
+from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.domain_table import DomainTable
+from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.frontier import Frontier
@@ -30,7 +31,7 @@ HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measu
 DOMAIN_BYTES = 640  # a domain's record as a Python object, most of them without a queue: 560 measured
 META = "frontier"
 POPULARITY = "popularity"
-LEARNT = 16  # part of the memory for what a prioritizer learns, if it does: it comes off the queues'
+LEARNT = 16  # part of the memory for what a prioritizer learns, if it does, and of families: it comes off the queues'
 NO_HOOKS = Hooks()
 
 
@@ -117,7 +118,7 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     The last eighth is for registered domains.
     """
     quarter, blocks = shape.memory // 4, Blocks(db)
-    learnt = shape.memory // LEARNT if isinstance(rules.prioritizer, Learning) else 0
+    learnt = shape.memory // LEARNT * (isinstance(rules.prioritizer, Learning) + rules.folds)
     pool = Pool(blocks, shape.memory // 2 - learnt)
     hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)
     levels: list[bytes | None] = list(saved.get("front", ()))
@@ -126,14 +127,15 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random, old)
     hosts.revisits = old is not None
     parked, aside = pool.fifo(saved.get("parked")), Aside(pool.fifo, saved.get("aside", ()))
-    budgets = _open_budgets(db, blocks, shape.memory // 8, rules)
+    families = Families(db, shape.memory // LEARNT) if rules.folds else None
+    budgets = _open_budgets(db, blocks, shape.memory // 8, rules, families)
     return Queues(front, hosts, parked, Told(db), aside, Lines(pool.fifo, saved.get("lines", {})), budgets)
 
 
-def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules) -> Budgets:
-    """A half is for domains as objects, a quarter for their queues, an eighth for who links to whom, one for texts."""
+def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules, families: Families | None) -> Budgets:
+    """A half is for domains as objects, a quarter for their queues, an eighth for who links to whom."""
     reputation = Reputation(db, rules.domain, rules.key, memory // 8)
     if isinstance(rules.prioritizer, Informed):
         rules.prioritizer.inform(lambda url: reputation.remembered(rules.domain(host_of(url))))
     domains = DomainTable(db, Pool(blocks, memory // 4), memory // 2 // DOMAIN_BYTES)
-    return Budgets(domains, reputation, Texts(memory // 8), rules.allowance, requisites=rules.requisites)
+    return Budgets(domains, reputation, rules.allowance, requisites=rules.requisites, families=families)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -41,7 +42,10 @@ class Giving:
         slots: Slots,
         several: Several,
         admission: Admission | None,
+        folds: Callable[[Link, bytes], bool] | None = None,
     ) -> None:
+        """`folds` takes a URL that waits behind all others of its domain, and returns whether it did."""
+        self._folds = folds
         self._frontier, self._front, self._hosts = frontier, front, hosts
         self._slots, self._several, self._admission = slots, several, admission
 
@@ -54,12 +58,12 @@ class Giving:
             if record is None:
                 break
             self._hosts.touch(host)
-            self._frontier.queued -= 1
             link = unpack(record)
-            if host.retired and revive_for_other_origin(host, link.url):
-                self.put_back(host, record)
-                break
-            if host.given is not None and self._several.waits(host, link):
+            if self._folds is not None and not host.retired and self._folds(link, record):
+                continue
+            self._frontier.queued -= 1
+            revived = host.retired and revive_for_other_origin(host, link.url)
+            if revived or (host.given is not None and self._several.waits(host, link)):
                 self.put_back(host, record)
                 break
             decision = self._decide(host, link, now)

@@ -107,7 +107,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("URL_FILTERS", URL_FILTERS, "dotted orders").means(
             "The filters that a link must pass, in ascending order; drops are counted per filter. None leaves one out."
         ),
-        Setting("TRAP_RULES", True, Switch()).means("Enables the trap filters, all together."),
+        Setting("TRAP_RULES", True, Switch()).means(
+            "Enables the trap filters, all together, and from the next start on the "
+            "[folding](frontier.md#families) of URLs whose like bring nothing new."
+        ),
         Setting("TRAP_MAX_PAGES", 200, Whole(1, MANY)).means(
             "Pages to take per host from one endless family: calendar, session ids, long queries, deep paths."
         ),

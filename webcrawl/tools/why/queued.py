@@ -12,6 +12,7 @@ import zstandard
 
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Packed, is_link, unpack
+from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.seen.portions import Portion
 from webcrawl.frontier.state import META
 from webcrawl.store.jobdir import meta_row
@@ -21,7 +22,7 @@ from webcrawl.store.jobdir.queue_row import SavedQueues, count_of
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
-RETRY, HOST, BUDGET, LINE, FRONT = "retry", "host", "budget", "line", "front"
+RETRY, HOST, BUDGET, FAMILY, LINE, FRONT = "retry", "host", "budget", "family", "line", "front"
 Front = tuple[list[bytes], dict[str, bytes]]  # the levels of the front-end, and the lines
 NO_FRONT: Front = ([], {})
 OF_HOST = 32 << 20  # bytes of links looked at in the queue of one host or domain: a quarter of a second
@@ -133,6 +134,7 @@ class Searched:
         names = {
             f"{HOST} {host}": f"the queue of {host}",
             f"{BUDGET} {domain}": f"the URLs over the budget of {domain}",
+            f"{FAMILY} {domain}": f"the URLs of {domain} whose families bring nothing new",
             LINE: "the lines of hosts that wait",
             FRONT: "the front-end",
         }
@@ -161,7 +163,8 @@ class Search:
             if url not in searched.places:
                 by_domain[self._domain_of(host_of(url))].append(url)
         for domain, some in by_domain.items():
-            self._in_domain(searched, domain, some)
+            self._in_domain(searched, domain, some, BUDGET, domain)
+            self._in_domain(searched, domain, some, FAMILY, domain + FAMILIES)
         return searched
 
     def _budget(self, size: int) -> Budget:
@@ -184,15 +187,15 @@ class Search:
             if not looked.whole:
                 searched.note(f"{HOST} {name}", looked.records, looked.of)
 
-    def _in_domain(self, searched: Searched, domain: str, urls: list[str]) -> None:
-        row = domain_row(self._snapshot, domain)
+    def _in_domain(self, searched: Searched, domain: str, urls: list[str], where: str, record: str) -> None:
+        row = domain_row(self._snapshot, record)
         if row is None or not row.waiting:
             return
         looked = look(self._queues, row.queue, Wanted(urls), self._budget(OF_HOST))
-        for url, (place, record) in looked.found.items():
-            searched.places[url] = Place(BUDGET, record, place, looked.of)
+        for url, (place, link) in looked.found.items():
+            searched.places[url] = Place(where, link, place, looked.of)
         if not looked.whole:
-            searched.note(f"{BUDGET} {domain}", looked.records, looked.of)
+            searched.note(f"{where} {domain}", looked.records, looked.of)
 
     def far(self, searched: Searched, urls: Collection[str]) -> None:
         """Looks in the front-end and the lines, too."""

@@ -58,6 +58,7 @@ QUEUES = {
     queued.RETRY: "to be tried again",
     queued.HOST: "in its host's queue",
     queued.BUDGET: "over its domain's budget",
+    queued.FAMILY: "of a family that brings nothing new",
     queued.LINE: "behind others of its domain",
     queued.FRONT: "in the front-end",
 }
@@ -241,6 +242,8 @@ def _queued(facts: Facts, place: Place) -> str:
         said = f"it waits in the queue of its host, {before}"
     elif place.where == queued.BUDGET:
         said = f"{_over_budget(facts)}: it waits for more, {before}"
+    elif place.where == queued.FAMILY:
+        said = f"URLs like it brought nothing new: it waits behind all others of its domain, {before}"
     elif place.where == queued.LINE:
         said = f"it waits until others of its domain, address or origin are done, {before}"
     else:

@@ -1,0 +1,390 @@
+"""Traps of shapes that nobody listed, and good sites that look like them, for `benchmarks.support.zoo.crawl`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable
+from functools import cache
+from urllib.parse import parse_qsl, quote
+
+from benchmarks.support.zoo import Page, Site, _digest, _number
+
+HOME = "http://zoo.test"
+SYLLABLES = (
+    "ba",
+    "co",
+    "di",
+    "fe",
+    "gu",
+    "ha",
+    "jo",
+    "ki",
+    "lu",
+    "ma",
+    "ne",
+    "po",
+    "qui",
+    "ra",
+    "se",
+    "ti",
+    "vo",
+    "wa",
+    "zu",
+    "tra",
+)
+DAY = dt.timedelta(1)
+FIRST = dt.date(2024, 1, 1)
+
+
+def _chance(*seed: object) -> random.Random:
+    return random.Random(repr(seed))
+
+
+@cache
+def _share(*seed: object) -> float:
+    return _chance(*seed).random()
+
+
+def _vocabulary() -> list[str]:
+    chance = _chance("vocabulary")
+    return sorted({"".join(chance.choices(SYLLABLES, k=chance.randint(2, 4))) for _ in range(5000)})
+
+
+WORDS = _vocabulary()
+
+
+@cache
+def words(number: int, *seed: object) -> str:
+    return " ".join(_chance(*seed).choices(WORDS, k=number))
+
+
+FRAME = words(40, "frame")
+
+
+def html(title: str, body: str, links: list[str]) -> Page:
+    """A page in the frame that all have, with its links as a list."""
+    anchors = "".join(f'<li><a href="{link}">{link[-20:]}</a></li>' for link in links)
+    return f"<title>{title}</title><p>{FRAME}</p><h1>{title}</h1>{body}<ul>{anchors}</ul>", [
+        link if link.startswith("http") else HOME + link for link in links
+    ]
+
+
+def _asked(path: str) -> dict[str, str]:
+    return dict(parse_qsl(path.partition("?")[2]))
+
+
+TRAPS: dict[str, Site] = {}
+GOOD: dict[str, tuple[Site, int]] = {}
+
+
+def trap(site: Callable[[str], Page]) -> Callable[[str], Page]:
+    TRAPS[site.__name__] = lambda _, path: site(path)
+    return site
+
+
+def good(pages: int) -> Callable[[Callable[[str], Page]], Callable[[str], Page]]:
+    """A site of so many pages, all of them to be fetched."""
+
+    def noted(site: Callable[[str], Page]) -> Callable[[str], Page]:
+        GOOD[site.__name__] = (lambda _, path: site(path), pages)
+        return site
+
+    return noted
+
+
+@trap
+def epochs(path: str) -> Page:
+    """`?date=` seconds since 1970."""
+    at = int(_asked(path).get("date", 1_700_000_000))
+    day = dt.datetime.fromtimestamp(at % 4_000_000_000, dt.UTC)
+    links = [f"/cal?date={at + 86_400 * step}" for step in (-30, -7, -1, 1, 7, 30)]
+    return html(f"Events on {day:%A %d %B %Y}", "<p>No events.</p>", links)
+
+
+@trap
+def dotted_days(path: str) -> Page:
+    """`?d=DD.MM.YYYY`."""
+    day = dt.datetime.strptime(_asked(path).get("d", "01.01.2024"), "%d.%m.%Y").replace(tzinfo=dt.UTC)
+    links = [f"/dates?d={day + step * DAY:%d.%m.%Y}" for step in (-7, -1, 1, 7, 30)]
+    return html("Dates", f"<td>{day:%d.%m.%Y}</td><td>{day:%A}</td>", links)
+
+
+@trap
+def columns(path: str) -> Page:
+    """Apache's index of a folder, sorted by its columns."""
+    folder = "/" + path.partition("?")[0]
+    files = words(12, folder.count("/") % 3).split()
+    _chance(path).shuffle(files)
+    body = "".join(f"<pre>{name}.txt 2024-01-0{at % 9} {at}K</pre>" for at, name in enumerate(files))
+    below = [f"{folder}{name}/" for name in ("sub", "data")] if folder.count("/") < 9 else []
+    return html(f"Index of {folder}", body, [f"{folder}?C={by};O={order}" for by in "NMSD" for order in "AD"] + below)
+
+
+@trap
+def session_tokens(path: str) -> Page:
+    """Every link has a token that nobody has seen, and every page a new one."""
+    return html("Welcome", f"<p>Session {_digest(path)}</p>", [f"/?token={_digest(path, at)}" for at in range(5)])
+
+
+@trap
+def hashes(path: str) -> Page:
+    """A repository browser."""
+    at = path.rpartition("/")[2]
+    body = f"<b>{words(1, _chance(path).randint(0, 20))}</b> fix typo<pre>parent {_digest(path)}</pre>"
+    return html(f"commit {at}", body, [f"/{kind}/{_digest(at, kind)}" for kind in ("commit", "tree", "diff", "blame")])
+
+
+@trap
+def four_facets(path: str) -> Page:
+    """A shop's filters: 8 values of each of four parameters, for 40 articles."""
+    if path.startswith("item/"):
+        return html(words(4, "item", path), f"<p>{words(30, path)}</p>", ["/shop"])
+    chosen, names = _asked(path), ("size", "colour", "brand", "sort")
+    shown = [at for at in range(40) if all(_share(name, chosen[name], at) < 0.3 for name in names if name in chosen)][
+        :20
+    ]
+    body = f"<p>{len(shown)} for {' '.join(chosen.values())}</p>"
+    body += "".join(f"<p>{words(4, 'item', f'item/{at}')} {at}.99</p>" for at in shown)
+    links = []
+    for name in names:
+        for value in words(8, name).split():
+            asked = {**chosen, name: value}
+            links.append("/shop?" + "&".join(f"{key}={asked[key]}" for key in names if key in asked))
+    return html("Shop", body, links + [f"/item/{at}" for at in shown])
+
+
+@trap
+def numbered(path: str) -> Page:
+    """/list/1, /list/2 and so on."""
+    at = _number(path)
+    return html(f"List {at}", f"<p>This is page {at} of many.</p>", [f"/list/{at + step}" for step in (1, 2, 10, 100)])
+
+
+@trap
+def addresses(path: str) -> Page:
+    """URLs in URLs."""
+    here = f"{HOME}/{path}"
+    links = [f"/go/{here}", f"/proxy?url={quote(here, safe='')}", f"/{_digest(path)[:4]}/{path}"]
+    return html("Elsewhere", f"<p>You asked for {path}</p>", [link for link in links if len(link) < 1500])
+
+
+@trap
+def names_below(path: str) -> Page:
+    """Any name below the domain is a host, and each page names more of them."""
+    return html(
+        "For sale",
+        "<p>This name is for sale</p>",
+        [f"http://{_digest(path, at)[:8]}.zoo.test/{_digest(path, at)[:5]}" for at in range(5)],
+    )
+
+
+@trap
+def beyond_the_end(path: str) -> Page:
+    """Ten pages of results, and nothing on all that follow."""
+    at = int(_asked(path).get("page", 1))
+    body = f"<p>{words(40, at)}</p>" if at < 10 else "<p>Nothing found.</p>"
+    return html("Results", f"<p>Page {at}</p>{body}", [f"/results?page={at + step}" for step in (1, 2, 5)])
+
+
+@trap
+def sessions(path: str) -> Page:
+    """60 pages, of which every link has another session in its path."""
+    at = _number(path.partition("/")[2]) % 60
+    links = [f"/{_digest(path, step)}/p{(at * 7 + step) % 60}" for step in range(8)]
+    return html(words(3, at), f"<p>{words(40, 'page', at)}</p>", links)
+
+
+@trap
+def orders(path: str) -> Page:
+    """One table, sorted in every way."""
+    chance, rows = _chance(path), [f"<tr><td>{words(3, at)}</td><td>{at}</td></tr>" for at in range(20)]
+    chance.shuffle(rows)
+    keys = [",".join(chance.sample(("name", "size", "date", "kind", "owner", "id"), 4)) for _ in range(8)]
+    return html("Table", "".join(rows), [f"/t?sort={key}&dir={chance.choice(('asc', 'desc'))}" for key in keys])
+
+
+@trap
+def mixed_case(path: str) -> Page:
+    """One page under each way to write its name."""
+    chance, name = _chance(path), "informationcatalogueofproducts"
+    links = ["/" + "".join(chance.choice((one, one.upper())) for one in name) for _ in range(5)]
+    return html("Information", f"<p>{words(50, 'information')}</p>", links)
+
+
+@trap
+def labyrinth(path: str) -> Page:
+    """Fresh words on every page, and links to pages that nothing else links to."""
+    chance = _chance(path)
+    links = ["/" + "/".join(chance.choices(WORDS, k=3)) for _ in range(5)]
+    return html(words(3, path), f"<p>{words(60, path, 1)}</p>", links)
+
+
+@trap
+def clocks(path: str) -> Page:
+    """One article that says when and by whom it was made."""
+    chance = _chance(path)
+    made = f"<p>made at 12:{chance.randint(10, 59)} by {_digest(path)} in 0.{chance.randint(1, 99999)} s</p>"
+    return html("Article", f"<p>{words(80, 'article')}</p>{made}", [f"/a/{chance.randint(1, 10**9)}" for _ in range(4)])
+
+
+@trap
+def empty_days(path: str) -> Page:
+    """A calendar without an entry: days, weeks and months that lead to each other."""
+    at = _number(path)
+    day = FIRST + at % 200_000 * DAY
+    kinds = ("day", "week", "month", "year")
+    return html(
+        f"{path.partition('?')[0]} {day:%d %B %Y}",
+        "<p>0 entries</p>",
+        [f"/{kind}?t={abs(at + step)}" for kind in kinds for step in (-31, -1, 1, 31)],
+    )
+
+
+@trap
+def tags(path: str) -> Page:
+    """Articles that have all of some tags, in any order of these."""
+    chosen, all_tags = path.strip("/").split("/")[1:], words(16, "tags").split()
+    shown = [at for at in range(40) if all(_share(tag, at) < 0.5 for tag in chosen)][:10]
+    body = "".join(f"<h2>{words(4, at)}</h2><p>{words(20, 'tagged', at)}</p>" for at in shown)
+    links = ["/tags/" + "/".join([*chosen, tag]) for tag in all_tags if tag not in chosen]
+    return html("Tagged " + " and ".join(chosen), body, links[:20])
+
+
+@trap
+def mirrors(path: str) -> Page:
+    """40 pages under every prefix."""
+    prefix, _, name = path.rpartition("/")
+    at = _number(name) % 40
+    links = [f"/{prefix}/doc{(at * 3 + step) % 40}".replace("//", "/") for step in range(4)]
+    return html(
+        words(3, at),
+        f"<p>{words(60, 'mirrored', at)}</p>",
+        [*links, f"/mirror{_number(_digest(path)[:9])}/{path[-200:]}"],
+    )
+
+
+@trap
+def printed(path: str) -> Page:
+    """50 pages, each in every combination of ways to show it."""
+    at, chance = _number(path.partition("?")[0]) % 50, _chance(path)
+    ways = ("print=1", "lang=en", "theme=dark", "format=plain", "font=big", "mode=mobile", f"ref={_digest(path)[:6]}")
+    shown = [f"/doc{at}.html?" + "&".join(chance.sample(ways, chance.randint(1, 4))) for _ in range(5)]
+    return html(
+        words(4, at), f"<p>{words(90, 'doc', at)}</p>", shown + [f"/doc{(at + step) % 50}.html" for step in (0, 1, 2)]
+    )
+
+
+@trap
+def not_found(path: str) -> Page:
+    """Whatever is asked for does not exist, but other things may."""
+    names = ["-".join(_chance(path, at).choices(WORDS, k=2)) for at in range(5)]
+    return html("Not found", f"<p>The page {path} does not exist. Try these:</p>", [f"/{name}.html" for name in names])
+
+
+@trap
+def log_in(path: str) -> Page:
+    """Every page is the same form, and returns to another one."""
+    links = [f"/{form}?return={quote('/' + _digest(path, form), safe='')}" for form in ("login", "register", "forgot")]
+    return html("Log in", "<form><input name=user></form>", links)
+
+
+@trap
+def searches(path: str) -> Page:
+    """Nothing is found for any words."""
+    links = ["/search?q=" + "+".join(_chance(path, at).choices(WORDS, k=2)) for at in range(6)]
+    return html("Search", f"<p>No results for {_asked(path).get('q', '')}</p>", links)
+
+
+@trap
+def growing(path: str) -> Page:
+    """Relative links that lead into themselves, with names that do not repeat."""
+    below = "/" + path.rstrip("/")
+    names = ("guide", "api", "faq", "x" + _digest(path)[:3])
+    return html(
+        "Docs",
+        f"<p>{words(50, 'docs')}</p>",
+        [f"{below.rstrip('/')}/{name}" for name in names] if path.count("/") < 20 else ["/"],
+    )
+
+
+@trap
+def baskets(path: str) -> Page:
+    """Any number of any article is put into the basket."""
+    chance = _chance(path)
+    body = f"<p>{words(6, chance.randint(0, 30))} was added. Total {chance.randint(1, 999)}.00</p>"
+    return html(
+        "Your basket", body, [f"/cart?add={chance.randint(1, 10**6)}&key={_digest(path, at)}" for at in range(5)]
+    )
+
+
+@good(9600)
+def shop(path: str) -> Page:
+    """Articles in one frame, on pages of 25."""
+    at = _number(path)
+    if path.startswith("p/"):
+        return html(
+            words(3, "shop", at), f"<p>{words(12, at)}</p>", [f"/p/{(at * 31 + step) % 9230}" for step in range(4)]
+        )
+    links = [f"/p/{one}" for one in range(at * 25, min(at * 25 + 25, 9230))]
+    return html("Catalogue", f"<p>page {at}</p>", links + ([f"/list?page={at + 1}"] if at < 369 else []))
+
+
+@good(9001)
+def ids(path: str) -> Page:
+    """`?id=N`, each page found on another one."""
+    at = _number(path)
+    links = [f"/view?id={8 * at + step}" for step in range(1, 9) if 8 * at + step < 9000]
+    return html(f"Item {at}", f"<p>{words(8, at)}</p>", [*links, f"/view?id={at // 2}"])
+
+
+@good(5001)
+def gallery(path: str) -> Page:
+    """Pictures with nearly no text."""
+    at = _number(path)
+    near = [at + 1, at - 1, *range(at * 3, at * 3 + 3)]
+    return html(
+        "Photo", f"<img src=/img/{at}.jpg><p>IMG {at}</p>", [f"/photo/{one}" for one in near if 0 <= one < 5000]
+    )
+
+
+@good(1376)
+def archive(path: str) -> Page:
+    """A paper's pages by day, those of Sundays and Saturdays without an article."""
+    parts = path.strip("/").split("/")
+    if len(parts) == 4:
+        return html(words(6, path), f"<p>{words(70, path)}</p>", [f"/{'/'.join(parts[:3])}/"])
+    if len(parts) == 3:
+        day = dt.date(*map(int, parts))
+        names = ["-".join(words(3, day, at).split()) for at in range(5 * (day.weekday() < 5))]
+        return html(f"{day:%d %B %Y}", "", [f"/{day:%Y/%m/%d}/{name}" for name in names])
+    return html("Archive", "", [f"/{FIRST + at * DAY:%Y/%m/%d}/" for at in range(300)])
+
+
+@good(9589)
+def parts(path: str) -> Page:
+    """Pages that differ in three words of sixty."""
+    at = _number(path)
+    if path.startswith("part/"):
+        kinds = zip(("kind", "colour", "maker"), (at % 60, at // 60 % 60, at // 3600 + at % 7), strict=True)
+        return html("Part", "".join(f"<td>{kind}</td><td>{WORDS[one]}</td>" for kind, one in kinds), ["/index"])
+    links = [f"/part/{one}" for one in range(at * 50, min(9400, at * 50 + 50))]
+    return html("Index", "", links + ([f"/index?from={at + 1}"] if at < 187 else []))
+
+
+@good(3001)
+def wiki(path: str) -> Page:
+    """Pages of text that link to each other by their names."""
+    name = path.rpartition("/")[2]
+    at = WORDS.index(name) if name in WORDS[:3000] else 0
+    near = [(at * 3 + step) % 3000 for step in range(3)] + [_chance(at, step).randrange(3000) for step in range(4)]
+    return html(name, f"<p>{words(100, at)}</p>", [f"/wiki/{WORDS[one]}" for one in near])
+
+
+@good(8050)
+def forum(path: str) -> Page:
+    """Threads of one to four pages."""
+    thread, page = int(_asked(path).get("t", 0)), int(_asked(path).get("page", 1))
+    links = [f"/thread?t={thread}&page={at}" for at in range(1, 2 + thread % 4)]
+    links += [f"/thread?t={thread * 5 + at}" for at in range(1, 6) if thread * 5 + at < 2300]
+    return html(words(4, thread), "".join(f"<p>{words(25, thread, page, at)}</p>" for at in range(3)), links)

@@ -1,0 +1,134 @@
+"""Traps that nobody listed end, and good sites that look like them do not; time is simulated."""
+
+import pytest
+
+from benchmarks.support import families as sites
+from benchmarks.support import zoo
+from tests.support.frontiers import make
+from tests.support.saving import prepared
+from webcrawl.base.model import unpack
+from webcrawl.frontier.allowances.fixed import Fixed
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.budgets import FAMILIES
+from webcrawl.frontier.families import families
+from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.why.queued import FAMILY, Search
+
+HOME = f"{sites.HOME}/"
+BUDGET = 10_000
+MOST = 700  # pages of a good site that a test fetches
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def folding(db, *, folds=True):
+    limits, politeness = Limits(queues=30, max_queues=100), Mercator(0, 0.1, 300)
+    allowance = Fixed(BUDGET)
+    return make(
+        db, limits, domain=zoo.domain_of, memory=8 << 20, politeness=politeness, allowance=allowance, folds=folds
+    )
+
+
+def fetched(frontier, site, most=BUDGET, seeds=(HOME,)):
+    return zoo.crawl(frontier, {"zoo.test": site}, seeds, most)["zoo.test"]
+
+
+class TestTraps:
+    @pytest.mark.parametrize("trap", sorted(sites.TRAPS))
+    def test_a_trap_costs_less_than_five_hundred_pages(self, db, trap):
+        """Whatever its shape; the others wait, and are counted."""
+        frontier = folding(db)
+
+        assert fetched(frontier, sites.TRAPS[trap]) < 500
+        assert frontier.held == (len(frontier), 1)
+        assert frontier.counters["folded"] >= len(frontier) == frontier.over_budget > 0
+        assert not frontier.budgets.families._looks
+
+
+class TestGoodSites:
+    @pytest.mark.parametrize("name", sorted(sites.GOOD))
+    def test_good_sites_are_not_held_back(self, db, name):
+        """Pages of one frame, of pictures, of three words, lists and dates: each of them is fetched."""
+        site, pages = sites.GOOD[name]
+        frontier = folding(db)
+
+        most = pages if name == "archive" else MOST  # its articles come behind all its days
+
+        assert fetched(frontier, site, most) == most
+
+    def test_a_trap_holds_back_nothing_else(self, db):
+        """A good site on the same host as a trap is fetched whole."""
+        good, trap = sites.GOOD["ids"][0], sites.TRAPS["epochs"]
+
+        def site(host, path):
+            if path.startswith("cal"):
+                return trap(host, path)
+            body, links = good(host, path)
+            return body, [*[link for link in links if zoo._number(link) < 600], f"{HOME}cal?date=1700000000"]
+
+        assert 600 <= fetched(folding(db), site) < 600 + 500
+
+
+class TestState:
+    def test_what_was_learnt_outlives_a_restart(self, tmp_path):
+        """A folded family is still folded, and what waits still waits; without the rule it goes on."""
+        for folds, most in ((True, 500), (True, 40), (False, BUDGET)):
+            db = CrawlDB(tmp_path)
+            frontier = folding(db, folds=folds)
+            seeds = [] if frontier.queued else [HOME]
+            pages = fetched(frontier, sites.TRAPS["log_in"], most if folds else 200, seeds)
+            assert pages < most if folds else pages == 200
+            prepared(db)
+            db.checkpoint()
+            db.close()
+
+    def test_domains_beyond_the_memory_are_rows(self, db, monkeypatch):
+        """What was learnt of a domain that has no room is read again."""
+        monkeypatch.setattr(families, "START", 0)
+        known = families.Families(db, 0)
+        names = [f"d{at}.test" for at in range(3 * families.LEAST)]
+        for name in names:
+            learning = known._of(name)
+            while not learning.folded:
+                learning.learn(f"http://{name}/1", families.Brings.NOTHING)
+            known._dirty.add(name)
+
+        assert all(known._of(name).folded for name in names)
+        assert len(known._known) == families.LEAST
+
+    def test_what_waits_leaves_with_its_domain(self, db):
+        """A domain that moves to another crawl takes these URLs along, under its own name."""
+        frontier = folding(db)
+        fetched(frontier, sites.TRAPS["log_in"])
+        held = frontier.held[0]
+
+        pieces = [piece for some in frontier.moves.domains(lambda name: name == "zoo.test") for piece in some]
+
+        names = {piece[1] for piece in pieces}
+        urls = [unpack(record).url for piece in pieces if piece[0] == "held" for record in piece[2]]
+        assert names == {"zoo.test"}
+        assert len(urls) == held > 0
+        assert not any(name.endswith(FAMILIES) for name in names)
+
+    def test_a_url_that_waits_says_so(self, tmp_path):
+        """`why` finds it among those whose family brings nothing new."""
+        db = CrawlDB(tmp_path)
+        frontier = folding(db)
+        fetched(frontier, sites.TRAPS["log_in"])
+        record = frontier._budgets.table.get("zoo.test" + FAMILIES).queue.first(1)[0]
+        prepared(db)
+        db.checkpoint()
+        db.close()
+
+        url = unpack(record).url
+        with Snapshot(tmp_path) as snapshot:
+            place = Search(snapshot, zoo.domain_of).near([url]).places[url]
+
+        assert (place.where, place.place) == (FAMILY, 0)

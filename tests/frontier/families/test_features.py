@@ -1,0 +1,54 @@
+"""What counts as news on a page."""
+
+import pytest
+
+from webcrawl.frontier.families.features import Features
+
+
+def parts(body, address=(), echo=()):
+    return Features(body.encode(), set(address), set(echo)).parts
+
+
+class TestFeatures:
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("<p>made at 12:05 in 0.013 s</p>", "<p>made at 23:59 in 0.2 s</p>"),
+            ("<p>session 5f3ac1b2</p>", "<p>session 91bc77de</p>"),
+            ("<p>red and blue</p>", "<p>blue and red</p>"),
+            ("<p>text</p><a href=/1>one</a>", "<p>text</p><a href=/2>two</a>"),
+            ("<p>text</p><script>one()</script>", "<p>text</p><script>two()</script>"),
+        ],
+    )
+    def test_what_costs_a_server_nothing_is_no_news(self, one, other):
+        """Numbers, hashes, the order of words, links' texts and scripts make no difference."""
+        assert parts(one) == parts(other)
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("<p>a red hat</p>", "<p>a blue hat</p>"),
+            ("<img src=/1.jpg>", "<img src=/2.jpg>"),
+            ("<p>Ein Hut f\u00fcr dich</p>", "<p>Ein Hut f\u00fcr mich</p>"),
+            ("<p>\u65e5\u672c\u8a9e</p>", "<p>\u4e2d\u56fd\u8a9e</p>"),
+            ("a plain text", "another plain text"),
+        ],
+    )
+    def test_other_words_and_pictures_are(self, one, other):
+        """One other word is, and one other picture."""
+        assert parts(one) != parts(other)
+
+    def test_a_table_of_numbers_is_news(self):
+        """Many numbers are content; few are a date or a counter."""
+        tables = ["".join(f"<td>{at * step}</td>" for at in range(1000, 1100)) for step in (1, 3)]
+
+        assert parts(tables[0]) != parts(tables[1])
+
+    def test_words_of_the_address_are_left_out(self):
+        """A page that only repeats what it was asked for says nothing."""
+        assert parts("<p>No results for hats</p>", echo=[b"hats"]) == parts("<p>No results for</p>")
+
+    @pytest.mark.parametrize("body", ["", "<", "<p>", "\0" * 100, "<" * 100_000, "<p " * 10_000, "src=" * 1000])
+    def test_any_body_has_features(self, body):
+        """Whatever a body holds, it is read."""
+        assert len(parts(body)) <= 600

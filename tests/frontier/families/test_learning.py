@@ -1,0 +1,118 @@
+"""Which families are folded, tried and freed."""
+
+import pytest
+
+from webcrawl.frontier.families.learning import AGAIN, FOLDS, MOST, ROUNDS, Brings, Learning
+
+NOTHING = (0, 0, 0, 0)
+
+
+def url(at, kind="list"):
+    return f"http://a.test/{kind}/{at}"
+
+
+def taught(learning, brings, pages, kind="list"):
+    for at in range(pages):
+        learning.learn(url(at, kind), brings)
+    return learning
+
+
+def tried(learning, most, kind="list"):
+    """Of so many URLs, those that do not wait."""
+    return [at for at in range(most) if not learning.waits(url(at, kind))]
+
+
+@pytest.fixture(name="folded")
+def _folded():
+    return taught(Learning(), Brings.NOTHING, FOLDS[0])
+
+
+class TestFolding:
+    def test_a_family_without_news_is_folded(self, folded):
+        """After FOLDS pages that bring nothing its URLs wait, and one in sixteen, then ever fewer, is tried."""
+        places = tried(folded, 1000)
+
+        assert 5 < len(places) < 15
+        assert places[0] == 15
+
+    def test_one_page_less_is_not_enough(self):
+        """Up to then all go on."""
+        assert len(tried(taught(Learning(), Brings.NOTHING, FOLDS[0] - 1), 100)) == 100
+
+    def test_one_new_page_in_four_keeps_a_family(self):
+        """A page that brings something pays for four that do not."""
+        learning = Learning()
+        for at in range(1000):
+            learning.learn(url(at), Brings.NOTHING if at % 4 else Brings.NEWS)
+
+        assert learning.folded == 0
+
+    def test_other_families_of_the_domain_go_on(self, folded):
+        """What one family lacks does not hold another one back."""
+        taught(folded, Brings.NEWS, 8, "article")
+
+        assert len(tried(folded, 100, "article")) == 100
+
+    def test_families_without_end_are_folded_together(self):
+        """When every URL is a family of its own, the wider ones have the evidence."""
+        learning = Learning()
+        for at in range(FOLDS[-1]):
+            learning.learn(f"http://h{at}.a.test/", Brings.NOTHING)
+
+        assert sum(not learning.waits(f"http://n{at}.a.test/") for at in range(1000)) < 15
+
+    def test_pages_that_lead_to_new_ones_are_not_for_nothing(self):
+        """A list that links to new pages of a good family is never folded, whatever it says itself."""
+        learning = taught(Learning(), Brings.LINKS, 1000)
+
+        assert learning.folded == 0
+
+    def test_a_labyrinth_is_folded(self):
+        """Pages of new words that lead only to pages that nothing else links to are without end."""
+        learning = Learning()
+        for at in range(400):
+            _, blind = learning.follow(url(f"x{at}"), [url(f"y{at}"), url(f"z{at}")])
+            learning.learn(url(f"x{at}"), Brings.NEWS, blind)
+
+        assert learning.folded > 0
+
+
+class TestFreeing:
+    def test_two_tries_that_bring_something_free_it(self, folded):
+        """A sample that disagrees undoes the fold."""
+        assert not folded.learn(url(1), Brings.NEWS)
+        assert folded.learn(url(2), Brings.NEWS)
+        assert len(tried(folded, 100)) == 100
+
+    def test_one_in_many_does_not(self, folded):
+        """One new page among many tries changes nothing."""
+        assert not any(folded.learn(url(at), Brings.NEWS if at % 5 == 0 else Brings.NOTHING) for at in range(50))
+
+    def test_those_that_wait_are_tried_in_the_end(self, folded):
+        """When there is nothing else to do a few go on, a few times."""
+        assert [folded.try_again() for _ in range(ROUNDS + 1)] == [AGAIN] * ROUNDS + [0]
+        assert tried(folded, AGAIN) == [*range(AGAIN)]
+
+
+class TestBounds:
+    def test_families_are_forgotten(self):
+        """Of any number of families MOST are known."""
+        learning = Learning()
+        for at in range(1000):
+            learning.learn(f"http://h{at}.a.test/", Brings.NEWS)
+
+        assert len(learning.families) == MOST
+
+    def test_what_is_known_is_restored(self, folded):
+        """A packed record has all of it."""
+        again = Learning.unpack(folded.pack())
+
+        assert again.pack() == folded.pack()
+        assert again.folded == folded.folded
+        assert tried(again, 100) == tried(folded, 100)
+
+    @pytest.mark.parametrize("data", [b"", b"\x93", b"\x00", b"\x96\x90\xc0\xc0\x00\x00\x90"])
+    def test_a_damaged_record_is_refused(self, data):
+        """What is no record is an error that its reader expects."""
+        with pytest.raises((ValueError, TypeError)):
+            Learning.unpack(data)

@@ -1,0 +1,241 @@
+"""What is known of the families of one registered domain: which bring new pages, and which are folded."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, Self
+from zlib import crc32
+
+import msgpack
+
+from webcrawl.frontier.families.features import Features, words_of
+from webcrawl.frontier.families.memory import Memory
+from webcrawl.frontier.families.shapes import shape_of
+
+MOST = 128  # families of a domain
+FOLDS = (24, 48, 64, 96)  # pages that bring nothing new before a family is folded: the closest, and the wider ones
+PAYS = 4  # pages that a new one pays for
+DOUBTS = 128  # pages that may have a link to something new, as nobody knows yet
+CREDIT = 64  # pages at most that are paid for in advance
+BLIND = 200  # pages that lead to new ones of their family only, before it is folded as a labyrinth
+KNOWN = 8  # such pages that one pays for which leads to a known page of its family
+GAP, GROWS, LONGEST = 16, 1.5, 1024  # URLs of a folded family between two that are tried
+TRIED, FREES = 0b1111, 2  # of so many tries the last, so many new ones free it
+GOOD = 4  # pages by which a family is judged as a target of links
+AWAITED = 16  # families of which no such number of pages is known, to which a link may lead to something new
+SURE, ONE_IN = 32, 8  # after so many new pages in a row only one in so many is looked at
+WIDEST = 3  # families of a URL but that of its whole domain
+AGAIN, ROUNDS = 8, 4  # URLs that are tried in the end at once, and how often
+SAMPLE = 8  # links of a page to its own families that are looked at
+LINKS = 256  # of a page, that are looked at
+
+
+class Brings(IntEnum):
+    """What a page brought: nothing new, links that may lead to it, links that do, or something new itself."""
+
+    NOTHING = 0
+    DOUBT = 1
+    LINKS = 2
+    NEWS = 3
+
+
+FIELDS = ("pages", "new", "row", "last", "stale", "doubts", "blind", "folded", "gap", "turn", "tries")
+
+
+class Family:
+    """`stale`: pages that brought nothing new and are not paid for; less than none, as many are paid in advance."""
+
+    __slots__ = FIELDS
+
+    def __init__(self) -> None:
+        self.pages = self.new = self.row = self.last = 0  # `last`: a bit for each of the last pages, set if it was new
+        self.stale = self.doubts = self.blind = 0
+        self.folded = 0  # 1 if it is
+        self.gap = self.turn = self.tries = 0  # URLs between two that are tried, those until the next, how they ended
+
+    def pack(self) -> list[int]:
+        return [int(getattr(self, name)) for name in FIELDS]
+
+    @classmethod
+    def unpack(cls, values: Sequence[int]) -> Self:
+        family = cls()
+        for name, value in zip(FIELDS, values, strict=True):
+            setattr(family, name, value)
+        return family
+
+    @property
+    def good(self) -> bool:
+        """Whether half of its last pages, or more, were new."""
+        return self.last.bit_count() * 2 >= min(self.pages, 32)
+
+    def learn(self, fold: int, brings: Brings, blind: int) -> bool:
+        """One more page. Returns whether the family is freed by it."""
+        new = brings is Brings.NEWS
+        self.pages += 1
+        self.new += new
+        self.last = (self.last << 1 | new) & 0xFFFFFFFF
+        self.row = self.row + 1 if new else 0
+        self.blind = max(self.blind + blind, 0)
+        if self.folded:
+            self.tries = (self.tries << 1 | (brings >= Brings.LINKS and not blind > 0)) & TRIED
+            if self.tries.bit_count() < FREES:
+                return False
+            self.folded = self.stale = self.blind = 0
+            return True
+        if new:
+            self.stale = max(self.stale - PAYS, -min(self.new, CREDIT))
+        elif brings is Brings.LINKS:
+            self.stale -= self.stale > 0
+        elif brings is Brings.NOTHING or self.doubts >= DOUBTS:
+            self.stale += 1
+        else:
+            self.doubts += 1
+        if self.stale >= fold or self.blind >= BLIND:
+            self.folded, self.gap, self.turn, self.tries = 1, GAP, GAP, 0
+        return False
+
+    def waits(self) -> bool:
+        """Whether a URL of the folded family waits; now and then one is tried, ever more rarely."""
+        self.turn -= 1
+        if self.turn > 0:
+            return True
+        self.gap = min(int(self.gap * GROWS), LONGEST)
+        self.turn = self.gap
+        return False
+
+
+class Learning:
+    """The families of a domain, those of which no page came for the longest forgotten first."""
+
+    def __init__(self) -> None:
+        self.families: OrderedDict[int, Family] = OrderedDict()
+        self.memory = Memory()
+        self.folded = 0  # families
+        self.rounds = 0  # of URLs that were tried again, since a family was freed
+        self._granted = 0  # URLs that go on because they are tried again
+        self._awaited: set[int] = set()
+
+    def pack(self) -> bytes:
+        families = [(key, *family.pack()) for key, family in self.families.items()]
+        memory = self.memory
+        packed: bytes = msgpack.packb(
+            (families, bytes(memory.young), memory.old, memory.count, self.rounds, sorted(self._awaited))
+        )
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """ValueError or TypeError if it is not what `pack` gave."""
+        found: Any = msgpack.unpackb(data)
+        families, young, old, count, rounds, awaited = found
+        learning = cls()
+        if len(young) != len(old) or len(old) != len(learning.memory.old):
+            raise ValueError("a memory of another size")
+        for key, *values in families:
+            learning.families[key] = Family.unpack(values)
+        memory = learning.memory
+        memory.young, memory.old, memory.count = bytearray(young), old, count
+        learning.folded = sum(family.folded for family in learning.families.values())
+        learning.rounds, learning._awaited = rounds, set(awaited)
+        return learning
+
+    def try_again(self) -> int:
+        """The number of URLs that wait that are to be tried once more, as there is nothing else to do."""
+        if not self.folded:
+            return AGAIN
+        if self.rounds >= ROUNDS:
+            return 0
+        self.rounds += 1
+        self._granted = AGAIN
+        return AGAIN
+
+    def waits(self, url: str) -> bool:
+        """Whether this URL waits, because a family of it brings nothing new. The closest that is known decides."""
+        if not self.folded:
+            return False
+        if self._granted:
+            self._granted -= 1
+            return False
+        for key in shape_of(url).families:
+            family = self.families.get(key)
+            if family is None:
+                continue
+            if family.folded:
+                self.families.move_to_end(key)
+                return family.waits()
+            if family.good and family.stale <= 0 and not family.blind:
+                return False
+        return False
+
+    def wants(self, url: str) -> bool:
+        """Whether a page is worth a look; of families that only bring new ones a sample is."""
+        family = self.families.get(shape_of(url).families[0])
+        if family is None or family.row < SURE or family.folded or family.blind:
+            return True
+        family.turn += 1
+        return family.turn % ONE_IN == 0
+
+    def has_new(self, url: str, body: bytes) -> bool:
+        """Whether a page has a run of text, or embeds something, that no page of the domain had before."""
+        shape, add = shape_of(url), self.memory.add
+        # The words of values that came with other URLs before are no news
+        echo = [value for value in shape.all if not add(crc32(value.encode(), 4))]
+        features = Features(body, words_of(shape.values), words_of(echo))
+        new = sum(map(add, features.parts)) > 0
+        # Where one value says which page it is, the words may be known and only their choice new
+        return (add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo) or new
+
+    def follow(self, url: str, links: Sequence[str]) -> tuple[Brings, list[int]]:
+        """Whether a page links to one that may be new, and of each of its families whether it leads on blindly."""
+        own, add, looked = shape_of(url).families, self.memory.add, 0
+        below, found = url.rstrip("/") + "/", Brings.NOTHING
+        fresh, known = [0] * len(own), [0] * len(own)
+        for link in links[:LINKS]:
+            shape = shape_of(link)
+            same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]
+            target = None if shape.families[0] == own[0] else self._may_be_new(shape.families[0])
+            if link == url or (looked >= SAMPLE and not target):
+                continue
+            looked += bool(same)
+            new = add(crc32(link.encode(), 5))
+            for at in same:
+                if not new:
+                    known[at] += 1
+                elif not (shape.is_numbered or link.startswith(below)):
+                    fresh[at] += 1
+            if new and target and found is not Brings.LINKS:
+                found = target
+        return found, [-KNOWN if known[at] else fresh[at] > 1 for at in range(len(own))]
+
+    def _may_be_new(self, close: int) -> Brings | None:
+        """What a link to a family brings, as far as is known."""
+        family = self.families.get(close)
+        if family is not None and family.pages >= GOOD:
+            return Brings.LINKS if family.good and not family.folded else None
+        if len(self._awaited) < AWAITED:
+            self._awaited.add(close)
+        return Brings.DOUBT if close in self._awaited else None
+
+    def learn(self, url: str, brings: Brings, blind: Sequence[int] = (0, 0, 0, 0)) -> bool:
+        """A page has come. Returns whether a family is freed."""
+        freed = False
+        for key, fold, one in zip(shape_of(url).families, FOLDS, blind, strict=True):
+            family = self.families.get(key)
+            if family is None:
+                family = self.families[key] = Family()
+                if len(self.families) > MOST:
+                    self._forget()
+            else:
+                self.families.move_to_end(key)
+            before = family.folded
+            freed = family.learn(fold, brings, one) or freed
+            self.folded += family.folded - before
+        if freed:
+            self.rounds = 0
+        return freed
+
+    def _forget(self) -> None:
+        _, family = self.families.popitem(last=False)
+        self.folded -= family.folded

@@ -1,0 +1,61 @@
+"""The families that a URL belongs to: by its path with the varying positions masked, and by its parameters' names."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from zlib import crc32
+
+VARIES = re.compile(r"[0-9%=,;:@]|^.{25}|(?:-[^-]*){3}")  # a segment that is one of many, as far as one can see
+ENDING = re.compile(r"\.[A-Za-z]{1,5}$")  # of a file's name
+DIGITS = re.compile(r"[0-9]+")
+NUMBERED = re.compile(r"[0-9]{1,8}(?:[-_.].*)?")
+MASK = "*"
+LEVELS = 4
+
+
+class Shape(NamedTuple):
+    """Families, from the closest to the widest, each as a number, and what varies in the closest.
+
+    The closest has the URL's host, its path with masks, and its parameters' names; the next all that has the same
+    first segment, the third all of the same depth, the widest the whole domain.
+    """
+
+    families: tuple[int, int, int, int]
+    values: tuple[str, ...]
+    all: tuple[str, ...]  # and what does not
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether small numbers tell its URLs apart: then they are as many as the numbers, and not without end."""
+        return all(NUMBERED.fullmatch(value) for value in self.values)
+
+
+@lru_cache(maxsize=1024)  # a URL is looked at as a link, when its turn has come, and when it is answered
+def shape_of(url: str) -> Shape:
+    """The families of a canonical URL; those but the closest are of all hosts of its domain."""
+    head, _, query = url.partition("?")
+    _, _, host, *segments = head.split("/")
+    values: list[str] = []
+    segments = segments or [""]
+    last = len(segments) - 1 - (not segments[-1])
+    ending = ENDING.search(segments[last]) if last >= 0 else None
+    masked = []
+    for at, segment in enumerate(segments):
+        if (at == last and not query) or VARIES.search(segment):
+            values.append(segment)
+            masked.append(MASK)
+        else:
+            masked.append(segment)
+    names = []
+    for parameter in query.split("&") if query else ():
+        name, _, value = parameter.partition("=")
+        names.append(DIGITS.sub("0", name))
+        values.append(value or name)
+    asked = "&".join(sorted({*names}))
+    form = f"{ending[0] if ending is not None else ''}?{asked}"
+    close = crc32(f"{host}/{'/'.join(masked)}{form}".encode())
+    wide = crc32(f"{masked[0] if last > 0 or query else MASK}/{'?' if query else ''}".encode())
+    deep = crc32(f"{len(segments)}{MASK if segments[-1] else '/'}{form}".encode(), 1)
+    return Shape((close, wide, deep, 0), tuple(values), (*segments, *values[len(values) - len(names) :]))
