@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from tests.support import bytecode
 from tests.support.examples import LONG, SHORT
-from tests.support.groups import ByGroup
+from tests.support.forked import Forked
 from tests.support.places import ROOT
 
 # The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
@@ -40,27 +40,22 @@ def pytest_xdist_auto_num_workers():
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 3
 
 
-def pytest_xdist_make_scheduler(config, log):
-    """For `--dist loadgroup`."""
-    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
-
-
 def pytest_configure(config):
     if config.args_source is config.ArgsSource.TESTPATHS and not config.option.markexpr:
         config.option.markexpr = "not campaign"  # who names a folder or a file means all that is in it
-    if not hasattr(config, "workerinput"):  # set by pytest-xdist, in the processes that it starts
-        stack = ExitStack()
-        stack.enter_context(bytecode.kept())
-        config.add_cleanup(stack.close)
+    if hasattr(config, "cache"):  # unless told to be without
+        bytecode.keep(lambda: config.cache.mkdir("bytecode"))
+    if config.option.dist == "loadgroup":
+        config.pluginmanager.register(Forked(len(config.option.tx)))
+        config.option.dist, config.option.tx = "no", []  # pytest-xdist has nothing to do
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session):
+def pytest_collection():
     """All that collecting makes stays until the end: looking through it for garbage took a quarter of the time."""
     gc.disable()
     try:
-        with bytecode.one_first(getattr(session.config, "workerinput", {}).get("workerid", "")):
-            return (yield)
+        return (yield)
     finally:
         gc.enable()
         gc.freeze()
