@@ -35,9 +35,14 @@ CAMPAIGN = tuple(
 CRAWLING = {"torture", "crash", "hardened", "end_to_end", "fastpath", "adapter", "commands", "hostile", "simweb"}
 
 
+def crawls(item):
+    """Whether a test is one of whole crawls, which wait most of the time."""
+    return not CRAWLING.isdisjoint(item.path.parts)
+
+
 def pytest_xdist_auto_num_workers():
-    """For `-n auto`: three processes per core, because most of the time tests wait for crawls that wait."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 3
+    """For `-n auto`: five processes per core, four of them for tests that wait."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 5
 
 
 def pytest_configure(config):
@@ -46,7 +51,7 @@ def pytest_configure(config):
     if hasattr(config, "cache"):  # unless told to be without
         bytecode.keep(lambda: config.cache.mkdir("bytecode"))
     if config.option.dist == "loadgroup":
-        config.pluginmanager.register(Forked(len(config.option.tx)))
+        config.pluginmanager.register(Forked(len(config.option.tx), crawls))
         config.option.dist, config.option.tx = "no", []  # pytest-xdist has nothing to do
 
 
@@ -63,11 +68,10 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)  # before those with another marker are left out
 def pytest_collection_modifyitems(items):
-    """Tests of whole crawls come first, so that short ones are left when a process has nothing else to do."""
+    """The campaign's get their mark."""
     for item in items:
         if str(item.path).startswith(CAMPAIGN):
             item.add_marker("campaign")
-    items.sort(key=lambda item: CRAWLING.isdisjoint(item.path.parts))
 
 
 @pytest.fixture(name="simweb")

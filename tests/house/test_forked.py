@@ -14,7 +14,7 @@ CONFTEST = """
 from tests.support.forked import Forked
 
 def pytest_configure(config):
-    config.pluginmanager.register(Forked(3))
+    config.pluginmanager.register(Forked(5, lambda item: "many" in item.name))
 """
 SINGLE = """
 import os, sys, time, warnings

@@ -9,13 +9,15 @@ import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from multiprocessing import Pipe, connection
+from multiprocessing import Pipe, active_children, connection, forkserver
 
 import pytest
 
 MARK = re.compile(r'^pytestmark = .*\bxdist_group\("([^"]+)"\)', re.MULTILINE)
+CRAWLS = "tests.support.crawling"  # who imports it forks crawls from a process that all may share
 LOOK = 1.0  # seconds until it is asked whether a process has died
 
 
@@ -40,6 +42,7 @@ class Forked:
     """The plugin: takes the place of the loop over all tests."""
 
     count: int
+    waits: Callable[[pytest.Item], bool]  # whether a test waits for others' processes most of the time
 
     def pytest_report_header(self):
         return f"{self.count} processes"
@@ -50,10 +53,12 @@ class Forked:
             return None
         session.config.pluginmanager.getplugin("terminalreporter").showfspath = False
         session.config._tmp_path_factory.getbasetemp()  # before the processes make one each
+        if CRAWLS in sys.modules:
+            forkserver.ensure_running()
         left = set(range(len(session.items)))
         while left:  # again if a process died: with what it had still to do
             units = [kept for unit in units_of(session.items) if (kept := [one for one in unit if one in left])]
-            _Run(session, units, left).work(min(self.count, len(units)))
+            _Run(session, units, left).work(self.count, self.waits)
         return True
 
 
@@ -68,20 +73,22 @@ class _Worker:
 
 @dataclass
 class _Run:
-    """Some tests, each of which goes to the process that asks first."""
+    """Some tests in units, each of which goes to the process that asks first."""
 
     session: pytest.Session
     units: list[list[int]]
     left: set[int]  # of whose tests nothing has been reported
     workers: list[_Worker] = field(default_factory=list)
 
-    def work(self, count):
-        queue = os.memfd_create("units")  # whose offset all processes share: who reads takes the next
-        os.write(queue, b"".join(number.to_bytes(4, "little") for number in range(len(self.units))))
-        os.lseek(queue, 0, os.SEEK_SET)
+    def work(self, count, waits):
+        """One process per core begins with what takes its time; all others take what waits, beside it, and end."""
+        cores, halves = len(os.sched_getaffinity(0)), ([], [])
+        for number, unit in enumerate(self.units):
+            halves[not waits(self.session.items[unit[0]])].append(number)
+        waiting, working = map(_queue, halves)
         try:
             for number in range(count):
-                self._fork(number, queue)
+                self._fork(number, (working, waiting) if number < cores else (waiting,))
             while self.workers:
                 ready = connection.wait([worker.reader for worker in self.workers], LOOK)
                 for worker in self.workers.copy():
@@ -90,9 +97,10 @@ class _Run:
             for worker in self.workers:
                 os.kill(worker.pid, signal.SIGTERM)
                 os.waitpid(worker.pid, 0)
-            os.close(queue)
+            os.close(waiting)
+            os.close(working)
 
-    def _fork(self, number, queue):
+    def _fork(self, number, queues):
         reader, writer = Pipe(duplex=False)
         sys.stdout.flush()
         with warnings.catch_warnings():
@@ -105,17 +113,20 @@ class _Run:
         status = 1
         try:
             _become_worker(self.session.config, number)
-            _Teller(self.session, writer).work(self._taken(queue))
+            _Teller(self.session, writer).work(self._taken(queues))
             status = 0
         except BaseException:  # noqa: BLE001 - also what ends a run
             traceback.print_exc()
         finally:
+            for process in active_children():
+                process.terminate()
             sys.stdout.flush()
             os._exit(status)
 
-    def _taken(self, queue):
-        while number := os.read(queue, 4):
-            yield from self.units[int.from_bytes(number, "little")]
+    def _taken(self, queues):
+        for queue in queues:
+            while number := os.read(queue, 4):
+                yield from self.units[int.from_bytes(number, "little")]
 
     def _hear(self, worker, *, said):
         """Passes on what a process reports, and notes its end."""
@@ -161,6 +172,14 @@ class _Run:
             raise self.session.Interrupted(f"a process of the tests ended with {status}")
 
 
+def _queue(numbers):
+    """A file whose place all processes share: who reads a number takes it from the others."""
+    queue = os.memfd_create("queue")
+    os.write(queue, b"".join(number.to_bytes(4, "little") for number in numbers))
+    os.lseek(queue, 0, os.SEEK_SET)
+    return queue
+
+
 def _become_worker(config, number):
     """Lets go of what is the parent's: the terminal, the files of captured output, the folder of temporary ones."""
     plugins = config.pluginmanager
@@ -169,6 +188,8 @@ def _become_worker(config, number):
     capture.stop_global_capturing()
     capture.start_global_capturing()
     capture.suspend_global_capture()
+    if CRAWLS in sys.modules:
+        forkserver._forkserver.ensure_running = lambda: None  # it would look after a process that is not its child
     folders = config._tmp_path_factory
     folders._basetemp = folders.getbasetemp() / f"gw{number}"
     folders._basetemp.mkdir(0o700, exist_ok=True)
