@@ -8,16 +8,16 @@ import pytest
 from hypothesis import settings
 
 from tests.support import bytecode
-from tests.support.examples import LONG, SHORT
+from tests.support.examples import LONG, MORE, SHORT
 from tests.support.forked import Forked
 from tests.support.places import ROOT
 
 # The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
 # No deadline: a busy machine is no fault of the code.
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=SHORT)
-settings.register_profile("here", deadline=None, max_examples=SHORT)
-settings.register_profile("long", deadline=None, max_examples=LONG)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+IN_CI = bool(os.environ.get("CI"))
+for name, number in (("short", SHORT), ("more", MORE), ("long", LONG)):
+    settings.register_profile(name, derandomize=IN_CI and number < LONG, deadline=None, max_examples=number)
+settings.load_profile("short")
 
 # Whose tests kill, starve and outlast crawls, as do single ones elsewhere: `pytest -m campaign`, and CI after the
 # default run.
