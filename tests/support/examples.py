@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: as many as fit into every run of the tests, into CI's second one, or a campaign's."""
+"""How many examples Hypothesis tries: as many as fit into every run of the tests, into another one, or a campaign."""
 
 from typing import Any
 
