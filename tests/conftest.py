@@ -8,16 +8,16 @@ import pytest
 from hypothesis import settings
 
 from tests.support import bytecode
-from tests.support.examples import LONG, SHORT
-from tests.support.groups import ByGroup
+from tests.support.examples import LONG, MORE, SHORT
+from tests.support.forked import Forked
 from tests.support.places import ROOT
 
 # The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
 # No deadline: a busy machine is no fault of the code.
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=SHORT)
-settings.register_profile("here", deadline=None, max_examples=SHORT)
-settings.register_profile("long", deadline=None, max_examples=LONG)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+IN_CI = bool(os.environ.get("CI"))
+for name, number in (("short", SHORT), ("more", MORE), ("long", LONG)):
+    settings.register_profile(name, derandomize=IN_CI and number < LONG, deadline=None, max_examples=number)
+settings.load_profile("short")
 
 # Whose tests kill, starve and outlast crawls, as do single ones elsewhere: `pytest -m campaign`, and CI after the
 # default run.
@@ -35,32 +35,32 @@ CAMPAIGN = tuple(
 CRAWLING = {"torture", "crash", "hardened", "end_to_end", "fastpath", "adapter", "commands", "hostile", "simweb"}
 
 
+def crawls(item):
+    """Whether a test is one of whole crawls, which wait most of the time."""
+    return not CRAWLING.isdisjoint(item.path.parts)
+
+
 def pytest_xdist_auto_num_workers():
-    """For `-n auto`: three processes per core, because most of the time tests wait for crawls that wait."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 3
-
-
-def pytest_xdist_make_scheduler(config, log):
-    """For `--dist loadgroup`."""
-    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
+    """For `-n auto`: five processes per core, four of them for tests that wait."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 5
 
 
 def pytest_configure(config):
     if config.args_source is config.ArgsSource.TESTPATHS and not config.option.markexpr:
         config.option.markexpr = "not campaign"  # who names a folder or a file means all that is in it
-    if not hasattr(config, "workerinput"):  # set by pytest-xdist, in the processes that it starts
-        stack = ExitStack()
-        stack.enter_context(bytecode.kept())
-        config.add_cleanup(stack.close)
+    if hasattr(config, "cache"):  # unless told to be without
+        bytecode.keep(lambda: config.cache.mkdir("bytecode"))
+    if config.option.dist == "loadgroup":
+        config.pluginmanager.register(Forked(len(config.option.tx), crawls))
+        config.option.dist, config.option.tx = "no", []  # pytest-xdist has nothing to do
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session):
+def pytest_collection():
     """All that collecting makes stays until the end: looking through it for garbage took a quarter of the time."""
     gc.disable()
     try:
-        with bytecode.one_first(getattr(session.config, "workerinput", {}).get("workerid", "")):
-            return (yield)
+        return (yield)
     finally:
         gc.enable()
         gc.freeze()
@@ -68,11 +68,10 @@ def pytest_collection(session):
 
 @pytest.hookimpl(tryfirst=True)  # before those with another marker are left out
 def pytest_collection_modifyitems(items):
-    """Tests of whole crawls come first, so that short ones are left when a process has nothing else to do."""
+    """The campaign's get their mark."""
     for item in items:
         if str(item.path).startswith(CAMPAIGN):
             item.add_marker("campaign")
-    items.sort(key=lambda item: CRAWLING.isdisjoint(item.path.parts))
 
 
 @pytest.fixture(name="simweb")

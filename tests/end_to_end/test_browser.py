@@ -15,7 +15,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.support.crawling import SETTINGS, Crawl, wait_until
+from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.scripted_sites import Scripted, made
@@ -151,17 +151,9 @@ def _crawl(tmp_path):
 
     def start(seed, **settings):
         (tmp_path / "seeds.txt").write_text(seed)
-        given = {**SETTINGS, "DOWNLOAD_TIMEOUT": 20, "JOBDIR": tmp_path / "job", **settings}
-        words = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
-        run = subprocess.run(
-            [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={tmp_path}/seeds.txt", *words],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return run.returncode, run.stdout + run.stderr
+        seeds = {"seeds": tmp_path / "seeds.txt"}
+        run = Crawl(tmp_path / "job", seeds, {"DOWNLOAD_TIMEOUT": 20}, project=tmp_path)
+        return run.run(**settings), run.output.read_text()
 
     Shop.asked = []
     return start
@@ -238,7 +230,7 @@ def test_a_browser_that_does_not_start_ends_the_crawl(crawl, tmp_path):
     assert [line.split()[1] for line in log.splitlines() if line.split()[3] == f"{site}/made"] == ["200"]
 
 
-@inside
+@pytest.mark.skipif(INSIDE in os.environ or bool(MISSING), reason="outside: no browser is started")
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -1,10 +1,10 @@
-"""How many examples Hypothesis tries: as many as fit into every run of the tests, or a campaign's."""
+"""How many examples Hypothesis tries: as many as fit into every run of the tests, into another one, or a campaign."""
 
 from typing import Any
 
 from hypothesis import settings
 
-SHORT, LONG = 50, 2000  # where a test gives no number; Hypothesis alone would take 100
+SHORT, MORE, LONG = 30, 100, 2000  # where a test gives no number; Hypothesis alone would take 100
 
 
 def examples(number: int, **others: Any) -> settings:
