@@ -41,8 +41,8 @@ def crawls(item):
 
 
 def pytest_xdist_auto_num_workers():
-    """For `-n auto`: five processes per core, four of them for tests that wait."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 5
+    """For `-n auto`: six processes per core, five of them for tests that wait."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 6
 
 
 def pytest_configure(config):

@@ -1,4 +1,4 @@
-"""Runs tests in processes forked from the one that has collected them: collecting takes longer than most of a room.
+"""Runs tests in processes forked from the one that has collected them, which takes five seconds of CPU or more.
 
 pytest-xdist, whose option `-n` this answers, starts processes that import and collect everything again, each of them.
 """
