@@ -58,6 +58,22 @@ class TestReal:
         assert isinstance(found.get("text", ""), str)
         assert "How lamps work" in reader.document(HEAD, ARTICLE.encode())["text"]
 
+    def test_a_text_that_swells(self, reader):
+        """Short links to long addresses are cut with the text, which is bounded."""
+        body = b"<body><article><p>%b</p></article></body>" % (b"word <a href=x>link</a> " * 700)
+        found = reader.document({**HEAD, "url": f"http://a.test/{'y' * 1900}/"}, body)
+
+        assert (len(found["text"]), found["cut"]) == (1 << 20, True)
+
+    @pytest.mark.parametrize(
+        ("base", "found"), [("", "http://a.test/folder/x"), ("<base href=//b.test/y/>", "http://b.test/y/x")]
+    )
+    def test_links(self, reader, base, found):
+        """They are absolute, as a browser has them."""
+        body = f"<head>{base}</head><body><article><p>{'word ' * 60}<a href=x>link</a></p></article></body>".encode()
+
+        assert f"[link]({found})" in reader.document({**HEAD, "url": "http://a.test/folder/page"}, body)["text"]
+
     def test_an_error_of_a_library(self, reader):
         """It is named."""
         assert reader.document({**HEAD, "no such": "field"}, b"<p>") == {"flaw": "TypeError"}

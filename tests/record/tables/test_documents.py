@@ -10,6 +10,7 @@ import pytest
 from tests.support.saving import prepared
 from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW
+from webcrawl.record.tables import one_table
 from webcrawl.record.tables.columns import SCHEMAS
 from webcrawl.record.tables.one_table import BATCH
 from webcrawl.tools.documents_export import write
@@ -96,6 +97,18 @@ class TestFiles:
         assert [url for url in found if not url.endswith("lost")] == [URL.format(number) for number in range(BATCH + 5)]
         assert (URL.format("lost") in found) == committed
         assert all(name.endswith(".parquet") for name in files(left))
+
+    def test_long_texts_are_written_early(self, tmp_path, monkeypatch):
+        """What waits in memory is bounded, in rows and in characters."""
+        monkeypatch.setattr(one_table, "SIZE", 1000)
+        job, waiting = visited(tmp_path, 0, 0), []
+        for number in range(4):
+            job.page(URL.format(number), body=b"<p>" + b"word " * 80)
+            waiting.append(len(job.documents._rows))
+
+        assert waiting == [1, 2, 0, 1]
+        job.stop()
+        assert len(urls(tmp_path)) == 4
 
     def test_clusters_go_on(self, job, tmp_path):
         """A run knows those of earlier ones, from finished files and from a stream that a kill left."""

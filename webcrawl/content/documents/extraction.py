@@ -19,6 +19,7 @@ _BLANK = re.compile(r"[ \t]+$", re.MULTILINE)
 _EMPTY = re.compile(r"\n{3,}")
 _BROKEN = re.compile(r"(?<=\S)\n[ \t]{5,}(?=\S)")  # lines of the markup, indented: Markdown's lists take less
 FENCE = "```"
+LONGEST = 1 << 20  # characters of text: the addresses of links may swell it to many times what came
 PARSER = {"encoding": "utf-8", "collect_ids": False, "remove_comments": True, "remove_pis": True}
 
 
@@ -37,7 +38,9 @@ def extracted(body: Body) -> dict[str, Any]:
     """Title, author, date, licence, text, its language, fingerprint and measures; JSON can have all of them."""
     decoded = decode(body.data, body.encoding)
     about: dict[str, Any] = _main(decoded, body) if body.is_markup else {"text": decoded}
-    about["text"] = text = _clean(about["text"])
+    whole = _clean(about["text"])
+    about["text"] = text = whole[:LONGEST]
+    about["cut"] = len(whole) > LONGEST
     read = plain(text)
     language, distance = likely_language(read) if read else ("", 0)
     about["language_detected"], about["language_distance"] = (language, distance) if language else (None, None)
@@ -51,6 +54,7 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
         tree = html.document_fromstring(defused(markup.encode(errors="replace")), html.HTMLParser(**PARSER))
     except etree.ParserError:
         return {"text": ""}
+    tree.make_links_absolute(body.url, handle_failures="ignore")  # trafilatura takes all for relative to the host
     found = bare_extraction(
         tree,
         url=body.url,

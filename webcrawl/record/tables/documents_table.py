@@ -43,7 +43,7 @@ class Documents(OneTable):
         """Appends the row of a page. `about`: what its extractor says; nothing of a page that is no document now."""
         fingerprint = about.get("neardup")
         cluster = None if fingerprint is None else self._clusters.of(fingerprint)
-        self.add(document_row(page, exchange, about, cluster))
+        self.add(document_row(page, exchange, about, cluster), len(about.get("text") or ""))
 
 
 def _begun(root: Path) -> list[int]:
@@ -84,7 +84,7 @@ def document_row(page: Page, exchange: Exchange, about: Mapping[str, Any], clust
         named_canonical(page.found),
         page.content_type[:LONGEST] or None,
         exchange.digest[5:] if exchange.size else None,  # without "sha1:"
-        page.truncated or None,
+        page.truncated or ("length" if about.get("cut") else None),
         place and place.file,
         place,  # its offset
         place,  # its length

@@ -10,7 +10,7 @@ from webcrawl.record.tables.growing_tables import FULL, Streams
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 
-BATCH = 256  # rows
+BATCH, SIZE = 256, 8 << 20  # rows, and what is large in them
 Row = tuple[Any, ...]
 Columns = Callable[[Sequence[Row]], Sequence[Sequence[Any]]]
 
@@ -36,14 +36,16 @@ class OneTable:
     ) -> None:
         self._name, self._columns = name, columns
         self._rows: list[Row] = []
+        self._size = 0
         self._ending = False
         self._streams = Streams(db, outputs, root, note, full)
         db.join(self, first=True)  # before the outputs, to which it writes
 
-    def add(self, row: Row) -> None:
-        """Appends a row, in the order of the columns."""
+    def add(self, row: Row, size: int = 0) -> None:
+        """Appends a row, in the order of the columns; `size`: characters of a text in it that may be long."""
         self._rows.append(row)
-        if len(self._rows) >= BATCH:
+        self._size += size
+        if len(self._rows) >= BATCH or self._size >= SIZE:
             self._flush()
 
     def end(self) -> None:
@@ -52,7 +54,7 @@ class OneTable:
 
     def _flush(self) -> None:
         if self._rows:
-            rows, self._rows = self._rows, []
+            rows, self._rows, self._size = self._rows, [], 0
             self._streams.count(len(rows))
             self._streams.write(self._name, self._columns(rows))
 

@@ -60,9 +60,14 @@ class Documents(ToolCommand):
         """Documents that the crawls have made are taken as they are; else they are made of the archives."""
         if lack := missing_library():
             raise ValueError(lack)
+        from webcrawl.adapter.crawl_end import FINISHED  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
         from webcrawl.tools.documents_export import ending, tables_of, write  # noqa: PLC0415 - pyarrow is optional
 
         ending(target)
+        for source in sources:
+            if not Path(source).exists():
+                raise FileNotFoundError(f"{source}: no such file")
         if target.exists():
             raise FileExistsError(f"{target} exists")
         scratch = target.with_name(target.name + PART)
@@ -71,6 +76,10 @@ class Documents(ToolCommand):
         scratch.mkdir(exist_ok=True)
         if not tables:
             self.exitcode = _processed(sources, scratch, self.settings or BaseSettings())
+            if stats_file.read(scratch).get("reason") != FINISHED:
+                with suppress(OSError):  # it is empty if nothing was begun
+                    scratch.rmdir()
+                raise ValueError(f"{', '.join(sources)}: not read to the end: run the same command to resume")
             tables = tables_of([scratch])
         if not tables:
             shutil.rmtree(scratch)
