@@ -16,7 +16,8 @@ from benchmarks.support.changing import RATES, World, best
 from benchmarks.support.filed import Filed
 from benchmarks.support.report import report, timed
 from benchmarks.support.revisiting import PARTS, Store, simulate
-from webcrawl.store.jobdir.revisit_figures import STALE
+from webcrawl.crawl.revisit.sampled_rates import RATES as GRID
+from webcrawl.crawl.revisit.sampled_rates import STALE
 
 
 def measure(policy: str, args: argparse.Namespace, share: float) -> None:
@@ -55,19 +56,14 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
 
 
 def claims(store: Store) -> dict[str, float]:
-    """What the records say of the pages now, as a share of what is true or beside it."""
-    shape, span = (
-        np.where(store.shape > 0, store.shape, store.policy.prior.shape),
-        np.where(store.span > 0, store.span, store.policy.prior.span),
-    )
-    since = store.clock - store.fetched
-    likely = (span / (span + since)) ** shape
-    chance = np.exp(-store.world.rates * since)
+    """What a crawl would say of its pages now, as a share of what is true or beside it."""
+    said = store.estimate()
+    chance = np.exp(-store.world.rates * (store.clock - store.fetched))
     return {
-        "rates_sum": float((shape / span).sum() / store.world.rates.sum()),
-        "fresh_said": float((store.world.weights * likely).sum()),
+        "rates_sum": float((store.rates.beliefs(store.sample) @ GRID).mean() / store.world.rates.mean()),
+        "fresh_said": said.freshness,
         "fresh_true": float((store.world.weights * (store.changes_at > store.clock)).sum()),
-        "let_go": float((likely < STALE).sum() / max((chance < STALE).sum(), 1)),
+        "let_go": said.let_go / max(int((chance < STALE).sum()), 1),
     }
 
 
