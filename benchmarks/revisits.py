@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.support.announced import KINDS, Announced
 from benchmarks.support.changing import RATES, World, best
 from benchmarks.support.filed import Filed
+from benchmarks.support.histories import replayed
 from benchmarks.support.report import report, timed
 from benchmarks.support.revisiting import PARTS, Store, simulate
-from webcrawl.store.jobdir.revisit_figures import STALE
+from webcrawl.crawl.revisit.sampled_rates import RATES as GRID
+from webcrawl.crawl.revisit.sampled_rates import STALE
 
 
 def measure(policy: str, args: argparse.Namespace, share: float) -> None:
     """One policy within one budget."""
-    world = World.make(args.pages, args.rates, args.seed, args.zipf)
+    if args.histories:
+        world = replayed(args.histories, args.pages, args.seed)
+    else:
+        world = World.make(args.pages, args.rates, args.seed, args.zipf)
     budget = share * float(world.rates.sum())
     more: dict[str, float] = {}
     with ExitStack() as opened:
@@ -39,9 +45,9 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
     report(
         "revisits",
         policy=policy,
-        pages=args.pages,
-        rates=args.rates,
-        zipf=args.zipf,
+        pages=len(world),
+        rates=str(args.histories or args.rates),
+        zipf=None if args.histories else args.zipf,
         budget=share,
         freshness=freshness,
         sitemaps=args.sitemaps,
@@ -55,19 +61,14 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
 
 
 def claims(store: Store) -> dict[str, float]:
-    """What the records say of the pages now, as a share of what is true or beside it."""
-    shape, span = (
-        np.where(store.shape > 0, store.shape, store.policy.prior.shape),
-        np.where(store.span > 0, store.span, store.policy.prior.span),
-    )
-    since = store.clock - store.fetched
-    likely = (span / (span + since)) ** shape
-    chance = np.exp(-store.world.rates * since)
+    """What a crawl would say of its pages now, as a share of what is true or beside it."""
+    said = store.estimate()
+    chance = np.exp(-store.world.rates * (store.clock - store.fetched))
     return {
-        "rates_sum": float((shape / span).sum() / store.world.rates.sum()),
-        "fresh_said": float((store.world.weights * likely).sum()),
+        "rates_sum": float((store.rates.beliefs(store.sample) @ GRID).mean() / store.world.rates.mean()),
+        "fresh_said": said.freshness,
         "fresh_true": float((store.world.weights * (store.changes_at > store.clock)).sum()),
-        "let_go": float((likely < STALE).sum() / max((chance < STALE).sum(), 1)),
+        "let_go": said.let_go / max(int((chance < STALE).sum()), 1),
     }
 
 
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--visits", type=float, default=10, help="per page (%(default)s)")
     parser.add_argument("--steps", type=int, default=5, help="parts of the run that are reported (%(default)s)")
     parser.add_argument("--rates", choices=RATES, default="lognormal")
+    parser.add_argument("--histories", type=Path, metavar="FOLDER", help="rates and importance of Bing's pages instead")
     parser.add_argument("--zipf", type=float, default=0.8, help="of the pages' importance; 0: all alike (%(default)s)")
     parser.add_argument("--known", action="store_true", help="tell the policy the true rates")
     parser.add_argument("--filed", action="store_true", help="keep the records in a crawl.db, as a crawl does")

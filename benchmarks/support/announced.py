@@ -60,6 +60,7 @@ class Announced(Store):
         self._learn(at, times, seconds, changed)
         self.known_since[at] = times
         self.total += len(at)
+        self.after_step()
 
     def _missed(self, page: int) -> float:
         trust = self.trusts[page // HOST]

@@ -9,12 +9,16 @@ import numpy as np
 
 from benchmarks.support.changing import World
 from webcrawl.base.loading import load
+from webcrawl.crawl.revisit.page_sample import MOST
 from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.sampled_rates import Rates, Sampled, estimate
+from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 
 PARTS = 400  # steps in which a round of all pages is simulated; the order of pages is that before a step
 SOON = 16  # steps for which pages are looked for at once
 START = 1.8e9
+ESTIMATED = 40  # steps between two estimates
 KNOWN = 1e6  # changes that were seen, if rates are known
 
 
@@ -29,32 +33,29 @@ class Store:
         options = PolicyOptions(30 * 86400.0, lambda: self.budget, lambda: self.kept, Random(seed))
         self.policy: Policy = load(POLICIES.get(policy, policy))(options)
         self.fetched, self.due = np.zeros(pages), np.full(pages, np.inf)
+        self.put_off = np.zeros(pages, bool)  # due is when the policy is asked again
         self.changes_at = np.zeros(pages)
         self.shape, self.span = np.zeros(pages), np.zeros(pages)
         self.visits, self.changes = np.zeros(pages, np.uint8), np.zeros(pages, np.uint8)
         self.kept_of = (self.shape, self.span, self.visits, self.changes)
         self.missed: Callable[[int], float] | None = None  # the share of a page's changes that no signal announces
+        self.sample = [Sampled(0.0, float(weight)) for weight in world.weights[:MOST]]  # as a crawl has one
+        self.rates = Rates()
+        self.rates.prior = getattr(self.policy, "prior", self.rates.prior)
         self._soon, self._bar = np.zeros(0, int), -np.inf  # all pages that are due until then
-        self.total = 0
+        self.total = self._steps = 0
         self.fresh = 0.0  # weighted seconds for which pages were as fetched, up to their last fetch
 
     def first(self, part: int) -> None:
         """Fetches all pages for the first time, in an order of no meaning."""
-        record = PageRecord("")
         order = self.world.random.permutation(len(self.world))
         for at in np.array_split(order, max(len(order) // part, 1)):
             times = self._times(len(at))
             self._fetch(at, times)
             if self.known:
                 self.shape[at], self.span[at] = KNOWN, KNOWN / self.world.rates[at]
-            due = []
-            rows = zip(at.tolist(), times.tolist(), self.world.weights[at].tolist(), strict=True)
-            for page, now, weight in rows:
-                record.url, record.weight = str(page), weight
-                record.shape, record.span = self.shape[page], self.span[page]
-                self.kept += 1
-                due.append(self.policy.due(record, now))
-            self.due[at] = due
+            self.kept += len(at)
+            self._put(at, self._dues(at, times), times)
 
     def visit(self, part: int) -> None:
         """Takes the next pages in order of their due times."""
@@ -67,12 +68,36 @@ class Store:
         self._fetch(at, times)
         self._learn(at, times, seconds, changed)
         self.total += len(at)
+        self.after_step()
+
+    def after_step(self) -> None:
+        """Makes an estimate if it is time, as a crawl does with its checkpoints."""
+        self._steps += 1
+        if self._steps % ESTIMATED == 0:
+            self.estimate()
+
+    def estimate(self) -> RevisitFigures:
+        """What a crawl says of its pages, and what it learns by that."""
+        for page, at in enumerate(self.fetched[: len(self.sample)].tolist()):
+            self.sample[page] = Sampled(at, *self.sample[page][1:])
+        said = RevisitFigures(records=len(self.world))
+        estimate(said, self.sample, self.clock, self.rates)
+        return said
 
     def _next(self, part: int) -> np.ndarray:
         """The pages that are due first, in order.
 
         To go through ten million pages for each few of them would take hours: those that are due soon are kept apart.
         """
+        at = self._first(part)
+        while self.put_off[at].any():
+            asked = at[self.put_off[at]]
+            due = self._dues(asked, np.full(len(asked), self.clock)) - (self.clock - self.fetched[asked])
+            self._put(asked, due, self.due[asked])
+            at = self._first(part)
+        return at
+
+    def _first(self, part: int) -> np.ndarray:
         self._soon = self._soon[self.due[self._soon] <= self._bar]
         if len(self._soon) < part:
             last = min(SOON * part, len(self.due)) - 1
@@ -82,6 +107,28 @@ class Store:
         first = np.argpartition(due, part - 1)[:part]
         return self._soon[first[np.argsort(due[first])]]
 
+    def _dues(self, at: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Asks the policy about pages as they are known."""
+        record, policy, missed = PageRecord(""), self.policy, self.missed
+        rows = (at, times, self.fetched[at], self.world.weights[at], *(kept[at] for kept in self.kept_of))
+        due = []
+        for page, now, fetched, weight, shape, span, visits, changes in zip(
+            *(row.tolist() for row in rows), strict=True
+        ):
+            record.url, record.fetched, record.weight = str(page), fetched, weight
+            record.shape, record.span, record.visits, record.changes = shape, span, visits, changes
+            due.append(policy.due(record, now, missed(page) if missed else 1.0))
+        return np.array(due)
+
+    def _put(self, at: np.ndarray, due: np.ndarray, place: np.ndarray) -> None:
+        """Pages wait until then, or until the policy is asked again, as in a crawl (revisits.py).
+
+        `place`: where the queue is.
+        """
+        a_round = len(self.world) / self.budget
+        self.put_off[at] = far = due - place > getattr(self.policy, "patience", np.inf) * a_round
+        self.due[at] = np.where(far, place + a_round, due)
+
     def _learn(self, at: np.ndarray, times: np.ndarray, seconds: np.ndarray, changed: np.ndarray) -> None:
         """Tells the policy what visits found, and asks it for the next ones."""
         rows = (at, times, seconds, changed, self.due[at], self.world.weights[at], *(kept[at] for kept in self.kept_of))
@@ -89,18 +136,21 @@ class Store:
         due, shapes, spans, visits, changes = [], [], [], [], []
         lists = (row.tolist() for row in rows)
         for page, now, passed, changed_, was, weight, shape, span, visit, change in zip(*lists, strict=True):
-            record.url, record.weight = str(page), weight
+            record.url, record.fetched, record.weight = str(page), now, weight
             record.shape, record.span, record.visits, record.changes = shape, span, visit, change
             policy.took(record, now, was)
             policy.observe(record, passed, changed_)
             if known:
                 record.shape, record.span = shape, span
             due.append(policy.due(record, now, missed(page) if missed else 1.0))
+            if page < MOST:
+                self.sample[page] = self.sample[page].after(passed, changed=changed_)
             shapes.append(record.shape)
             spans.append(record.span)
             visits.append(record.visits)
             changes.append(record.changes)
-        self.due[at], self.shape[at], self.span[at] = due, shapes, spans
+        self._put(at, np.array(due), self.due[at])
+        self.shape[at], self.span[at] = shapes, spans
         self.visits[at], self.changes[at] = visits, changes
 
     def _times(self, part: int) -> np.ndarray:

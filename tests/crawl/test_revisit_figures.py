@@ -27,7 +27,7 @@ class Job:
         self.watched = Watched(self.db, bytes(16))
         self.counts = RevisitCounts(self.db, self.watched, self.counters, lambda: self.at)
         self.counts.now = lambda: RevisitFigures(records=1)
-        self.counts.kept(PageRecord(URL, fetched=NOW - DAY, shape=1.0, span=DAY), 0.0)
+        self.counts.kept(PageRecord(URL, fetched=NOW - DAY), 0.0, None)
 
     def end(self, judged, status=200):
         answer = exchange(URL, b"body", status=status)
@@ -100,7 +100,7 @@ def test_the_first_page_is_seen_at_once(tmp_path):
     job = Job(tmp_path)
     job.watched.drop(URL)
     assert job.counts.figures().sampled == 0
-    job.counts.kept(PageRecord(URL, fetched=NOW), 0.0)
+    job.counts.kept(PageRecord(URL, fetched=NOW), 0.0, None)
 
     assert job.counts.figures().sampled == 1
     job.db.close()
@@ -139,5 +139,5 @@ def test_a_checkpoint_keeps_them(job, tmp_path):
     again = Job(tmp_path)
     assert again.counts.figures().gone == 1
     noted = RevisitFigures.of(json.loads(again.db.get(META)))
-    assert (noted.gone, noted.records, noted.freshness, sum(noted.rates)) == (1, 1, 0.5, 1)
+    assert (noted.gone, noted.records, noted.sampled, sum(noted.rates)) == (1, 1, 1, 1)
     again.db.close()

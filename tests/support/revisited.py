@@ -7,10 +7,11 @@ from math import exp
 from random import Random
 
 from webcrawl.crawl.revisit.announcers import Announcers
+from webcrawl.crawl.revisit.sampled_rates import Sampled
 from webcrawl.crawl.revisit_counts import SIGNALS, RevisitCounts
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.history_line import PATH, line, moment
-from webcrawl.store.jobdir.revisit_figures import DAY, HOUR, PREFIX, RevisitFigures, Sampled
+from webcrawl.store.jobdir.revisit_figures import DAY, HOUR, PREFIX, RevisitFigures
 from webcrawl.store.outputs import Outputs
 
 BEGUN, WEEK = 1_700_000_000.0, 7 * DAY
@@ -36,10 +37,13 @@ def sample(random, pages=2000):
 
 def _sampled(random):
     while True:
-        every, shape = random.lognormvariate(13.0, 2.2), 1.0 + random.random() * 5
+        every, changes = random.lognormvariate(13.0, 2.2), random.randint(1, 6)
         interval = min(max(every * random.uniform(0.4, 1.5), HOUR), 40 * DAY)
         fetched = BEGUN + WEEK - interval * random.random()
-        yield Sampled(fetched, shape, every * shape, random.paretovariate(1.5), interval)
+        page = Sampled(fetched, random.paretovariate(1.5), interval, quiet=every * changes)
+        for _ in range(changes):
+            page = page.after(every / 2, changed=True)
+        yield page
 
 
 def figures_at(share):

@@ -74,9 +74,9 @@ def open_revisiting(
         signals.room = revisits.foretold.waiting.room
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
     watched = Watched(db, key)
-    if isinstance(policy, Steered):
-        watched.prior = policy.prior  # which it learns from all pages
     counts = RevisitCounts(db, watched, counters, clock)
+    if isinstance(policy, Steered):
+        counts.rates.prior = policy.prior  # which learns from the sample
     parts = (path, policy), split, frontier, importance, counts, random, excluded
     revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["pages"])
     counts.now = revisiting.now

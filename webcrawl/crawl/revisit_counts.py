@@ -14,16 +14,16 @@ from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_change import By, Change, Judged
-from webcrawl.crawl.revisit.change_rate import Prior
 from webcrawl.crawl.revisit.page_sample import MOST, Sample
 from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.sampled_rates import Rates, Sampled, estimate
 from webcrawl.store.crawldb import CrawlDB, Part
-from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures, Sampled
+from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures
 
-WATCHED = "revisits/watched"
-BAR, ROW = Struct("<Q"), Struct("<Qd4f")
+WATCHED = "revisits/sample"
+BAR, ROW = Struct("<Q"), Struct("<Qd3f24s")
 
-LASTS = 5.0  # seconds for which an estimate is good: a sample of 4,096 takes 6 ms
+LASTS = 5.0  # seconds for which an estimate is good: a sample of 4,096 takes 30 ms
 SPAN = 600.0  # seconds over which the rate of revisits is measured, at most
 COUNTED = (
     *("taken", "unchanged_304", "unchanged_digest", "changed_digest", "changed_text"),
@@ -47,7 +47,6 @@ class Watched(Part):
 
     def __init__(self, db: CrawlDB, key: bytes, most: int = MOST) -> None:
         self._db = db
-        self.prior = Prior()
         self._pages: Sample[Sampled] = Sample(key, most)
         data = db.get(WATCHED)
         if data is not None:
@@ -60,20 +59,26 @@ class Watched(Part):
         return len(self._pages)
 
     def __iter__(self) -> Iterator[Sampled]:
-        """Of a page that was never seen again, what is believed of such pages."""
-        shape, span = self.prior.shape, self.prior.span
-        for page in self._pages.rows:
-            yield page if page.shape > 0.0 else Sampled(page.fetched, shape, span, *page[3:])
+        return iter(self._pages.rows)
 
-    def put(self, record: PageRecord, interval: float) -> None:
-        """A page was fetched, so many seconds after the last time; 0 if there was none."""
-        self._pages.put(record.url, Sampled(record.fetched, record.shape, record.span, record.weight, interval))
+    def put(self, record: PageRecord, interval: float, changed: bool | None) -> None:  # noqa: FBT001
+        """A page was fetched, so many seconds after the last time. `changed`: what that says; None: nothing."""
+        slot = self._pages.find(record.url)
+        page = self._pages.rows[slot] if slot is not None else Sampled(record.fetched)
+        if changed is not None:
+            page = page.after(interval, changed=changed)
+        page = Sampled(record.fetched, record.weight, interval, page.quiet, page.changes)
+        if slot is not None:
+            self._pages.rows[slot] = page
+        else:
+            self._pages.put(record.url, page)
 
-    def renew(self, url: str, fetched: float) -> None:
-        """A page was fetched; what is learned from that comes later."""
+    def renew(self, url: str, fetched: float, *, changed: bool) -> None:
+        """A page was fetched ahead of its turn."""
         slot = self._pages.find(url)
         if slot is not None:
-            self._pages.rows[slot] = Sampled(fetched, *self._pages.rows[slot][1:])
+            page = self._pages.rows[slot]
+            self._pages.rows[slot] = Sampled(fetched, *page.after(fetched - page.fetched, changed=changed)[1:])
 
     def drop(self, url: str) -> None:
         """A page is fetched no more."""
@@ -94,6 +99,7 @@ class RevisitCounts(Part):
     def __init__(self, db: CrawlDB, watched: Watched, counters: Counter[str], clock: Callable[[], float]) -> None:
         self._db, self._watched, self._counters, self._clock = db, watched, counters, clock
         self.now: Callable[[], RevisitFigures] = RevisitFigures
+        self.rates = Rates()
         self._estimated = RevisitFigures()
         self._until = float("-inf")
         self._marks = [(clock(), counters[f"{PREFIX}taken"])]  # two at most: when so many were taken
@@ -115,17 +121,17 @@ class RevisitCounts(Part):
         self._counters[f"{PREFIX}forgotten"] += 1
         self._watched.drop(url)
 
-    def kept(self, record: PageRecord, interval: float) -> None:
-        """A page was fetched, so many seconds after the last time; 0 if there was none."""
-        self._watched.put(record, interval)
+    def kept(self, record: PageRecord, interval: float, changed: bool | None) -> None:  # noqa: FBT001
+        """A page was fetched, so many seconds after the last time, 0 if there was none; None: nothing to compare."""
+        self._watched.put(record, interval, changed)
 
     def kept_listing(self, url: str) -> None:
         """A sitemap or feed was fetched: how fresh its copy is does not matter."""
         self._watched.drop(url)
 
-    def kept_ahead(self, record: PageRecord) -> None:
+    def kept_ahead(self, record: PageRecord, *, changed: bool) -> None:
         """A page was fetched ahead of its turn, and its own record does not know of it yet."""
-        self._watched.renew(record.url, record.fetched)
+        self._watched.renew(record.url, record.fetched, changed=changed)
 
     def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
         """A URL has ended."""
@@ -144,7 +150,7 @@ class RevisitCounts(Part):
         found = replace(self.now(), used=self._rate(now, counted["taken"]), **counted)
         fresh = now < self._until <= now + LASTS  # the last: the clock was set back
         if anew or not fresh or not self._estimated.sampled:
-            found.estimate(self._watched, now)
+            estimate(found, self._watched, now, self.rates)
             self._estimated, self._until = found, now + LASTS
             return found
         return replace(found, **{name: getattr(self._estimated, name) for name in ESTIMATED})

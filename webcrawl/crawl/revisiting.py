@@ -368,7 +368,7 @@ class Revisiting(Part):
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
         self.revisits.foretold.ahead.found(record)
-        self.counts.kept_ahead(record)
+        self.counts.kept_ahead(record, changed=_is_changed(found))
         if self.signals is not None and found.change is Change.NEW:  # there was nothing that could have changed
             self.signals.visited(link.url, now, 0.0, changed=False)
             self.signals.brought(link.url)
@@ -389,13 +389,14 @@ class Revisiting(Part):
             self.signals.followed(record.url, now, changed=was_there)
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
+        is_known = record.digest != 0 and found.change is not Change.NEW
         changed = record.digest != 0 and _is_changed(found)
         signals = self.signals
         if signals is not None and not signals.has_listing(host_of(link.url)):
             signals, record.listed = None, False
         brought = signals.brought(link.url) if signals is not None else None
         listing = brought if self._policy.early else None  # else it is a page like others
-        if record.digest and found.change is not Change.NEW:
+        if is_known:
             seconds = max(now - record.fetched, 0.0)
             if listing is not None and signals is not None:
                 signals.expected(link.url, listing.news, listing_schedule.expected(record, seconds))
@@ -414,7 +415,7 @@ class Revisiting(Part):
             self.counts.kept_listing(link.url)
             self.revisits.keep_listing(record, now, listing_schedule.HOUR * listing.listings)
             return
-        self.counts.kept(record, interval)
+        self.counts.kept(record, interval, changed if is_known else None)
         self.revisits.keep(record, now)
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:

@@ -113,14 +113,21 @@ def test_a_clock_that_is_set_back_breaks_nothing():
     assert 0 < record.shape / record.span < 10
 
 
-@pytest.mark.parametrize("days", [1, 30, 1000])
-def test_the_prior_is_learned(days):
-    """After some thousand pages the prior says how often first visits find a change, at each interval."""
-    random, prior = np.random.default_rng(1), Prior()
-    rates = random.gamma(0.5, 2 / days, 20_000)
-    for rate, gap in zip(rates.tolist(), (days * random.exponential(1, 20_000) ** 2).tolist(), strict=True):
-        prior.learn(gap * DAY, bool(random.random() < -np.expm1(-rate * gap)))
+@given(st.floats(0.1, 3), st.floats(1e-3, 1e3))
+def test_the_prior_fits(shape, days):
+    """A Gamma distribution is found again by the means of rates and of their logarithms."""
+    rates = np.random.default_rng(1).gamma(shape, 1 / (days * DAY), 100_000)
+    prior = Prior()
+    prior.fit(float(rates.mean()), float(np.log(np.maximum(rates, 1e-300)).mean()))
 
-    for gap in (0.2 * days, days, 5 * days):
-        expected = 1 - (1 / (1 + gap / days * 2)) ** 0.5
-        assert 1 - (prior.span / (prior.span + gap * DAY)) ** prior.shape == pytest.approx(expected, abs=0.05)
+    assert (prior.shape, prior.span) == (pytest.approx(shape, rel=0.06), pytest.approx(days * DAY, rel=0.06))
+
+
+def test_the_prior_comes_back():
+    """It is part of a policy's state; what is no state changes nothing."""
+    old, new = Prior(), Prior()
+    old.shape, old.span = 0.7, DAY
+    new.restore(old.state())
+    new.restore(b"x")
+
+    assert (new.shape, new.span) == (0.7, DAY)

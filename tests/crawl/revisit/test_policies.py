@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.loading import load
-from webcrawl.crawl.revisit.policies.optimal import Optimal
+from webcrawl.crawl.revisit.policies import optimal
+from webcrawl.crawl.revisit.policies.optimal import APART, Optimal
 from webcrawl.crawl.revisit.policy import POLICIES, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
 
@@ -129,22 +130,36 @@ class TestUniform:
 class TestLearning:
     """The optimal policy visits a page early while it is in doubt whether it is worth visits."""
 
-    def due(self, **record):
-        """Seconds until the second due page of a policy whose threshold is a day, as the first has saved a visit."""
+    def due(self, *, since=0.0, **record):
+        """Seconds until the due page of a policy whose threshold is a day, before and after it has saved a visit."""
         policy = Optimal(options(rate=1e-3))
         policy.threshold.level, policy.threshold.look = DAY, lambda _: None  # it stays there
-        page = PageRecord("http://a/", **{"visits": 1, "shape": 1.0, "span": DAY} | record)
-        first = policy.due(page, NOW)
-        return policy.due(page, NOW) - NOW, first - NOW
+        page = PageRecord("http://a/", fetched=NOW - since, **{"visits": 1, "shape": 1.0, "span": DAY} | record)
+        usual = policy.due(page, NOW)
+        policy._learning = 1.0
+        return policy.due(page, NOW) - NOW, usual - NOW
 
     def test_a_page_in_doubt(self):
-        """It is visited after the time between two changes of a page that is just worth visits, which tells most."""
+        """It is visited soon after a page that is just worth visits would have changed."""
         early, usual = self.due()
-        assert early == pytest.approx(DAY)
+        assert early == pytest.approx(APART * DAY)
         assert usual > 2 * DAY
 
-    @pytest.mark.parametrize("known", [{"visits": 5}, {"shape": 1e6, "span": 1e6 * DAY / 3}, {"shape": 9.0}])
+    @pytest.mark.parametrize("known", [{"shape": 1e6, "span": 1e6 * DAY / 3}, {"shape": 9.0}, {"since": 2 * DAY}])
     def test_a_page_that_is_known(self, known):
-        """After five visits, or where its rate is known well, it has its usual turn."""
+        """Where its rate is known, or it is too late for an early visit, it has its usual turn."""
         early, usual = self.due(**known)
         assert early == usual
+
+    def test_a_page_that_always_changed(self, monkeypatch):
+        """One that changed at each visit is now and then visited after a short time, which tells how fast it is."""
+        monkeypatch.setattr(optimal, "PROBED", 1.0)
+        early, usual = self.due(visits=9, changes=9, shape=9.0)
+        assert optimal.SHORTEST <= early < DAY < usual
+
+    def test_early_visits_are_half_of_all(self):
+        """Each visit saves half of one."""
+        policy = Optimal(options())
+        for _ in range(10):
+            policy.took(PageRecord("http://a/"), NOW, NOW)
+        assert policy._learning == 5.0

@@ -50,11 +50,11 @@ def test_records_on_disk():
     world = World.make(PAGES)
     budget = BUDGET * float(world.rates.sum())
     with Filed(world, budget, "optimal") as store:
-        got = list(simulate(store, 3, 3, parts=100))[-1][1]
+        got = list(simulate(store, 6, 2, parts=100))[-1][1]
         assert len(store.revisits) == PAGES
-        assert store.total == pytest.approx(3 * PAGES, rel=0.05)
+        assert store.total == pytest.approx(6 * PAGES, rel=0.05)
     store = Store(World.make(PAGES), budget, "optimal")
-    assert got == pytest.approx(list(simulate(store, 3, 3, parts=100))[-1][1], rel=0.03)
+    assert got == pytest.approx(list(simulate(store, 6, 2, parts=100))[-1][1], rel=0.03)
 
 
 def test_other_rates():

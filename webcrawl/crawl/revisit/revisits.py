@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
+from math import inf
 from random import Random
 
 import msgpack
@@ -84,6 +85,7 @@ class Revisits:
         self._held = Held(db, blocks, memory // 16)
         self._db, self._policy, self._rate, self._random = db, policy, rate, random
         self._missed, self._floor = missed, floor
+        self._patience: float = getattr(policy, "patience", inf)
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
         self._told = Tokens(lambda: PART * rate(), BURST)  # for fetches at signals
         self._readings = Tokens(lambda: listing_schedule.PART * rate(), listing_schedule.SAVED)
@@ -126,15 +128,20 @@ class Revisits:
     def _file(self, record: PageRecord, now: float, sooner: float = 0.0) -> None:
         """Until the policy's due time, or so much sooner; a page whose host announces its changes has turns before."""
         missed = self._missed_of(record)
-        turn = self._policy.due(record, now) - sooner
-        if missed >= 1.0:
-            self._place(record, now, turn)
-            return
-        due = self._policy.due(record, now, missed) - sooner  # asked last: that is what its fetches cost
+        due = turn = self._policy.due(record, now) - sooner
+        if missed < 1.0:
+            due = self._policy.due(record, now, missed) - sooner  # asked last: that is what its fetches cost
+        else:
+            turn = self._asked(due, seconds_of(self._front) if self._front else now)
         if turn < min(due, now + FAR):
             self._buckets.push(turn_of(ticks(turn), ticks(min(due, now + FAR)), pack(record)))
         else:
             self._place(record, now, due)
+
+    def _asked(self, due: float, place: float) -> float:
+        """When the policy is to be asked again about a page that is due then: by the next round it may know better."""
+        a_round = self._round()
+        return place + a_round if due - place > self._patience * a_round else due
 
     def _place(self, record: PageRecord, now: float, due: float) -> None:
         if due < now + FAR:
@@ -275,16 +282,28 @@ class Revisits:
         return record
 
     def _passes(self, entry: bytes, record: PageRecord, now: float) -> bool:
-        """True if the turn of a page passes, for its host would have announced a change; by the next it may be silent.
+        """True if the turn of a page passes: the policy wants it much later, or its host would announce a change.
 
-        Turns become rarer, for each costs as much as a fetch here.
+        By the next turn the host may be silent. Such turns become rarer, for each costs as much as a fetch here.
         """
-        if record.gone or self._missed_of(record) >= 1.0:
-            return False
         place = stamped(entry)
+        if record.gone:
+            return False
+        if self._missed_of(record) >= 1.0:
+            return self._is_put_off(record, seconds_of(place), now)
         self._front = max(self._front, place)
         later = ticks(seconds_of(place) + max(RARER * (now - record.fetched), self._floor))
         self._buckets.push(turn_of(later, due_of(entry), packed_of(entry)))
+        return True
+
+    def _is_put_off(self, record: PageRecord, place: float, now: float) -> bool:
+        """True if a page that was not worth a fetch for a long time is not worth one in this round either."""
+        due = self._policy.due(record, now) - max(now - record.fetched, 0.0)
+        if not due - place > self._round():
+            return False
+        self._front = max(self._front, ticks(place))
+        turn, due = self._asked(due, place), min(due, now + FAR)
+        self._buckets.push(turn_of(ticks(turn), ticks(due), pack(record)))
         return True
 
     def _may_read(self, record: PageRecord, now: float) -> bool:

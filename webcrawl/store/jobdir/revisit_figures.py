@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from math import expm1, inf, log1p
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from webcrawl.base.quantities import count
 
@@ -17,18 +16,6 @@ EDGES = (
     *(DAY, 3 * DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY),
 )
 BINS = len(EDGES) + 1
-STALE = 0.05  # probability of being fresh below which a page is as good as out of date
-NARROW = 1e-6  # an exponent as near to 0 as this is 0
-
-
-class Sampled(NamedTuple):
-    """One page of the sample by which the whole is judged."""
-
-    fetched: float  # seconds since 1970
-    shape: float  # a of the Gamma(a, b) posterior of its change rate
-    span: float  # b, in seconds
-    weight: float = 1.0
-    interval: float = 0.0  # seconds between its last two fetches; 0: there was only one
 
 
 @dataclass(slots=True)
@@ -65,24 +52,10 @@ class RevisitFigures:
     def changed(self) -> int:
         return self.changed_digest + self.changed_text
 
-    def estimate(self, sample: Iterable[Sampled], now: float) -> None:
-        """Sets what is estimated from a sample of the records: the last five, and `let_go` as a share of `records`."""
-        self.rates, self.intervals, self.sampled = [0] * BINS, [0] * BINS, 0
-        weight = fresh = age = 0.0
-        let_go = 0
-        for page in sample:
-            since = max(0.0, now - page.fetched)  # the machine's clock may have been set back
-            self.sampled += 1
-            weight += page.weight
-            likely = freshness(page.shape, page.span, since)
-            fresh += page.weight * likely
-            let_go += likely < STALE
-            age += page.weight * mean_age(page.shape, page.span, since)
-            self.rates[_bin(page.span / page.shape if page.shape > 0.0 else inf)] += 1
-            if page.interval:
-                self.intervals[_bin(page.interval)] += 1
-        self.freshness, self.age = (fresh / weight, age / weight) if weight > 0.0 else (0.0, 0.0)
-        self.let_go = round(self.records * let_go / self.sampled) if self.sampled else 0
+    def clear_estimates(self) -> None:
+        """Before they are set: they do not add up."""
+        self.let_go, self.freshness, self.age, self.sampled = 0, 0.0, 0.0, 0
+        self.rates, self.intervals = [0] * BINS, [0] * BINS
 
     def numbers(self) -> dict[str, int | float]:
         """All but the histograms, by name."""
@@ -120,21 +93,6 @@ def together(each: Iterable[RevisitFigures]) -> RevisitFigures:
     return RevisitFigures.of(found)
 
 
-def freshness(shape: float, span: float, since: float) -> float:
-    """The probability that a page has not changed since it was fetched so many seconds ago."""
-    return float((span / (span + since)) ** shape) if span > 0.0 else float(since <= 0.0)
-
-
-def mean_age(shape: float, span: float, since: float) -> float:
-    """The mean time since the first change after the last fetch; 0 for a page that has not changed."""
-    if span <= 0.0:
-        return since
-    spans = log1p(since / span)
-    power = 1.0 - shape
-    fresh = spans if abs(power) < NARROW else expm1(power * spans) / power
-    return max(0.0, since - span * fresh)
-
-
 def figures_of(stats: Mapping[str, Any]) -> RevisitFigures | None:
     """From what `Crawl.stats` or a stats.json has; None of a crawl that fetches nothing again."""
     if RECORDS not in stats:
@@ -162,7 +120,8 @@ def in_words(figures: RevisitFigures) -> str:
     )
 
 
-def _bin(seconds: float) -> int:
+def bin_of(seconds: float) -> int:
+    """The place of so many seconds in a histogram."""
     return bisect_right(EDGES, seconds)
 
 

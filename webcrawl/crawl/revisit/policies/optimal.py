@@ -2,7 +2,7 @@
 
 The index says what fetching a page again is worth, and when it will be worth so much. What is lost to somebody who
 knows the rates is lost on pages that are taken to be on the wrong side of the threshold. So half of the visits may be
-early ones, to pages of which it is not known yet on which side they are.
+early ones, to pages for which it matters on which side they are, and for which it is not known yet.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ LONGEST = 50.0  # ln(1 + t / b): longer than any crawl
 SMALL = 1e-4  # ln(1 + t / b) for which the first approximation is exact enough
 STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
 
-LEARNED = 5  # visits after which a page is taken for what it seems to be
-LEARNING = 0.5  # of the visits, at most
+LEARNING = 0.5  # of the visits, at most, are early ones
 SAVED = 1000.0  # visits of these that are kept for later
-DOUBT = 1.5  # deviations between a page's rate and that of the threshold; one that is farther off is not in doubt
+APART = 1.5  # early visits come after so many times what a page on the threshold takes from one change to the next
 EARLY = 0.7  # of a page's interval: what comes later is no earlier visit
+# ln(mean rate / rate at the threshold), times the shape, of pages that are in doubt: where somebody who knows the rate
+# would gain at least 2 % of a page's freshness (docs/decisions/crawl-revisit.md)
+SLOWER, FASTER = -0.3, 2.3
+ALWAYS, PROBED, SHORTEST = 2, 0.1, 60.0
 LIGHTEST = 1e-12
 LEAST = 1e-3  # of the changes: signals that never failed may fail
 
@@ -69,8 +72,11 @@ def interval(shape: float, span: float, worth: float) -> float:
 class Optimal(Steered):
     """A page is due when the expected value of a visit reaches the threshold; see `value` and `Threshold`."""
 
+    patience = 4.0  # rounds; the level falls while pages become known
+
     def __init__(self, options: PolicyOptions) -> None:
         super().__init__(options, _interval)
+        self._chance = options.random.random
         self._learning = 0.0  # visits that may be made to learn
 
     def numbers(self, record: PageRecord, missed: float) -> tuple[float, float, float]:
@@ -81,18 +87,25 @@ class Optimal(Steered):
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         due = super().due(record, now, missed)
-        if record.visits:
-            self._learning = min(self._learning + LEARNING, SAVED)
-        if record.visits >= LEARNED or self._learning < 1.0:
+        if self._learning < 1.0:
             return due
         place = self.threshold.pace.place(now)
         shape, span, weight = self.numbers(record, missed)
-        apart = self.threshold.level / max(weight, LIGHTEST)  # between changes of a page that is just worth visits
-        if apart >= EARLY * (due - place) or abs(log(shape / span * apart)) * sqrt(shape) > DOUBT:
+        between = self.threshold.level / max(weight, LIGHTEST)  # changes of a page on the threshold
+        early, usual = APART * between, due - place
+        if record.changes == record.visits >= ALWAYS and (chance := self._chance() / PROBED) < 1.0:
+            early = SHORTEST * (early / SHORTEST) ** chance
+        elif not SLOWER < shape * log(shape / span * between) < FASTER:
+            return due
+        if not now - record.fetched < early < EARLY * usual:
             return due
         self._learning -= 1.0
-        self.threshold.pace.ahead += 1.0 - apart / (due - place)  # the rest of the visit is that of its turn
-        return place + apart
+        self.threshold.pace.ahead += 1.0 - early / usual  # the rest of the visit is that of its turn
+        return place + early
+
+    def took(self, record: PageRecord, now: float, due: float) -> None:
+        super().took(record, now, due)
+        self._learning = min(self._learning + LEARNING, SAVED)
 
     def worth(self, weight: float, gap: float | None, now: float) -> bool:
         """A fetch at a signal makes the page fresh until the next one: that is its value."""

@@ -145,8 +145,6 @@ class Steered(ABC):
         return self.prior.shape, self.prior.span
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
-        if record.visits == 0:
-            self.prior.learn(seconds, changed)
         observe(record, seconds, changed, self.rate(record))
 
     def worth(self, weight: float, gap: float | None, now: float) -> bool:

@@ -1,0 +1,52 @@
+"""Pages that were watched by somebody: the histories of Bing's crawls (Kolobov and others, NeurIPS 2019).
+
+A folder has two files of tabs: `urlid_offset_history.txt` with an id, the days until the first crawl, and a list of
+[days since the last crawl, 1 if the page had changed]; `urlid_imp.txt` with an id and the page's importance.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.support.changing import DAY, Array, World
+
+HISTORIES, IMPORTANCE = "urlid_offset_history.txt", "urlid_imp.txt"
+LEAST = 1.0 / DAY  # days between two crawls
+SLOWEST, FASTEST, STEPS = 1e-6, 1e4, 50  # changes per day, and of the search between them
+
+
+def replayed(folder: Path, pages: int, seed: int) -> World:
+    """The first pages of the histories: each changes at the rate that makes its history most likely."""
+    rates: dict[str, float] = {}
+    with (folder / HISTORIES).open() as lines:
+        for line in islice(lines, pages):
+            page, _, history = line.rstrip("\n").split("\t")
+            rates[page] = rate(np.array(json.loads(history), float).reshape(-1, 2)) / DAY
+    weights = dict.fromkeys(rates, 0.0)
+    with (folder / IMPORTANCE).open() as lines:
+        for line in lines:
+            page, weight = line.split("\t")
+            if page in weights:
+                weights[page] = float(weight)
+    weight = np.array([*weights.values()])
+    return World(np.array([*rates.values()]), weight / weight.sum(), np.random.default_rng(seed))
+
+
+def rate(visits: Array) -> float:
+    """Changes per day: the most likely number, or Cho and Garcia-Molina's where each visit found a change."""
+    days, changed = np.maximum(visits[:, 0], LEAST), visits[:, 1] > 0
+    quiet, gaps = float(days[~changed].sum()), days[changed]
+    if not len(gaps):
+        return SLOWEST
+    if not quiet:
+        return float(np.log(2 * len(gaps) + 1) / gaps.mean())
+    low, high = np.log(SLOWEST), np.log(FASTEST)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        found = (gaps / np.expm1(np.minimum(np.exp(middle) * gaps, 500.0))).sum()
+        low, high = (middle, high) if found > quiet else (low, middle)
+    return float(np.exp(low))

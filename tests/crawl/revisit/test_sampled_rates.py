@@ -1,0 +1,144 @@
+"""What the visits of a sample of pages say of their change rates, and a crawl of its copies."""
+
+from math import exp
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.crawl.revisit.sampled_rates import PASSED, RATES, SHARES, Rates, Sampled, estimate
+from webcrawl.store.jobdir.revisit_figures import DAY, EDGES, HOUR, RevisitFigures
+
+NOW = 1_000_000_000.0
+
+
+def seen(visits, **more):
+    page = Sampled(NOW, **more)
+    for seconds, changed in visits:
+        page = page.after(seconds, changed=changed)
+    return page
+
+
+def figures(*pages, records=1):
+    found = RevisitFigures(records=records)
+    estimate(found, pages, NOW, Rates())
+    return found
+
+
+def brute(visits, shares):
+    """The exact posterior on the grid, each visit by itself."""
+    found = shares.copy()
+    for seconds, changed in visits:
+        unchanged = np.exp(-RATES * seconds)
+        found = found * (1 - unchanged if changed else unchanged)
+        found /= found.sum()
+    return found
+
+
+class TestBeliefs:
+    @given(
+        quiet=st.lists(st.floats(60.0, 1e8), max_size=10),
+        changed=st.lists(st.sampled_from(PASSED.tolist()), max_size=20),
+    )
+    def test_they_are_those_of_each_visit_by_itself(self, quiet, changed):
+        """Where changes are found after the times by which they are counted, the posterior is exact."""
+        visits = [(one, False) for one in quiet] + [(one, True) for one in changed]
+        rates = Rates()
+        (found,) = rates.beliefs([seen(visits)])
+
+        assert found == pytest.approx(brute(visits, rates._shares), abs=1e-6)
+
+    @given(st.lists(st.tuples(st.floats(HOUR, 100 * DAY), st.booleans()), min_size=1, max_size=12))
+    def test_irregular_visits(self, visits):
+        """At irregular intervals the rate is right within its uncertainty."""
+        rates = Rates()
+        (found,) = rates.beliefs([seen(visits)])
+        expected, logarithm = brute(visits, rates._shares), np.log(RATES)
+        mean = expected @ logarithm
+        deviation = np.sqrt(expected @ (logarithm - mean) ** 2)
+
+        assert found @ logarithm == pytest.approx(mean, abs=max(0.25 * deviation, 0.3))
+
+    def test_a_change_at_each_visit(self):
+        """Of 200 visits 30 days apart: it changes several times in that, not each minute."""
+        (found,) = Rates().beliefs([seen([(30 * DAY, True)] * 200)])
+
+        assert 1 / (30 * DAY) < found @ RATES < 1 / DAY
+
+    def test_the_prior_is_learned(self):
+        """Pages of which nothing is known are as those that were visited; the policy's prior has their mean."""
+        random, rates = np.random.default_rng(1), Rates()
+        pages = []
+        for rate in random.gamma(0.5, 2 / (3 * DAY), 1000).tolist():
+            gaps = (HOUR * 1000 ** random.random(8)).tolist()
+            pages.append(seen((gap, bool(random.random() < -np.expm1(-rate * gap))) for gap in gaps))
+        found = rates.beliefs([*pages, Sampled(NOW)])
+
+        assert found[-1] @ RATES == pytest.approx(1 / (3 * DAY), rel=0.15)
+        assert rates.prior.shape / rates.prior.span == pytest.approx(1 / (3 * DAY), rel=0.15)
+        assert rates.prior.shape == pytest.approx(0.5, rel=0.3)
+
+    def test_a_clock_that_is_set_back(self):
+        """A visit before the last one counts as a second."""
+        assert seen([(-1e9, False)]).quiet == 1.0
+
+    def test_what_is_long_ago_fades(self):
+        """A page that changed each day for years and then stops is known for it in weeks."""
+        (found,) = Rates().beliefs([seen([(DAY, True)] * 2000 + [(DAY, False)] * 60)])
+
+        assert found @ RATES < 1 / DAY
+
+
+class TestEstimates:
+    def test_of_a_known_rate(self):
+        """A page that changes once a day on average is fresh after a day with probability 1 / e."""
+        page = seen(([(DAY / 50, False)] * 49 + [(DAY / 50, True)]) * 40)
+        found = figures(page._replace(fetched=NOW - DAY))
+
+        assert found.freshness == pytest.approx(exp(-1), abs=0.05)
+        assert found.age == pytest.approx(DAY * exp(-1), rel=0.15)
+
+    def test_pages_count_by_their_weight(self):
+        """A page that matters three times as much counts three times."""
+        stale = seen([(60.0, True)] * 9)._replace(fetched=NOW - 1000 * DAY)
+        found = figures(Sampled(NOW, 3.0), stale, records=2)
+
+        assert found.freshness == pytest.approx(0.75, abs=1e-3)
+        assert (found.sampled, found.let_go) == (2, 1)
+
+    def test_histograms(self):
+        """Pages by the time between two changes, and between two fetches, which one that was fetched once has not."""
+        quiet = seen([(1000 * DAY, False)] * 9)
+        found = figures(seen([(HOUR / 60, True)] * 50), quiet, seen([], interval=HOUR - 1))
+
+        assert sum(found.rates) == 3
+        assert found.rates[-1] == 1
+        assert sum(found.rates[: EDGES.index(HOUR)]) == 1
+        assert (sum(found.intervals), found.intervals[EDGES.index(HOUR)]) == (1, 1)
+
+    def test_a_clock_that_was_set_back(self):
+        """A page that was fetched in the future is fresh."""
+        found = figures(Sampled(NOW + 100))
+
+        assert (found.freshness, found.age) == (1.0, 0.0)
+
+    @pytest.mark.parametrize("sample", [[], [Sampled(NOW, 0.0)]])
+    def test_of_no_pages(self, sample):
+        """Nothing is said of nothing."""
+        found = figures(*sample, records=0)
+
+        assert (found.freshness, found.age, found.let_go) == (0.0, 0.0, 0)
+
+    def test_one_again_replaces_the_last(self):
+        """Estimates do not add up."""
+        found, rates = RevisitFigures(records=1), Rates()
+        for _ in range(2):
+            estimate(found, [Sampled(NOW)], NOW, rates)
+
+        assert (found.sampled, sum(found.rates), sum(found.intervals)) == (1, 1, 0)
+
+
+def test_nothing_is_known_at_first():
+    """Then pages change once in 30 days on average."""
+    assert pytest.approx(1 / (30 * DAY), rel=0.3) == SHARES @ RATES

@@ -1,0 +1,96 @@
+"""What the visits of a sample of pages say of their change rates: exact posteriors on a grid of rates.
+
+A visit says whether a page changed, not how often. Of each page is kept for how many seconds it was seen unchanged,
+and how many changes were found, by the time that had passed, in powers of two. The prior is what makes the visits of
+all pages most likely (empirical Bayes, by EM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import log2
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from webcrawl.crawl.revisit.change_rate import LEAST, SHAPE, SPAN, Prior
+from webcrawl.store.jobdir.revisit_figures import RevisitFigures, bin_of
+
+Array = Any  # of float64
+RATES = np.geomspace(1 / (30 * 365 * 86400.0), 1 / 60.0, 64)  # changes per second, each a fifth above the one before
+RARE = 0.01  # of the pages may be of any rate, before anything is known: the faster, the fewer
+SHARES = RATES**SHAPE * np.exp(-SPAN * RATES)
+SHARES = (1 - RARE) * SHARES / SHARES.sum() + RARE / (1 + RATES * SPAN) / (1 / (1 + RATES * SPAN)).sum()
+PASSED = 60.0 * 2.0 ** np.arange(24)  # seconds, by which changes are counted
+CHANGED = np.log(-np.expm1(np.outer(-PASSED, RATES)))  # the logarithm of the probability of a change in that time
+MOST = 31  # that are counted; then what was seen is halved
+SURE = 10.0  # pages that what is believed before counts as
+PASSES = 60  # of EM
+STALE = 0.05  # probability of being fresh below which a page is as good as out of date
+
+
+class Sampled(NamedTuple):
+    """One page of the sample by which the whole is judged."""
+
+    fetched: float  # seconds since 1970
+    weight: float = 1.0
+    interval: float = 0.0  # seconds between its last two fetches; 0: there was only one
+    quiet: float = 0.0  # seconds between two fetches, together, after which the page was as before
+    changes: bytes = bytes(len(PASSED))  # fetches that found a change, by the seconds that had passed
+
+    def after(self, seconds: float, *, changed: bool) -> Sampled:
+        """With a visit so long after the last one. What was seen long ago fades."""
+        seconds = max(seconds, LEAST)
+        if not changed:
+            return self._replace(quiet=self.quiet + seconds)
+        changes, quiet = bytearray(self.changes), self.quiet
+        place = min(max(round(log2(seconds / PASSED[0])), 0), len(changes) - 1)
+        if changes[place] == MOST:
+            changes, quiet = bytearray(one // 2 for one in changes), quiet / 2
+        changes[place] += 1
+        return self._replace(quiet=quiet, changes=bytes(changes))
+
+
+class Rates:
+    """How the rates of all pages are distributed: it is learned anew with each sample, from what it was before."""
+
+    def __init__(self) -> None:
+        self.prior = Prior()  # whose shape and span are those of this distribution
+        self._shares = SHARES.copy()
+        self._passes = 10 * PASSES  # the first time
+
+    def beliefs(self, pages: list[Sampled]) -> Array:
+        """The probability of each of RATES, a row for each page."""
+        changes = np.frombuffer(b"".join(page.changes for page in pages), np.uint8).reshape(len(pages), -1)
+        likely = changes @ CHANGED - np.outer([page.quiet for page in pages], RATES)
+        likely = np.exp(likely - likely.max(axis=1, keepdims=True))
+        shares = self._shares
+        for _ in range(self._passes):
+            found = shares * (likely.T @ (1 / (likely @ shares)))
+            shares = (found + SURE * SHARES) / (len(pages) + SURE)
+        self._shares, self._passes = shares, PASSES
+        self.prior.fit(*shares @ np.column_stack((RATES, np.log(RATES))))
+        believed = likely * shares
+        return believed / believed.sum(axis=1, keepdims=True)
+
+
+def estimate(figures: RevisitFigures, sample: Iterable[Sampled], now: float, rates: Rates) -> None:
+    """Sets what is estimated from a sample of the records, `let_go` as their share of all records."""
+    pages = [*sample]
+    figures.clear_estimates()
+    if not pages:
+        return
+    believed = rates.beliefs(pages)
+    fetched, weight, intervals = np.array([page[:3] for page in pages]).T
+    since = np.maximum(now - fetched, 0.0)  # the machine's clock may have been set back
+    unchanged = np.exp(np.outer(-since, RATES))
+    fresh = (believed * unchanged).sum(axis=1)
+    age = since - (believed * (1 - unchanged) / RATES).sum(axis=1)
+    if weight.sum() > 0.0:
+        figures.freshness, figures.age = float(fresh @ weight / weight.sum()), float(age @ weight / weight.sum())
+    figures.let_go = round(figures.records * float((fresh < STALE).mean()))
+    figures.sampled = len(pages)
+    for rate in (believed @ RATES).tolist():
+        figures.rates[bin_of(1 / rate)] += 1
+    for interval in intervals[intervals > 0].tolist():
+        figures.intervals[bin_of(interval)] += 1
