@@ -41,7 +41,7 @@ class WarcPipeline:
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler, self._values = crawler, values
         self._writer: WarcWriter | None = None
-        self._purpose = Purpose()
+        self._purpose, self._walls = Purpose(), True
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -55,7 +55,7 @@ class WarcPipeline:
         prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
         if self._values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
             prefix = f"{prefix}-{self._values['HIVE_DRONE']:03d}"
-        self._purpose = purpose_of(self._values)
+        self._purpose, self._walls = purpose_of(self._values), bool(self._values["WARC_WALLS"])
         scheduler.archive, scheduler.end_archive = self.archive, self.close_spider
         self._writer = WarcWriter(
             scheduler.crawl.parts.db,
@@ -91,7 +91,7 @@ class WarcPipeline:
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
         if self._writer is None or exchange.archived or not _is_record(exchange):
             return
-        if not self._values["WARC_WALLS"] and wall_of(exchange.recognised):
+        if not self._walls and wall_of(exchange.recognised):
             return
         about, bare = {"title": page.title} if page.title else {}, False
         if not page.is_prerequisite:

@@ -127,7 +127,7 @@ class WebSpider(Spider):
         return self._follow_chosen if self.chooses_links else self._scheduler.visitor.follow
 
     def _follow_chosen(self, page: Page) -> None:
-        if 200 <= page.status < 300:
+        if 200 <= page.status < 300 and not page.is_none:
             self._scheduler.visitor.follow(page, [link.found for link in self.links_to_follow(page)])
 
     def parse(self, response: Response) -> Iterable[Any]:

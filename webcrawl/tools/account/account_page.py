@@ -223,6 +223,7 @@ RULES = {
     "crawl-delay": "the Crawl-delay of its robots.txt",
     "failure": "the last request failed: a wait that doubles each time",
     "retry-after": "what the host asked for itself, by Retry-After or a rate limit",
+    "wall": "the host was behind a wall: a wait that doubles each time",
 }
 
 

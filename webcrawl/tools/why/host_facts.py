@@ -22,7 +22,7 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why.saved_settings import SavedSheets
 
 SLOWED = 1.001  # times the usual wait; what is below it is a difference of rounding
-FAILED = ("failure", "retry-after")  # rules by which a host is left alone that is not well
+FAILED = ("failure", "retry-after", "wall")  # rules by which a host is left alone that is not well
 
 
 def booking_of(values: Mapping[str, Any], sheets: SavedSheets) -> Booking:
