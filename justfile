@@ -42,6 +42,7 @@ figures pages="1000000 3000000 10000000":
     {{python}} -m benchmarks webcrawl
     {{python}} -m benchmarks.large -s OUTPUTS= --marks 100000 {{pages}} --restart {{pages}}
     {{python}} -m benchmarks.peers
+    {{python}} -m benchmarks.site
 
 # What a machine of one's own repeats every night: campaign, and figures of a smaller crawl.
 nightly: campaign (figures "300000")

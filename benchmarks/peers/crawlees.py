@@ -20,7 +20,9 @@ def _build_python(folder: Path) -> None:
 
 
 def _python(built: Path, work: Path, web: Web) -> list[str]:
-    return within(work, str(built / "venv/bin/python"), str(PROGRAMS / "crawlee_crawl.py"), str(web.seeds))
+    return within(
+        work, str(built / "venv/bin/python"), str(PROGRAMS / "crawlee_crawl.py"), str(web.seeds), str(web.delay)
+    )
 
 
 def _build_javascript(folder: Path) -> None:
@@ -30,7 +32,7 @@ def _build_javascript(folder: Path) -> None:
 
 
 def _javascript(built: Path, work: Path, web: Web) -> list[str]:
-    return within(work, "node", str(built / "crawlee.mjs"), str(web.seeds))
+    return within(work, "node", str(built / "crawlee.mjs"), str(web.seeds), str(web.delay))
 
 
 PEERS = (

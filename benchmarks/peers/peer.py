@@ -18,11 +18,15 @@ class Missing(Exception):  # noqa: N818 - reads as what it is
 
 @dataclass(frozen=True)
 class Web:
-    """What is crawled: `seeds` has the root of every host, and no robots.txt forbids anything."""
+    """What is crawled: `seeds` has the root of every host, and no robots.txt forbids anything.
+
+    `delay`: seconds between two requests, of those that are asked for one.
+    """
 
     hosts: int
     pages: int
     seeds: Path
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -35,14 +35,27 @@ def ended(crawl):
 
 
 def test_an_address_that_the_guard_refuses(tmp_path):
-    """The address and the setting are named, in the log, by `why` and in the report."""
+    """The address and the setting are named, in the log, by `why` and in the report; nothing else "helps"."""
     line = "127.0.0.1 is loopback: -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8 lets the crawl in"
     with serving() as site:
-        assert ended(crawl_of(tmp_path, f"{site}/", PRIVATE_NETWORKS_ALLOWED="")) == (1, [line])
+        crawl = crawl_of(tmp_path, f"{site}/", PRIVATE_NETWORKS_ALLOWED="")
+        assert ended(crawl) == (1, [line])
 
+    assert "what helps" not in crawl.output.read_text()
     assert why(tmp_path, f"{site}/").startswith(f"refused: {line}")
     command("webcrawl", "report", tmp_path / "job")
     assert line in (tmp_path / "job/report.html").read_text()
+
+
+def test_this_machines_own_name(tmp_path):
+    """`localhost` is crawled like 127.0.0.1, once that is allowed, whatever name servers say of it."""
+    with serving() as site:
+        seed = site.replace("127.0.0.1", "localhost")
+        status, (line,) = ended(crawl_of(tmp_path, f"{seed}/", PRIVATE_NETWORKS_ALLOWED=""))
+        assert (status, line.partition(": ")[0]) == (1, "localhost leads to 127.0.0.1, which is loopback")
+        assert crawl_of(tmp_path, f"{seed}/").run() == 0
+
+    assert json.loads((tmp_path / "job/stats.json").read_text())["status/200"] == 2
 
 
 def test_a_name_that_does_not_exist(tmp_path, simweb):

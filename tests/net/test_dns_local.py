@@ -29,10 +29,12 @@ class TestWithoutAsking:
             ("[::1]", ["::1"]),
             ("2001:db8::1", ["2001:db8::1"]),
             ("[2001:db8:0:0::1]", ["2001:db8::1"]),
+            ("localhost", ["127.0.0.1"]),
+            ("Shop.localhost.", ["127.0.0.1"]),
         ],
     )
     def test_an_address_is_its_own_answer(self, host, addresses):
-        """A literal address costs no query."""
+        """A literal address costs no query, and neither does this machine's own name."""
 
         async def run():
             told = Told()

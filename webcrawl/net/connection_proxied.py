@@ -117,7 +117,6 @@ def _failed(proxy: Proxy, why: object, wait: float) -> ProxyFailed:
 
 _LATER = frozenset((408, 429))  # of a proxy: also later, as all 5xx
 _GATEWAY = frozenset((502, 503, 504))  # of a proxy or of the server behind it: nobody can tell
-LOOPBACK = "127.0.0.1"
 
 
 class ProxiedOpener:
@@ -166,8 +165,7 @@ class ProxiedOpener:
         known = known_without_asking(name)
         if known is not None and known.failure is not None:
             raise DnsFailed(f"{target.host}: {known.failure.words}", permanent=True)
-        inside = name == "localhost" or name.endswith(".localhost")  # RFC 6761 6.3
-        for address in known.addresses if known is not None else (LOOPBACK,) * inside:
+        for address in known.addresses if known is not None else ():
             self._access.guard.check(address, target.port)
 
     async def _dial(self, proxy: Proxy, options: Options, deadline: float) -> Connection:

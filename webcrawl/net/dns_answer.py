@@ -72,15 +72,21 @@ LONGEST_NAME = 253  # RFC 1035 2.3.4, as text
 # The URL Standard's "ends in a number": such a host is an IPv4 address or invalid. Some resolvers would read 0x7f.1 as
 # 127.0.0.1.
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9a-fA-F]*)", re.DOTALL).fullmatch
+LOOPBACK = "127.0.0.1"
 _LABELS = re.compile(r"[^.]{1,63}(?:\.[^.]{1,63})*", re.DOTALL).fullmatch
 
 
 def known_without_asking(host: str) -> Answer | None:
-    """The answer for an address in the URL Standard's spelling or an invalid name; None if a query is needed."""
+    """The answer for an address in the URL Standard's spelling, this machine's own name or an invalid one.
+
+    None if a query is needed.
+    """
     if ":" in host or _NUMBER(host):
         return _literal(host)
     if len(host) > LONGEST_NAME or not host.isascii() or not _LABELS(host):
         return Answer(failure=Failure.BAD_NAME)
+    if host == "localhost" or host.endswith(".localhost"):  # RFC 6761 6.3: no name server is asked
+        return Answer((LOOPBACK,), float("inf"))
     return None
 
 

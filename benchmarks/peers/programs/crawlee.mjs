@@ -7,6 +7,7 @@ const crawler = new CheerioCrawler(
     {
         respectRobotsTxtFile: true,
         minConcurrency: 32,
+        sameDomainDelaySecs: Number(process.argv[3]),
         maxConcurrency: 256,
         maxRequestRetries: 0,
         async requestHandler({ enqueueLinks }) {

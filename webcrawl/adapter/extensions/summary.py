@@ -65,8 +65,7 @@ class Summary:
 
     def closed(self) -> None:
         lines = self.end(time.monotonic() - self._begun)
-        fates = scheduler_of(self._crawler).fates
-        lines += [f"nothing was fetched: {line}" for line in fates.lines()] if fates is not None else []
+        lines += [f"nothing was fetched: {line}" for line in self._fates()]
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
             lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
         elif self._crawl.parts.counters["pages"] and not values_of(self._crawler)["HIVE_DRONES"]:
@@ -82,8 +81,13 @@ class Summary:
 
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""
-        figures = {**self._crawl.stats(), "bound": self._crawl.bound()}
-        return summary(self._folder, figures, seconds, self._before)
+        bound = "" if self._fates() else self._crawl.bound()  # what would help is in the fates of the seeds
+        return summary(self._folder, {**self._crawl.stats(), "bound": bound}, seconds, self._before)
+
+    def _fates(self) -> list[str]:
+        """Why the seeds gave nothing, if they gave nothing."""
+        fates = scheduler_of(self._crawler).fates
+        return fates.lines() if fates is not None else []
 
 
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
@@ -156,7 +160,7 @@ def _stored(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _bound(figures: Mapping[str, Any]) -> Iterator[str]:
     """The bound of the crawl: in this run with what would help, or over all runs in a few words."""
-    if said := figures.get("bound") or in_words(figures):
+    if said := figures["bound"] if "bound" in figures else in_words(figures):
         yield f"bound by {said}"
 
 
