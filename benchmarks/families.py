@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from pathlib import Path
 from random import Random
 
 from benchmarks.support import families, zoo
+from benchmarks.support.report import report
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
@@ -40,9 +41,11 @@ def fetched(site: zoo.Site, *, folds: bool) -> int:
 
 def main() -> None:
     sites = {**families.TRAPS, **{name: site for name, (site, _) in families.GOOD.items()}}
-    for name in sys.argv[1:] or sites:
-        before, after = (fetched(sites[name], folds=folds) for folds in (False, True))
-        print(f"{'good' if name in families.GOOD else 'trap'}  {name:<16} {before:>6} {after:>6}", flush=True)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--site", choices=sites, action="append", help="one of these alone")
+    for name in parser.parse_args().site or sites:
+        without, folded = (fetched(sites[name], folds=folds) for folds in (False, True))
+        report("families", site=name, good=name in families.GOOD, without=without, folded=folded)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ START = 64  # pages of a domain before anything is learnt of it
 BYTES = 48 << 10  # of what is known of a domain, as objects: two filters of 16 KiB, and 128 families
 LEAST = 4  # domains in memory, whatever there is of it
 META = "family/"  # before a domain's name, in the table `meta`
-REMOVED = (404, 410)
 BATCH = 16  # domains that are written in one slice: about 2 ms
 
 
@@ -65,7 +64,7 @@ class Families:
     def answered(self, name: str, link: Link, status: int) -> bool:
         """A page of a domain that has had START of them is done. Returns whether URLs that wait may go on."""
         learning, look = self._of(name), self._looks.get(link.url)
-        if look is None and (link.url in self._looks or not (200 <= status < 300 or status in REMOVED)):
+        if look is None and (link.url in self._looks or not 200 <= status < 300):
             return False
         self._dirty.add(name)
         look = look or NOTHING

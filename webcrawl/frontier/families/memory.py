@@ -16,21 +16,20 @@ class Memory:
         self.young, self.old, self.count = bytearray(BITS >> 3), bytes(BITS >> 3), 0
 
     def add(self, number: int) -> bool:
-        """Adds a number; returns whether it was not in it."""
-        mixed = number * 0x9E3779B97F4A7C15
-        places = (number & MASK, mixed >> 15 & MASK, mixed >> 40 & MASK)
-        young, old = self.young, self.old
-        new = known = 0
-        for place in places:
-            byte, bit = place >> 3, 1 << (place & 7)
-            new += not young[byte] & bit
-            known += old[byte] & bit > 0
-        if not new:
+        """Adds a number; returns whether it was not in it. Without a loop: it is called a hundred times per page."""
+        mixed, young = number * 0x9E3779B97F4A7C15, self.young
+        one, two, three = number & MASK, mixed >> 15 & MASK, mixed >> 40 & MASK
+        bit, second, third = 1 << (one & 7), 1 << (two & 7), 1 << (three & 7)
+        one, two, three = one >> 3, two >> 3, three >> 3
+        if young[one] & bit and young[two] & second and young[three] & third:
             return False
+        old = self.old
+        known = old[one] & bit and old[two] & second and old[three] & third
         if self.count >= MANY:
             self.old, self.count = bytes(young), 0
             young = self.young = bytearray(BITS >> 3)
-        for place in places:
-            young[place >> 3] |= 1 << (place & 7)
+        young[one] |= bit
+        young[two] |= second
+        young[three] |= third
         self.count += 1
-        return known < len(places)
+        return not known
