@@ -85,9 +85,27 @@ def test_only_what_the_crawl_itself_found_on_the_web_is_followed_by_a_probe(fron
     assert frontier.asked == []
 
 
+def tried(missing, pages):
+    """The probe's answer, and these pages after it."""
+    missing.heard(Link("http://a.test/nowhere", "S"), answer(url="http://a.test/nowhere"), recogniser())
+    return [missing.shows(answer(page), recogniser()) for page in pages]
+
+
+def test_nothing_follows_before_some_pages_were_compared(missing):
+    """Nobody knows by then whether the host shows the same for everything."""
+    assert not any(tried(missing, [LOST] * 4))
+
+
+def test_a_host_that_shows_one_page_for_everything_has_no_soft_404s(frontier, missing):
+    """If most pages look like the answer, it tells nothing of any."""
+    assert not any(tried(missing, [LOST] * 9 + [b"<title>Shoes</title><p>Boots"] * 11))
+    assert frontier.shown == {"a.test": b""}
+    assert not missing.shows(answer(), recogniser())
+
+
 def test_a_page_like_the_answer_is_missing(missing):
     """Of this host; any other page is there."""
-    missing.heard(Link("http://a.test/nowhere", "S"), answer(url="http://a.test/nowhere"), recogniser())
+    tried(missing, [b"<title>Shoes</title><p>Boots"] * 9 + [LOST] * 7)
 
     assert missing.shows(answer(), recogniser())
     assert not missing.shows(answer(b"<title>Shoes</title><p>Have a look at these"), recogniser())

@@ -18,7 +18,8 @@ from webcrawl.frontier.protocol import Frontier
 PROBE = "probe"
 LETTERS = 16
 ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
-FOUND = "probes/soft404"  # counter of hosts that have soft 404s
+FOUND = "probes/soft404"  # counter of hosts that have soft 404s,
+DOUBTED = "probes/doubted"  # and of those of them that show the same for most pages
 
 
 class MissingPages:
@@ -50,9 +51,25 @@ class MissingPages:
             self._frontier.missing(host_of(link.url), shown.pack())
 
     def shows(self, exchange: Exchange, recogniser: Recogniser) -> bool:
-        """True if an answer is what its host shows for what does not exist."""
+        """True if an answer is what its host shows for what does not exist.
+
+        First some pages are only compared. If most of them look like it, what was learned is forgotten.
+        """
         if not self._counters[FOUND] or not 200 <= exchange.status < 300:
             return False
-        kept = self._frontier.missing(host_of(exchange.url))
+        host = host_of(exchange.url)
+        kept = self._frontier.missing(host)
         shown = recogniser.probe(exchange.url, exchange.headers, exchange.body) if kept else None
-        return shown is not None and Probe.unpack(kept).is_like(shown)
+        if shown is None:
+            return False
+        probe = Probe.unpack(kept)
+        alike = probe.is_like(shown)
+        if probe.is_tried:
+            return alike
+        probe = probe.after(alike=alike)
+        if probe.is_tried and not probe.is_believed:
+            self._counters[DOUBTED] += 1
+            self._frontier.missing(host, b"")
+        else:
+            self._frontier.missing(host, probe.pack())
+        return False

@@ -44,12 +44,12 @@ def test_it_is_kept_in_a_few_bytes(title, text):
     found = probe(title, text)
 
     assert Probe.unpack(found.pack()) == found
-    assert len(found.pack()) == 13
+    assert len(found.pack()) == 15
 
 
 def test_other_bytes_are_none():
     """A damaged record says so."""
-    with pytest.raises(ValueError, match="13 bytes"):
+    with pytest.raises(ValueError, match="15 bytes"):
         Probe.unpack(b"12")
 
 

@@ -11,7 +11,8 @@ from webcrawl.content.neardup.near_duplicates import fingerprint
 
 NEAR = 3  # bits in which near-duplicates differ at most
 NAME = 4  # characters that a word of a URL has at least if a page repeats it
-FORM = struct.Struct(">?IQ")
+FORM = struct.Struct(">?IQBB")
+TRIAL = 16  # pages that are compared before anything follows; if most are like it, the host has one page for everything
 
 
 class Probe(NamedTuple):
@@ -20,6 +21,8 @@ class Probe(NamedTuple):
     long: bool  # the text is long enough for a fingerprint
     title: int  # a checksum
     text: int  # its fingerprint, or a checksum
+    compared: int = 0  # pages of the host since, TRIAL at most,
+    alike: int = 0  # and those that look like it
 
     @classmethod
     def of(cls, url: str, title: str, text: str) -> Self:
@@ -37,6 +40,19 @@ class Probe(NamedTuple):
         if self.title != other.title or self.long != other.long:
             return False
         return (self.text ^ other.text).bit_count() <= NEAR if self.long else self.text == other.text
+
+    @property
+    def is_tried(self) -> bool:
+        return self.compared >= TRIAL
+
+    @property
+    def is_believed(self) -> bool:
+        """False if most pages look like it: then it tells nothing of any."""
+        return self.alike * 2 <= self.compared
+
+    def after(self, *, alike: bool) -> Self:
+        """The same, with one more page that was compared."""
+        return self._replace(compared=self.compared + 1, alike=self.alike + alike)
 
     def pack(self) -> bytes:
         return FORM.pack(*self)
