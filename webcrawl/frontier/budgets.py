@@ -103,7 +103,7 @@ class Budgets:
     def answered(self, name: str, *, new: bool) -> int:
         """A page of the domain is done. A new one pays for itself and for others that were not.
 
-        Returns how many of its pages were let in.
+        Returns how many of its pages are.
         """
         domain = self._get(name)
         if new:
@@ -113,7 +113,7 @@ class Budgets:
         else:
             domain.old += 1
             self.table.touch(domain)
-        return domain.used
+        return _done(domain)
 
     def refund(self, name: str) -> None:
         """A URL that was let in ended without a request."""
@@ -141,9 +141,9 @@ class Budgets:
             self._allow(domain)
         return domain
 
-    def used(self, name: str) -> int:
-        """The pages of a domain that were let in."""
-        return self.table.get(name).used
+    def done(self, name: str) -> int:
+        """The pages of a domain that are done."""
+        return _done(self.table.get(name))
 
     def look_up(self, name: str) -> Domain:
         """A domain's record, to be looked at only."""
@@ -323,6 +323,11 @@ class Budgets:
         self.table.save()
         if self.families is not None:
             self.families.save()
+
+
+def _done(domain: Domain) -> int:
+    """Its pages that are answered: a debt is one that is not, or one that had nothing new."""
+    return domain.used - domain.debt + domain.old
 
 
 def domain_of(name: str) -> str:

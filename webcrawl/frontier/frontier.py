@@ -567,9 +567,9 @@ class Frontier:
         """Tells the host's domain that one of its pages is done."""
         if self._budgets.is_charged(link):
             domain = self._domain(host.name)
-            used = self._budgets.answered(domain, new=link.url in self._new)
+            done = self._budgets.answered(domain, new=link.url in self._new)
             families = self._families
-            if families is not None and used >= START and families.answered(domain, link, status):
+            if families is not None and done >= START and families.answered(domain, link, status):
                 self._budgets.unfold(domain, FREED)
         if self._families is not None:
             self._families.forget(link.url)
@@ -582,7 +582,7 @@ class Frontier:
             return False
         domain = self._domain(host_of(link.url))
         families = self._families
-        if families is None or self._budgets.used(domain) < START or not families.waits(domain, link.url):
+        if families is None or self._budgets.done(domain) < START or not families.waits(domain, link.url):
             return False
         self._budgets.fold(domain, record)
         self.counters["folded"] += 1

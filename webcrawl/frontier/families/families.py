@@ -16,7 +16,7 @@ from webcrawl.frontier.families.learning import Brings, Learning
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-START = 64  # pages of a domain before anything is learnt of it
+START = 32  # pages of a domain before anything is learnt of it
 BYTES = 48 << 10  # of what is known of a domain, as objects: two filters of 16 KiB, and 128 families
 LEAST = 4  # domains in memory, whatever there is of it
 META = "family/"  # before a domain's name, in the table `meta`

@@ -41,13 +41,10 @@ class Brings(IntEnum):
     NEWS = 3
 
 
-FIELDS = ("pages", "new", "row", "last", "stale", "doubts", "blind", "folded", "gap", "turn", "tries")
-
-
 class Family:
     """`stale`: pages that brought nothing new and are not paid for; less than none, as many are paid in advance."""
 
-    __slots__ = FIELDS
+    __slots__ = ("blind", "doubts", "folded", "gap", "last", "new", "pages", "row", "stale", "tries", "turn")
 
     def __init__(self) -> None:
         self.pages = self.new = self.row = self.last = 0  # `last`: a bit for each of the last pages, set if it was new
@@ -56,13 +53,14 @@ class Family:
         self.gap = self.turn = self.tries = 0  # URLs between two that are tried, those until the next, how they ended
 
     def pack(self) -> list[int]:
-        return [int(getattr(self, name)) for name in FIELDS]
+        counts = [self.pages, self.new, self.row, self.last, self.stale, self.doubts, self.blind]
+        return [*counts, self.folded, self.gap, self.turn, self.tries]
 
     @classmethod
     def unpack(cls, values: Sequence[int]) -> Self:
         family = cls()
-        for name, value in zip(FIELDS, values, strict=True):
-            setattr(family, name, value)
+        family.pages, family.new, family.row, family.last, family.stale, family.doubts, family.blind = values[:7]
+        family.folded, family.gap, family.turn, family.tries = values[7:]
         return family
 
     @property
