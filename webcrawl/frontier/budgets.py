@@ -270,7 +270,8 @@ class Budgets:
             if domain.queue is not None:
                 self._rate(domain)
                 if last and not domain.debt and name.endswith(FAMILIES) and self.families is not None:
-                    self.unfold(domain_of(name), self.families.try_again(domain_of(name)))
+                    whole = domain_of(name)
+                    self.unfold(whole, self.families.try_again(whole, self.done(whole)))
                 else:
                     self._note(domain)
         return found[-1] if found else None

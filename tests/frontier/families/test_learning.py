@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.frontier.families.learning import AGAIN, FOLDS, MOST, ROUNDS, Brings, Learning
+from webcrawl.frontier.families.learning import AGAIN, FOLDS, MOST, ROUNDS, SMALL, Brings, Learning
 
 NOTHING = (0, 0, 0, 0)
 
@@ -90,8 +90,13 @@ class TestFreeing:
 
     def test_those_that_wait_are_tried_in_the_end(self, folded):
         """When there is nothing else to do a few go on, a few times."""
-        assert [folded.try_again() for _ in range(ROUNDS + 1)] == [AGAIN] * ROUNDS + [0]
+        assert [folded.try_again(SMALL) for _ in range(ROUNDS + 1)] == [AGAIN] * ROUNDS + [0]
         assert tried(folded, AGAIN) == [*range(AGAIN)]
+
+    def test_a_small_site_is_fetched_whole(self, folded):
+        """When there is nothing else to do, those that wait go on until the domain has had SMALL pages."""
+        assert [folded.try_again(SMALL - 90) for _ in range(ROUNDS + 1)] == [90] * (ROUNDS + 1)
+        assert tried(folded, 90) == [*range(90)]
 
 
 class TestBounds:

@@ -78,10 +78,13 @@ class Families:
         """A page is no longer in flight."""
         self._looks.pop(url, None)
 
-    def try_again(self, name: str) -> int:
-        """The number of URLs of a domain that wait and are to be tried once more, as there is nothing else to do."""
+    def try_again(self, name: str, pages: int) -> int:
+        """The number of URLs of a domain that wait and are to be tried once more, as there is nothing else to do.
+
+        `pages`: what the domain has had.
+        """
         self._dirty.add(name)
-        return self._of(name).try_again()
+        return self._of(name).try_again(pages)
 
     def _of(self, name: str) -> Learning:
         learning = self._known.get(name)

@@ -28,6 +28,7 @@ AWAITED = 16  # families of which no such number of pages is known, to which a l
 SURE, ONE_IN = 16, 16  # after so many new pages in a row only one in so many is looked at
 WIDEST = 3  # families of a URL but that of its whole domain
 AGAIN, ROUNDS = 8, 4  # URLs that are tried in the end at once, and how often
+SMALL = 300  # pages of a domain, up to which those of folded families are fetched in the end
 SAMPLE = 8  # links of a page to its own families that are looked at
 LINKS = 256  # of a page, that are looked at
 
@@ -139,8 +140,14 @@ class Learning:
         learning.rounds, learning._awaited = rounds, set(awaited)
         return learning
 
-    def try_again(self) -> int:
-        """The number of URLs that wait that are to be tried once more, as there is nothing else to do."""
+    def try_again(self, pages: int) -> int:
+        """The number of URLs that wait that are to be tried once more, as there is nothing else to do.
+
+        `pages`: what the domain has had. A small site is fetched whole, whatever its pages say.
+        """
+        if pages < SMALL:
+            self._granted = SMALL - pages
+            return self._granted
         if not self.folded:
             return AGAIN
         if self.rounds >= ROUNDS:
