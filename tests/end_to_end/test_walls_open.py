@@ -76,7 +76,7 @@ def test_what_stays_walled_stays_queued(crawled):
     assert set(log["http://shut.test/"]) == {"wall:anubis"}
     assert crawl.stats["reason"] == "finished"
     assert crawl.stats["aside"] == 2
-    assert "2 URLs of 1 host set aside, 1 of them behind walls" in crawl.output.read_text()
+    assert "2 URLs of 1 host set aside; 1 host behind walls" in crawl.output.read_text()
 
 
 def test_the_index_names_what_is_no_page(crawled):

@@ -55,7 +55,7 @@ def opened(monkeypatch, **more):
     scheduler = SimpleNamespace(crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None)))
     monkeypatch.setattr(warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given)))
     monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
-    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "OUTPUTS": ("warc",)}
+    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "WARC_WALLS": True, "OUTPUTS": ("warc",)}
     values |= {"PURPOSE": (), "OBEY_NOINDEX": False, "OBEY_NOARCHIVE": False, "HIVE_DRONES": 0}
     WarcPipeline(SimpleNamespace(settings=Settings()), values | more).open_spider()
     return made[0]

@@ -16,7 +16,7 @@ FORGED = Link("http://a.test/1", request="bad").pack()
 ROBOTS = Link("http://a.test/robots.txt", "P", history="http://b.test").pack()
 HOST = ["a.test", 0.5, [0.1, 0.2], 0.0, 1, [1.0, 2.0, -2, 0, True, -1, 0.0, 0.0], 3, 0, "192.0.2.1"]
 WALL = ["anubis", 3.5, 2, [LINK]]
-SHOWN = b"\0" * 13
+SHOWN = b"\0" * 15
 DOMAIN = [False, 3, 1, 0, b"\0" * 8]
 SOUND = {
     Kind.LINKS: [LINK, ASKED, Link("gopher://[::1]:70/1").pack(), Link("http://a.test/\xe4", history="r=AA").pack()],

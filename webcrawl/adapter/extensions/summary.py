@@ -202,7 +202,7 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     if hosts:
         left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
         if walls := figures.get("frontier/hosts behind walls", 0) - figures.get("frontier/walls opened", 0):
-            left += f", {walls} of them behind walls"
+            left += f"; {count(walls, 'host')} behind walls"
         if figures["aside_due"]:  # else all of them are paused, and nothing is due before they are resumed
             due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
             left += f"; run the same command to resume, the next is due at {due}"
