@@ -34,7 +34,8 @@ class Shop(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         kind, _, rest = self.path.strip("/").partition("/")
-        number = int(rest) if rest.isdigit() else 0
+        last = rest.rpartition("/")[2]
+        number = int(last) if last.isdigit() else 0
         if kind in ("", "page"):
             self._page(number)
         elif kind == "image":

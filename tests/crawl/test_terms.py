@@ -206,7 +206,7 @@ class TestLateOutputs:
         """A line says that it begins now, and which command makes it of the pages before, if one can."""
         before = {"OUTPUTS": "warc, cdxj"}
 
-        said = late_outputs(before, {"OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path)
+        said = late_outputs(before, {"spider": "web", "OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path)
 
         begins = "OUTPUTS: text, skipped begins now, with the pages that come"
         assert said == f"{begins}; of the pages before: scrapy process {tmp_path} -s OUTPUTS='text'"
@@ -214,7 +214,11 @@ class TestLateOutputs:
     @pytest.mark.parametrize(("before", "now"), [("warc, text", "warc"), ("warc", "warc"), ("warc", "none")])
     def test_no_new_one(self, tmp_path, before, now):
         """Nothing is said of outputs that stay, or are left out from now on."""
-        assert late_outputs({"OUTPUTS": before}, {"OUTPUTS": now}, tmp_path) == ""
+        assert late_outputs({"OUTPUTS": before}, {"spider": "web", "OUTPUTS": now}, tmp_path) == ""
+
+    def test_of_all_pages(self, tmp_path):
+        """What reads archives begins with the first page."""
+        assert late_outputs({"OUTPUTS": "text"}, {"spider": "process", "OUTPUTS": "text, index"}, tmp_path) == ""
 
 
 class TestKept:

@@ -33,6 +33,7 @@ SCOPE = "URL_SCOPE"  # may become wider, but domains of seeds are noted only whi
 # Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much it says.
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG")
 SPIDER = "spider"
+PROCESS = "process"  # the spider of `scrapy process`
 NONE = "none"
 ON = "on"
 LONGEST = 120  # characters of a value in the log
@@ -131,7 +132,7 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
     """A line for outputs that the crawl did not write before; empty if there are none."""
     old = before.get("OUTPUTS", "").split(", ")
     late = [name for name in now.get("OUTPUTS", NONE).split(", ") if name not in (*old, NONE)]
-    if not late or "OUTPUTS" not in before:
+    if not late or "OUTPUTS" not in before or now[SPIDER] == PROCESS:  # which reads the archives for them
         return ""
     made = [name for name in late if name not in ONLY_FETCHED]
     of_earlier = f"; of the pages before: scrapy process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""

@@ -82,7 +82,9 @@ class Summary:
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""
         bound = "" if self._fates() else self._crawl.bound()  # what would help is in the fates of the seeds
-        return summary(self._folder, {**self._crawl.stats(), "bound": bound}, seconds, self._before)
+        stats = self._crawler.stats
+        errors = stats.get_value("errors/unexpected", 0) if stats is not None else 0
+        return summary(self._folder, {**self._crawl.stats(), "bound": bound, "errors": errors}, seconds, self._before)
 
     def _fates(self) -> list[str]:
         """Why the seeds gave nothing, if they gave nothing."""
@@ -128,7 +130,9 @@ def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The requests of the spider or of other drones that were lost, over all runs; the log says why."""
+    """What errors of this run cost, and the requests of the spider or of other drones that were lost, over all runs."""
+    if errors := figures.get("errors", 0):
+        yield f"{count(errors, 'unexpected error')}: see logs/errors.log; what failed at a page does not get it again"
     if unkept := figures.get(UNKEPT, 0):
         yield f"{count(unkept, 'request')} of the spider lost, as the log says: they could not be kept"
     if nameless := figures.get(NAMELESS, 0):
@@ -149,7 +153,8 @@ def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:
     if pages := figures.get("need_scripts", 0):
         more = "more than " if figures.get("need_scripts/others") else ""
         hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')} {'seems' if pages == 1 else 'seem'}"
-        yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto (docs/browser.md)"
+        new = "; a complete crawl, in a new JOBDIR"
+        yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto{new} (docs/browser.md)"
     if unrendered := figures.get("flaw/unrendered", 0):
         yield f"{count(unrendered, 'page')} as sent: the browser had no time for them, or gave no document (unrendered)"
 

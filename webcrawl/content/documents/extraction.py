@@ -55,7 +55,7 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
     except etree.ParserError:
         return {"text": ""}
     tree.make_links_absolute(body.url, handle_failures="ignore")  # trafilatura takes all for relative to the host
-    found = bare_extraction(
+    found: Any = bare_extraction(  # a dict, if asked for
         tree,
         url=body.url,
         include_comments=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 
 from webcrawl.content.html import encodings, mimetype, tree_guard
@@ -55,7 +56,7 @@ def defused(text: bytes) -> bytes:
 
 
 def document(body: bytes, content_type: str, encoding: str) -> tuple[bytes, str]:
-    """The body in UTF-8, and its kind of markup: empty for what is neither HTML nor XHTML."""
+    """The body in UTF-8 without a byte order mark, and its kind of markup: empty for what is neither HTML nor XHTML."""
     kind = markup(content_type, body)
     same = not kind or encoding == encodings.UTF_8 or (encoding == encodings.WINDOWS_1252 and body.isascii())
-    return body if same else encodings.decode(body, encoding).encode(), kind
+    return body.removeprefix(BOM_UTF8) if same else encodings.decode(body, encoding).encode(), kind

@@ -140,6 +140,9 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     return table(name, head, cells, caption)
 
 
+SERVERS = frozenset((429, *range(500, 600)))  # statuses of answers that are errors of their servers
+
+
 def wrong(source: Source) -> Html:
     """Failures and flaws by kind: once per attempt, so that what was tried again counts again."""
     counted = {name: many for name, many in source.counters.items() if name.startswith(words.KINDS) and many}
@@ -151,8 +154,13 @@ def wrong(source: Source) -> Html:
     if rows:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
-    else:
-        parts.append(note("Nothing went wrong: no attempt failed, and no answer had a flaw."))
+    refused = {status: many for status, many in source.statistics.outcomes.items() if status in SERVERS}
+    if refused:
+        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in sorted(refused.items()))
+        where = "awk '$2 == 429 || $2 >= 500' logs/crawl.log"
+        parts.append(note(f"URLs that ended with an error of their server: {each}; {where} names them."))
+    elif not rows:
+        parts.append(note("Nothing went wrong: no attempt failed, and no answer had a flaw or was a server's error."))
     errors = int(source.stats.get("errors") or 0)
     if errors:
         parts.append(note(f"{numbers.count(errors, 'unexpected error')} in the last run: see logs/errors.log."))
