@@ -74,6 +74,6 @@ def test_the_corner_made_by_scripts_has_its_text(shop):
     assert "1 page of 1 host seems to need scripts: -s RENDER=auto" in output
     assert status == 0, said
     assert {row["text"].strip() for row in texts(folder / "crawls/made")} == {
-        f"Made by a script, {number}." + (" /corner/1 /corner/2 /corner/3 /corner/4" if not number else "")
+        f"Made by a script, {number}." + ("/corner/1 /corner/2 /corner/3 /corner/4" if not number else "")
         for number in range(CORNER)
     }

@@ -109,7 +109,8 @@ def test_pages_that_need_scripts_are_named(tmp_path):
     figures = Counter({"need_scripts": 3120, "need_scripts/hosts": 41, "flaw/unrendered": 2})
 
     assert summary(tmp_path, figures, 1.0)[1:3] == [
-        "3120 pages of 41 hosts seem to need scripts: -s RENDER=auto; a complete crawl, in a new JOBDIR (docs/browser.md)",
+        "3120 pages of 41 hosts seem to need scripts: -s RENDER=auto; a complete crawl, in a new JOBDIR"
+        " (docs/browser.md)",
         "2 pages as sent: the browser had no time for them, or gave no document (unrendered)",
     ]
 
