@@ -108,9 +108,9 @@ def test_pages_that_need_scripts_are_named(tmp_path):
     """With the setting that renders them; so are those that the browser left as they were sent."""
     figures = Counter({"need_scripts": 3120, "need_scripts/hosts": 41, "flaw/unrendered": 2})
 
+    render = "-s RENDER=auto; a complete crawl, in a new JOBDIR (docs/browser.md)"
     assert summary(tmp_path, figures, 1.0)[1:3] == [
-        "3120 pages of 41 hosts seem to need scripts: -s RENDER=auto; a complete crawl, in a new JOBDIR"
-        " (docs/browser.md)",
+        f"3120 pages of 41 hosts seem to need scripts: {render}",
         "2 pages as sent: the browser had no time for them, or gave no document (unrendered)",
     ]
 
