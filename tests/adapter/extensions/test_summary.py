@@ -125,3 +125,12 @@ def test_answers_that_are_no_pages_are_named(tmp_path):
     )
     assert summary(tmp_path, walls, 1.0)[1] == "4 of the answers are walls, repeats included (anubis: 4)"
     assert "of the answers" not in "".join(summary(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))
+
+
+def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
+    """They wait with those over a budget, and the first line says so."""
+    figures = {"pages": 9, "failures": 0, "queued": 4, "frontier/folded": 6}
+    figures |= {"over_budget": 4, "over_budget/domains": 1}
+
+    first = summary(tmp_path, figures, 1.0)[0]
+    assert "4 URLs queued (4 URLs over the budget of 1 domain or folded: their like brought nothing new)" in first

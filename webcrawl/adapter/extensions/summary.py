@@ -102,7 +102,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     archives = list(_sizes(folder))
     over = figures.get("over_budget", 0)
     if over:
-        queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
+        alike = " or folded: their like brought nothing new" if figures.get("frontier/folded") else ""
+        queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')}{alike})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
     lines = [
