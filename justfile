@@ -49,7 +49,7 @@ nightly: campaign (figures "300000")
 
 # Kill, break and starve crawls for minutes to hours.
 campaign kills="20":
-    {{python}} -m pytest -q -m campaign
+    {{python}} -m pytest -q -m campaign -n 6
     {{python}} -m pytest -q -m hypothesis --hypothesis-profile=more
     {{python}} -m tests.crash_long --kills {{kills}} --hosts 150 --pages 1200
     {{python}} -m tests.hive_long --kills {{kills}} --seed 1

@@ -14,9 +14,8 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import unpack
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl as Whole
-from webcrawl.crawl.revisit.buckets import TIME
+from webcrawl.crawl.revisit.queue_entry import record_in
 from webcrawl.crawl.revisit.record import is_ahead, record_of
-from webcrawl.crawl.revisit.record import unpack as unpack_record
 from webcrawl.lab.simweb import Hit, gaps, mercator, overlaps, robots_first, wait_until_idle
 from webcrawl.lab.simweb.robots_kinds import is_robots
 from webcrawl.lab.simweb.site_listings import is_listing
@@ -118,7 +117,7 @@ def records_of(crawl):
         with closing(Whole(parts)):
             count = len(parts.revisiting)
             waiting = _all(parts.revisiting.revisits._buckets)
-            found = Counter(unpack_record(entry[TIME + 1 :]).url for entry in waiting)
+            found = Counter(record_in(entry).url for entry in waiting)
             queued = [link for link in map(unpack, _queued(parts)) if not is_ahead(link)]
             found.update(link.url for link in queued if (record := record_of(link)) and record.fetched)
             assert found.total() == count
