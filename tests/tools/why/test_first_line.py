@@ -71,10 +71,11 @@ def test_what_no_page_links_to(shallow):
         ("truncated:length", "longer than DOWNLOAD_TRUNCATE"),
         ("truncated:time", "not complete in time"),
         ("truncated:disconnect", "connection ended early"),
+        ("duplicate:digest", "another URL had the same body before: CONTENT_SEEN"),
     ],
 )
-def test_a_body_that_was_cut(note, words):
-    """The reason says why not all of the body was taken."""
+def test_a_body_that_was_cut_or_is_known(note, words):
+    """The reason says why not all of the body was taken, or why nothing was done with it."""
     data = crawl_line.line(1e9, Link("http://a.test/"), SimpleNamespace(status=200, seconds=0.1), None, [note])
     facts = Facts("http://a.test/", Form("http://a.test/"), lines=[crawl_line.read(data)])
 

@@ -50,7 +50,7 @@ HELPS = {
     Cause.TRANSFER: (
         "a faster line if this one is full, or else a higher CONCURRENT_REQUESTS; a smaller DOWNLOAD_TRUNCATE"
     ),
-    Cause.BROWSER: "a higher PLAYWRIGHT_MAX_CONTEXTS, if there are memory and cores for it",
+    Cause.BROWSER: "more hosts, each with one page at a time; a higher PLAYWRIGHT_MAX_CONTEXTS, if there are cores",
     Cause.PAGES: (
         "callbacks and pipelines that take less time: one that blocks holds up the whole crawl, one that awaits its "
         "own host"

@@ -16,7 +16,7 @@ from webcrawl.net.dns_answer import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir.crawl_line import GIVEN_UP, PROXY, REVISIT, TRUNCATED, CrawlLine
+from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, CrawlLine
 from webcrawl.store.jobdir.host_row import State, behind_wall
 from webcrawl.tools.report.counter_words import CUTS
 from webcrawl.tools.why import queued
@@ -223,7 +223,10 @@ def _withheld(answered: CrawlLine) -> str:
 def _instead(answered: CrawlLine) -> str:
     """Begins with a semicolon."""
     vendor = _wall(answered)
-    return f"; but that is not the page: it is the wall of {vendor}" if vendor else ""
+    if vendor:
+        return f"; but that is not the page: it is the wall of {vendor}"
+    same = DUPLICATE in answered.annotations
+    return "; another URL had the same body before: CONTENT_SEEN says what is done then" if same else ""
 
 
 def _leads(facts: Facts) -> str:
