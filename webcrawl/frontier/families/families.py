@@ -52,8 +52,10 @@ class Families:
     def read(self, name: str, url: str, body: bytes) -> None:
         """A page has a body that was not seen before."""
         learning = self._known.get(name)
-        if learning is not None:
-            self._looks[url] = Look(learning, learning.has_new(url, body)) if learning.wants(url) else None
+        if learning is not None and learning.wants(url):
+            self._looks[url] = Look(learning, learning.has_new(url, body))
+        elif learning is not None:  # its links are looked at all the same, if they may be a labyrinth's
+            self._looks[url] = Look(learning, new=True) if learning.is_blind(url) else None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
         """A page has these links."""

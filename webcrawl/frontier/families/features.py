@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from zlib import crc32
 
 LOOKED_AT = 64 << 10  # bytes of a page
 MOST = 256  # runs of text
 PLENTY = 256  # characters of numbers and hashes that are content: those of a table, not of a clock
-# Text after a tag other than a link's, a script's or a style's, up to the next tag
-RUN = re.compile(rb"<(?!a[\s>]|script|style)/?[a-z][^<>]*>([^<>]*[^<>\s][^<>]*)")
+LONG = 512  # bytes of a run: how it begins tells it from others, and all words of a page would cost a millisecond
+NO_TEXT = (
+    b"a ",
+    b"a\n",
+    b"a\t",
+    b"a\r",
+    b"script",
+    b"style",
+    b"!",
+    b"?",
+)  # what a tag begins with whose text is no run
 LINE = re.compile(rb"[^\r\n]*[^\r\n\s][^\r\n]*")
-SOURCE = re.compile(rb"""\ssrc\s*=\s*["']?([^"'\s>?#]+)""", re.IGNORECASE)
+SOURCE = re.compile(rb"""["']?([^"'\s>?#]+)""")  # behind `src=`
 TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
 WORD = re.compile(rb"(?<![0-9a-z\x80-\xff])[a-z\x80-\xff]+(?![0-9a-z\x80-\xff])")  # with a digit it may be a nonce
 NUMBER = re.compile(rb"(?<![0-9a-z])(?=[a-z]{0,40}[0-9])[0-9a-z]+")
@@ -35,12 +44,30 @@ class Features:
         """`address`: words of its URL; `echo`: those that many URLs of its family have, which say nothing."""
         body = body[:LOOKED_AT]
         lower = body.lower()
-        runs: Sequence[bytes] = (RUN.findall(lower) if b"<" in lower[:1024] else LINE.findall(lower))[:MOST]
+        runs = _runs(lower) if b"<" in lower[:1024] else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
         said = [words for run in runs if (words := {*WORD.findall(run)} - echo)]
         parts = [crc32(b" ".join(sorted(words))) for words in said]
-        parts += [crc32(source, 1) for source in SOURCE.findall(body)[:MOST]]
+        parts += [crc32(source, 1) for source in _sources(lower)]
         numbers = {*NUMBER.findall(b" ".join(runs))} - address
         if sum(map(len, numbers)) >= PLENTY:
             parts.append(crc32(b" ".join(sorted(numbers)), 2))
         self.parts = parts
         self.whole = crc32(b" ".join(sorted(set().union(*said))), 3)
+
+
+def _runs(lower: bytes) -> list[bytes]:
+    """The texts after tags other than links', scripts' and styles', up to the next tag."""
+    runs = []
+    for piece in lower.split(b"<")[1:]:
+        tag, _, text = piece.partition(b">")
+        if text and not text.isspace() and tag != b"a" and not tag.startswith(NO_TEXT):
+            runs.append(text[:LONG])
+            if len(runs) == MOST:
+                break
+    return runs
+
+
+def _sources(lower: bytes) -> list[bytes]:
+    """The addresses of what a page embeds."""
+    found = map(SOURCE.match, lower.split(b" src=", MOST)[1:])
+    return [one[1] for one in found if one is not None]

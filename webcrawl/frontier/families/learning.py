@@ -177,10 +177,15 @@ class Learning:
     def wants(self, url: str) -> bool:
         """Whether a page is worth a look; of families that only bring new ones a sample is."""
         family = self.families.get(shape_of(url).families[0])
-        if family is None or family.row < SURE or family.folded or family.blind:
+        if family is None or family.row < SURE or family.folded:
             return True
         family.turn += 1
         return family.turn % ONE_IN == 0
+
+    def is_blind(self, url: str) -> bool:
+        """Whether pages of the closest family have led to new ones of their family only."""
+        family = self.families.get(shape_of(url).families[0])
+        return family is not None and family.blind > 0
 
     def has_new(self, url: str, body: bytes) -> bool:
         """Whether a page has a run of text, or embeds something, that no page of the domain had before."""
