@@ -48,7 +48,9 @@ class Features:
         said = [words for run in runs if (words := {*WORD.findall(run)} - echo)]
         parts = [crc32(b" ".join(sorted(words))) for words in said]
         parts += [crc32(source, 1) for source in _sources(lower)]
-        numbers = {*NUMBER.findall(b" ".join(runs))} - address
+        text = b" ".join(runs)
+        digits = len(text) - len(text.translate(None, b"0123456789"))
+        numbers = {*NUMBER.findall(text)} - address if digits * 4 >= PLENTY else ()
         if sum(map(len, numbers)) >= PLENTY:
             parts.append(crc32(b" ".join(sorted(numbers)), 2))
         self.parts = parts
