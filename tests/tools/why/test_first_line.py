@@ -68,9 +68,9 @@ def test_what_no_page_links_to(shallow):
 @pytest.mark.parametrize(
     ("note", "words"),
     [
-        ("truncated:length", "longer than DOWNLOAD_TRUNCATE"),
-        ("truncated:time", "not complete in time"),
-        ("truncated:disconnect", "connection ended early"),
+        ("truncated:length", "its body was cut: longer than DOWNLOAD_TRUNCATE"),
+        ("truncated:time", "its body was cut: not complete in time"),
+        ("truncated:disconnect", "its body was cut: connection ended early"),
         ("duplicate:digest", "another URL had the same body before: CONTENT_SEEN"),
     ],
 )
@@ -79,7 +79,7 @@ def test_a_body_that_was_cut_or_is_known(note, words):
     data = crawl_line.line(1e9, Link("http://a.test/"), SimpleNamespace(status=200, seconds=0.1), None, [note])
     facts = Facts("http://a.test/", Form("http://a.test/"), lines=[crawl_line.read(data)])
 
-    assert f"; its body was cut: {words}" in verdict_on(facts).reason
+    assert f"; {words}" in verdict_on(facts).reason
 
 
 def test_a_robots_txt_that_cannot_be_fetched():
