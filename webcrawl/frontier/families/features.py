@@ -10,16 +10,8 @@ LOOKED_AT = 64 << 10  # bytes of a page
 MOST = 256  # runs of text
 PLENTY = 256  # characters of numbers and hashes that are content: those of a table, not of a clock
 LONG = 512  # bytes of a run: how it begins tells it from others, and all words of a page would cost a millisecond
-NO_TEXT = (
-    b"a ",
-    b"a\n",
-    b"a\t",
-    b"a\r",
-    b"script",
-    b"style",
-    b"!",
-    b"?",
-)  # what a tag begins with whose text is no run
+# What a tag begins with whose text is no run
+NO_TEXT = (b"a ", b"a\n", b"a\t", b"a\r", b"script", b"style", b"!", b"?")
 LINE = re.compile(rb"[^\r\n]*[^\r\n\s][^\r\n]*")
 SOURCE = re.compile(rb"""["']?([^"'\s>?#]+)""")  # behind `src=`
 TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
@@ -42,8 +34,7 @@ class Features:
 
     def __init__(self, body: bytes, address: set[bytes], echo: set[bytes]) -> None:
         """`address`: words of its URL; `echo`: those that many URLs of its family have, which say nothing."""
-        body = body[:LOOKED_AT]
-        lower = body.lower()
+        lower = body[:LOOKED_AT].lower()
         runs = _runs(lower) if b"<" in lower[:1024] else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
         said = [words for run in runs if (words := {*WORD.findall(run)} - echo)]
         parts = [crc32(b" ".join(sorted(words))) for words in said]
