@@ -25,7 +25,7 @@ GAP, GROWS, LONGEST = 16, 1.5, 1024  # URLs of a folded family between two that 
 TRIED, FREES = 0b1111, 2  # of so many tries the last, so many new ones free it
 GOOD = 4  # pages by which a family is judged as a target of links
 AWAITED = 16  # families of which no such number of pages is known, to which a link may lead to something new
-SURE, ONE_IN = 16, 16  # after so many new pages in a row only one in so many is looked at
+SURE, RAREST = 12, 8  # of more pages than these that are new in a row one in 2, 4, 8, and then in so many, is looked at
 WIDEST = 3  # families of a URL but that of its whole domain
 AGAIN, ROUNDS = 8, 4  # URLs that are tried in the end at once, and how often
 SMALL = 300  # pages of a domain, up to which those of folded families are fetched in the end
@@ -113,6 +113,7 @@ class Learning:
         self.memory = Memory()
         self.folded = 0  # families
         self.rounds = 0  # of URLs that were tried again, since a family was freed
+        self._turn = 0  # of pages of families that bring new ones
         self._granted = 0  # URLs that go on because they are tried again
         self._awaited: set[int] = set()
 
@@ -175,17 +176,24 @@ class Learning:
         return False
 
     def wants(self, url: str) -> bool:
-        """Whether a page is worth a look; of families that only bring new ones a sample is."""
-        family = self.families.get(shape_of(url).families[0])
-        if family is None or family.row < SURE or family.folded:
+        """Whether a page is worth a look, which costs as much as all else that is done for it.
+
+        Of a family whose last pages were new, or of a domain whose last ones were, a sample is.
+        """
+        close, *_, whole = shape_of(url).families
+        domain = self.families.get(whole)
+        if domain is None:
             return True
-        family.turn += 1
-        return family.turn % ONE_IN == 0
+        family = self.families.get(close, domain)
+        if family.stale > 0 or family.folded:
+            return True
+        self._turn += 1
+        return self._turn % min(1 << max(max(family.row, domain.row) - SURE, 0), RAREST) == 0
 
     def is_blind(self, url: str) -> bool:
-        """Whether pages of the closest family have led to new ones of their family only."""
-        family = self.families.get(shape_of(url).families[0])
-        return family is not None and family.blind > 0
+        """Whether pages of a family of it have led to new ones of their family only."""
+        families = map(self.families.get, shape_of(url).families[:WIDEST])
+        return any(family is not None and family.blind > 0 for family in families)
 
     def has_new(self, url: str, body: bytes) -> bool:
         """Whether a page has a run of text, or embeds something, that no page of the domain had before."""
