@@ -37,6 +37,7 @@ WRONG = {
     f"crawl {SITE} -s URL_FILTERS={{'no.Filter':1}}": "(no.Filter: No module named 'no')",
     f"crawl {SITE} -s URL_FILTERS={{'mine.NoFilter':1}}": "URL_FILTERS: mine.NoFilter: a filter has a name and",
     f"crawl {SITE} -s ITEM_PIPELINES={{'no.X':1}}": "(no.X: there is no such module)",
+    f"crawl {SITE} -s ITEM_PIPELINES={{'webcrawl.items.Paeg':1}}": "Paeg: the module has no Paeg; is Page meant?)",
     f"crawl {SITE} -s CONCURRENT_REQUESTS=0": "CONCURRENT_REQUESTS = 0",
     f"crawl {SITE} -s URL_INCLUDE=[": "URL_INCLUDE = '[': must be an RE2 expression",
     f"crawl {SITE} -s HOSTS_FILE=lost": "HOSTS_FILE = 'lost': ",

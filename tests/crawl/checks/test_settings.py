@@ -93,7 +93,7 @@ ACCEPTED = [
     ("USER_AGENT", " me/1.0 (+https://x.test/) ", "me/1.0 (+https://x.test/)"),
     ("LOG_LEVEL", "DEBUG", "DEBUG"),
     ("CLOSESPIDER_TIMEOUT", "0.5", 0.5),
-    ("SCHEDULER", "webcrawl.adapter.scheduler.Whatever", "webcrawl.adapter.scheduler.Whatever"),
+    ("SCHEDULER", "webcrawl.adapter.scheduler.FrontierScheduler", "webcrawl.adapter.scheduler.FrontierScheduler"),
     ("ITEM_PIPELINES", '{"webcrawl.items.Page": 1.5, "no.such": null}', {"webcrawl.items.Page": 1.5, "no.such": None}),
     ("ITEM_PIPELINES", {Path: -1}, {Path: -1}),
 ]
@@ -233,13 +233,15 @@ class TestValues:
 
 
 def _written_again(name, value):
-    """A value from check() as a user may write it; four settings are read into another form."""
+    """A value from check() as a user may write it; five settings are read into another form."""
     if name == "ERROR_BREAKER":
         return "{}/{}".format(*value)
     if name == "DNS_NAMESERVERS":
         return [host_port(host, port) for host, port in value]
     if name == "PRIVATE_NETWORKS_ALLOWED":
         return [str(network) for network in value]
+    if name == "QUIET_HOURS":
+        return ",".join(f"{at // 60:02}:{at % 60:02}-{end // 60:02}:{end % 60:02}" for at, end in value)
     if name == "PORTS_ALLOWED":
         return [f"{ports[0]}-{ports[-1]}" for ports in value]
     return value

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from importlib.abc import InspectLoader
 from importlib.util import find_spec
 from typing import Any
 
@@ -62,7 +65,8 @@ class DottedOrders:
 class Components:
     """Scrapy's components with their orders: dotted paths, or the classes themselves.
 
-    Checks only that their modules exist: importing one may install a reactor, and Scrapy chooses the reactor later.
+    Checks that their modules exist and name them, without importing one: that may install a reactor, which Scrapy
+    chooses later.
     """
 
     allowed: str = (
@@ -111,14 +115,39 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 def _found(path: Any) -> Any:
     if isinstance(path, type):
         return path
-    module, _, _ = text(path).rpartition(".")
+    module, _, name = text(path).rpartition(".")
     try:
-        missing = not module or (module not in sys.modules and find_spec(module) is None)
-    except Exception as error:  # find_spec imports the parent package, which may raise anything
+        names = _names(module)
+    except Exception as error:  # to find a module imports its package, which may raise anything
         raise ValueError(f"{path}: {error}") from error
-    if missing:
-        raise ValueError(f"{path}: there is no such module")
+    if names is not None and name not in names:
+        close = get_close_matches(name, names, 1)
+        raise ValueError(f"{path}: the module has no {name}" + (f"; is {close[0]} meant?" if close else ""))
     return path
+
+
+def _names(module: str) -> Collection[str] | None:
+    """What a module defines or imports, by its source unless it is loaded; None if only an import can tell."""
+    if module in sys.modules:
+        found = {*vars(sys.modules[module])}
+    else:
+        spec = find_spec(module) if module else None
+        if spec is None:
+            raise ModuleNotFoundError("there is no such module")
+        source = spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
+        found = {"*"} if source is None else _defined(source)
+    return None if found & {"*", "__getattr__"} else found
+
+
+def _defined(source: str) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found.update((one.asname or one.name).partition(".")[0] for one in names)
+    return found
 
 
 def _order(order: Any) -> int | float | None:
