@@ -9,6 +9,8 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.fulltext import written
+from tests.support.warc_crawl import files
+from tests.support.warc_reader import read
 from webcrawl.tools.verify.verify_crawl import verify
 
 
@@ -160,3 +162,29 @@ def test_what_pipelines_get(tmp_path, asking):
         assert changes["Asking"] >= everything - {("/gone", "gone")}
         assert "/typed unchanged 1" in found["Asking"]
         assert "/typed unchanged 2" in found["Asking"]
+
+
+def test_a_copy_that_is_not_modified(tmp_path):
+    """A page that the archive has as another URL's copy is a revisit record after a 304, also after kill -9."""
+    documents = {"/a": Document(b"<p>same", etag='"1"'), "/b": Document(b"<p>same", etag='"2"')}
+    with changing_site(documents) as site:
+        crawl = site.crawl(tmp_path, *documents, OUTPUTS="warc cdxj", CHECKPOINT_INTERVAL=0.3)
+        running = crawl.start()
+        wait_until(lambda: all(len(site.of(path)) >= 4 for path in documents))
+        running.kill()
+        running = crawl.start()
+        before = {path: len(site.of(path)) for path in documents}
+        wait_until(lambda: all(len(site.of(path)) >= many + 3 for path, many in before.items()))
+        assert site.until("/b", len(site.of("/b")) + 3, running) == 0
+
+    found = [record for path in files(crawl.jobdir) for record in read(path)]
+    answers = [one for one in found if one.kind == "response" and one.fields["WARC-Target-URI"].endswith(("/a", "/b"))]
+    (original,) = [one for one in answers if one.block.endswith(b"same")]
+    assert answers == [original]
+    revisits = [one.fields for one in found if one.kind == "revisit"]
+    assert len([one for one in revisits if one["WARC-Profile"].endswith("not-modified")]) >= 6
+    names = ("WARC-Target-URI", "WARC-Date")
+    assert {(one["WARC-Refers-To-Target-URI"], one["WARC-Refers-To-Date"]) for one in revisits} == {
+        tuple(original.fields[name] for name in names)
+    }
+    assert list(verify(crawl.jobdir, Counter())) == []

@@ -26,6 +26,7 @@ from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.inline_downloads import Inline
+from webcrawl.adapter.reading_ahead import ReadingAhead, pdf_process
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
@@ -85,6 +86,10 @@ class RereadingScheduler(FrontierScheduler):
         values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
         self._robots = RobotsRequests(self.visitor, self.fail, pages=False)
+        pdfs = pdf_process({**values, "LINK_SOURCES": ()})  # nothing is followed
+        if pdfs is not None:
+            downloader.read_ahead, downloader.on_lack = ReadingAhead(self.visitor, pdfs), self.fail
+            self._ahead = downloader.read_ahead
         self._closed = False
         self._places = Places(self.crawl.parts.db)
         self._originals = _originals(self.crawl.parts.db)
@@ -165,6 +170,7 @@ class RereadingDownloader(FrontierDownloader):
         self.total_concurrency = min(values_of(crawler)["CONCURRENT_REQUESTS"] or AT_ONCE, AT_ONCE)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier(holds_ready=False)  # the place in the archives is behind them
+        self.read_ahead = None
         self.inline = Inline(_refused, self.middleware.download_async, self.barrier, self.active, 0)
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
@@ -184,6 +190,13 @@ class RereadingDownloader(FrontierDownloader):
         trip = trip_of(request)
         if trip is None or trip.exchange is None:
             raise _refusal(request)
+        reading = self.read_ahead(trip) if self.read_ahead is not None else None
+        if reading is not None:
+            try:
+                await reading
+            except OSError as error:
+                self.on_lack(error)
+                raise
         return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
 
 

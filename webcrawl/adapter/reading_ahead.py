@@ -1,4 +1,4 @@
-"""Reads the links of large pages, and of packed ones, in a thread, and those of PDFs in a process.
+"""Reads the links of large pages, and of packed ones, in a thread, and links and texts of PDFs in a process.
 
 84,000 links take 0.1 to 0.3 s, in which nothing else would happen; a PDF may take seconds, and take its reader down.
 """
@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from importlib.util import find_spec
+from typing import Any
 
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Link
+from webcrawl.base.outputs import OF_PDFS
 from webcrawl.content.formats.pdf_process import PdfProcess
 from webcrawl.content.formats.sniffing import GZIP, is_pdf
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.worker import SYSTEMS, Worker
 
 LARGE = 1 << 18  # bytes of a body; below, a page that is not packed takes less time than a turn of the event loop may
+
+
+def pdf_process(values: Mapping[str, Any]) -> PdfProcess | None:
+    """Reads of PDFs what the crawl wants of them; None if that is nothing, or cannot be had."""
+    links = "pdf" in values["LINK_SOURCES"]
+    text = not OF_PDFS.isdisjoint(values["OUTPUTS"]) and find_spec("pypdfium2") is not None
+    return PdfProcess(links=links, text=text) if links or text else None
 
 
 class ReadingAhead:
@@ -48,7 +58,7 @@ class ReadingAhead:
 
     async def _pdf(self, exchange: Exchange) -> None:
         if self._pdfs is not None and self._waiter is not None:
-            reading = self._waiter.submit(self._pdfs.links, exchange.body, exchange.url)
+            reading = self._waiter.submit(self._pdfs.read, exchange.body, exchange.url)
             exchange.found = await asyncio.wrap_future(reading)
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
-from webcrawl.adapter.reading_ahead import ReadingAhead
+from webcrawl.adapter.reading_ahead import ReadingAhead, pdf_process
 from webcrawl.adapter.request_links import (
     Callbacks,
     CannotBeKept,
@@ -53,7 +53,6 @@ from webcrawl.adapter.withheld import Reader, is_looked_at
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.base.resource_exhaustion import lack
-from webcrawl.content.formats.pdf_process import PdfProcess
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.lost_requests import Refusal
@@ -218,8 +217,7 @@ class FrontierScheduler:
             self.fates = SeedFates(self.crawl, [host_of(url) for url in filter(is_url, list_paths(str(lists or "")))])
             downloader.on_failure = self.fates.failed
         if makes_pages:
-            pdfs = PdfProcess() if "pdf" in values["LINK_SOURCES"] else None
-            downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdfs)
+            downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdf_process(values))
         if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
             downloader.reader = Reader.BOTH if makes_pages else Reader.CALLBACKS

@@ -9,6 +9,7 @@ from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from webcrawl import settings as defaults
+from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.checks.known_words import unread
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
 
@@ -59,8 +60,8 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
             "answer's duration is waited if that is longer (POLITENESS_FACTOR = 0: never)"
         )
     yield from mistyped(names, _known())
-    if reader is PAGES and (missing := unread(settings["LINK_SOURCES"])):
-        yield missing
+    if reader is PAGES:
+        yield from unread(settings["LINK_SOURCES"], map(str.lower, words(settings["OUTPUTS"] or "")))
     for name in DEPRECATED:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"

@@ -342,6 +342,7 @@ class Exchange:
     same_since: float = (
         0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
     )
+    copy_of: str = ""  # the URL of that answer, if it is another's
     is_original: bool = field(default=False, repr=False, compare=False)  # the archive has the payload in its own record
     recognised: str | None = None  # what it is where it is not the page (docs/recognise.md); None: nobody has looked
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again

@@ -34,4 +34,5 @@ LIBRARIES = {  # what an output needs (base/libraries.py)
     "index": ("tantivy",),
     "documents": ("pyarrow", "trafilatura", "resiliparse"),
 }
+OF_PDFS = frozenset(("text", "index", "documents"))  # these have the texts of PDFs, where pypdfium2 is installed
 READ_LINKS = frozenset(("links", "tables"))  # for these, links of all kinds are read from every page, with their texts

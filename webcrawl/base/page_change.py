@@ -39,4 +39,5 @@ class Judged:
     text: int = 0  # the fingerprint of the visible text, if it was wanted; 0: none
     visits: int = 0  # how often the page was fetched again before
     stored: float = 0.0  # when the answer was fetched that the archive has, if this one is the same; 0: it has none
+    copy_of: str = ""  # the URL of that answer, if it is another's
     said: tuple[int, int] = (0, 0)  # of an unchanged page: what the answer before said of its use

@@ -75,7 +75,10 @@ def _text(page: Page) -> str:
 
 
 def _visible(page: Page) -> str:
-    """Return what a browser would show; a plain text itself; nothing of what is no text."""
+    """Return what a browser would show; a plain text itself; a PDF's text, if an output wants it; of others nothing."""
+    ahead: Found | None = page.exchange.found if page.exchange is not None else None
+    if ahead is not None and ahead.text:
+        return ahead.text
     shown = on_demand.visible(page.body, page.header("content-type"), page.find_encoding())
     if shown is None:
         return page.text if page.content_type.startswith("text/") else ""

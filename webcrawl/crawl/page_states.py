@@ -55,7 +55,7 @@ class States:
             found = replace(
                 found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT
             )
-        exchange.revisit, exchange.same_since = found, found.stored
+        exchange.revisit, exchange.same_since, exchange.copy_of = found, found.stored, found.copy_of
         page.earlier = found.said if found.by is By.STATUS else page.earlier
         page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
         if found.change is Change.NEW:

@@ -23,7 +23,7 @@ from webcrawl.crawl.revisit.fetched_ahead import lacks
 from webcrawl.crawl.revisit.fresh_until import LONGEST
 from webcrawl.crawl.revisit.page_judgement import Honesty, judged
 from webcrawl.crawl.revisit.policy import Policy
-from webcrawl.crawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
+from webcrawl.crawl.revisit.record import LONGEST_COPY, LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split, Unused
@@ -424,9 +424,10 @@ class Revisiting(Part):
         if exchange.status == 200:
             record.digest = found.digest
             if exchange.is_original:
-                record.stored = exchange.started
-            elif found.change is not Change.UNCHANGED:
-                record.stored = 0.0  # the archive has it elsewhere, in part, or not at all
+                record.stored, record.copy_of = exchange.started, ""
+            elif found.change is not Change.UNCHANGED:  # the archive has it as another's, in part, or not at all
+                fits = len(exchange.copy_of) <= LONGEST_COPY
+                record.stored, record.copy_of = (exchange.same_since, exchange.copy_of) if fits else (0.0, "")
         else:
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent

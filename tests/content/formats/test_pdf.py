@@ -41,7 +41,7 @@ def addresses(found):
 class TestWhatIsRead:
     def test_links(self, reader):
         """Those of annotations, as written, and addresses that stand in the text, each once."""
-        found = reader.links(pdf("http://a.test/1", "../2", "http://a.test/1", text="see http://a.test/3 there"), URL)
+        found = reader.read(pdf("http://a.test/1", "../2", "http://a.test/1", text="see http://a.test/3 there"), URL)
 
         assert addresses(found) == ["http://a.test/1", "../2", "http://a.test/3"]
         assert (found.base, found.note, {link[0] for link in found.links}) == (URL, "", {"pdf"})
@@ -52,36 +52,62 @@ class TestWhatIsRead:
 
         assert text(pdf(text="Hello", pages=2)) == "Hello\nHello"
 
+    def test_only_what_is_wanted(self):
+        """Where links are not followed there are none, and no text where no output wants it; the title is there."""
+        body = pdf("http://a.test/1", text="Hello")
+        body = body.replace(b"trailer<<", b"5 0 obj<</Title(A  lamp)>>endobj trailer<</Info 5 0 R").replace(
+            b"R/Root", b"R /Root"
+        )
+        for links, texts in ((True, False), (False, True)):
+            reader = PdfProcess(links=links, text=texts)
+            found = reader.read(body, URL)
+            reader.close()
+            assert (bool(found.links), bool(found.text), found.title, found.note) == (links, texts, "A lamp", "")
+
+    def test_a_long_text(self, monkeypatch):
+        """It is read up to a bound, and known not to be whole."""
+        from webcrawl.content.formats import pdf as module
+
+        monkeypatch.setattr(module, "TEXT", 8)
+        assert module.contents(pdf(text="Hello", pages=9), links=False)[2:] == ("Hello\nHe", False)
+
+    def test_a_word_over_two_lines(self):
+        """The mark for a hyphen at the end of a line goes, and the word is one."""
+        from webcrawl.content.formats.pdf import text
+
+        body = with_content(b"BT /F1 12 Tf 72 700 Td (light-) Tj 0 -14 Td (house keeper) Tj ET")
+        assert text(body) == "lighthouse keeper"
+
     @pytest.mark.parametrize("body", [b"", b"%PDF-1.4", b"%PDF-" + bytes(range(256)), b"<html>", pdf()[:60]])
     def test_what_is_no_pdf_has_no_links_and_a_note(self, reader, body):
         """It has no links, and a note."""
-        found = reader.links(body, URL)
+        found = reader.read(body, URL)
 
         assert (found.links, found.note) == ([], "pdf:unreadable")
 
     @pytest.mark.parametrize("cut", range(100, len(pdf("http://a.test/1")), 90))
     def test_one_that_is_cut_off(self, reader, cut):
         """It is read as far as that is possible; the reader lives on."""
-        assert addresses(reader.links(pdf("http://a.test/1")[:cut], URL)) in ([], ["http://a.test/1"])
-        assert addresses(reader.links(pdf("http://a.test/1"), URL)) == ["http://a.test/1"]
+        assert addresses(reader.read(pdf("http://a.test/1")[:cut], URL)) in ([], ["http://a.test/1"])
+        assert addresses(reader.read(pdf("http://a.test/1"), URL)) == ["http://a.test/1"]
 
     def test_bounds(self, reader):
         """Of very many addresses, and of very long ones, the first are kept."""
         from webcrawl.content.formats.pdf import MOST
 
-        found = reader.links(pdf(*[f"http://a.test/{at}" for at in range(MOST + 100)]), URL)
+        found = reader.read(pdf(*[f"http://a.test/{at}" for at in range(MOST + 100)]), URL)
 
         assert (len(found.links), addresses(found)[-1]) == (MOST, f"http://a.test/{MOST - 1}")
-        assert reader.links(pdf("http://a.test/" + "x" * 100_000), URL).links == []
+        assert reader.read(pdf("http://a.test/" + "x" * 100_000), URL).links == []
 
 
 class TestWhatItSurvives:
     def test_a_pdf_that_unpacks_to_very_much_ends_its_process(self, reader):
         """One that unpacks to very much ends the process at its limit of memory; the next one has another."""
-        found = reader.links(bomb(), URL)
+        found = reader.read(bomb(), URL)
 
         assert (found.links, found.note) == ([], "pdf:died")
-        assert addresses(reader.links(pdf("/1"), URL)) == ["/1"]
+        assert addresses(reader.read(pdf("/1"), URL)) == ["/1"]
 
     @pytest.mark.parametrize(
         "body",
@@ -97,8 +123,8 @@ class TestWhatItSurvives:
     )
     def test_other_shapes(self, reader, body):
         """However it is made, there is an answer, and the next PDF is read."""
-        assert reader.links(body, URL).note in ("", "pdf:unreadable", "pdf:died", "pdf:cut")
-        assert addresses(reader.links(pdf("/1"), URL)) == ["/1"]
+        assert reader.read(body, URL).note in ("", "pdf:unreadable", "pdf:died", "pdf:cut")
+        assert addresses(reader.read(pdf("/1"), URL)) == ["/1"]
 
     @pytest.mark.parametrize(
         "code",
@@ -115,7 +141,7 @@ class TestWhatItSurvives:
         """Whatever it does or says, the PDF has no links and a note."""
         reader = fake(code)
 
-        assert reader.links(pdf(), URL).note == "pdf:died"
+        assert reader.read(pdf(), URL).note == "pdf:died"
         reader.close()
 
     def test_a_worker_that_says_nothing(self, monkeypatch):
@@ -125,7 +151,7 @@ class TestWhatItSurvives:
         reader._start()
         process = reader._process
 
-        assert reader.links(pdf(), URL).note == "pdf:died"
+        assert reader.read(pdf(), URL).note == "pdf:died"
         assert process.returncode == -signal.SIGKILL
         reader.close()
 
@@ -133,16 +159,16 @@ class TestWhatItSurvives:
         """The PDF is read once more by a new process, and only once: it is not its fault, as far as one can see."""
         reader = fake(f"open({str(tmp_path / 'tries')!r}, 'a').write('x'); os.kill(os.getpid(), signal.SIGKILL)")
 
-        assert reader.links(pdf(), URL).note == "pdf:died"
+        assert reader.read(pdf(), URL).note == "pdf:died"
         assert (tmp_path / "tries").read_text() == "xx"
         reader.close()
 
     def test_killed_between_two(self, reader):
         """Then nothing is noticed."""
-        assert addresses(reader.links(pdf("/1"), URL)) == ["/1"]
+        assert addresses(reader.read(pdf("/1"), URL)) == ["/1"]
         os.kill(reader._process.pid, signal.SIGKILL)
 
-        assert addresses(reader.links(pdf("/2"), URL)) == ["/2"]
+        assert addresses(reader.read(pdf("/2"), URL)) == ["/2"]
 
 
 class TestOurOwnLack:
@@ -152,7 +178,7 @@ class TestOurOwnLack:
         reader = PdfProcess(("/no/such/program",))
 
         with pytest.raises(OSError, match=r"no process to read PDFs in: .*No such file"):
-            reader.links(pdf(), URL)
+            reader.read(pdf(), URL)
         reader.close()
 
     def test_a_process_that_ends_at_once(self, monkeypatch):
@@ -162,7 +188,7 @@ class TestOurOwnLack:
         reader = PdfProcess((sys.executable, "-c", "import no_such_library"))
 
         with pytest.raises(OSError, match="ends at once"):
-            reader.links(pdf(), URL)
+            reader.read(pdf(), URL)
         reader.close()
 
     def test_a_passing_lack(self, monkeypatch, caplog):
@@ -179,7 +205,7 @@ class TestOurOwnLack:
 
         monkeypatch.setattr(reader, "_open", first_fails)
 
-        assert addresses(reader.links(pdf("/1"), URL)) == ["/1"]
+        assert addresses(reader.read(pdf("/1"), URL)) == ["/1"]
         assert len(caplog.records) == 1
         reader.close()
 
@@ -193,7 +219,7 @@ class TestTheEnd:
         timer = threading.Timer(0.2, reader.kill)
         timer.start()
 
-        reader.links(pdf(), URL)
+        reader.read(pdf(), URL)
         reader.close()
         timer.join()
 

@@ -41,6 +41,7 @@ RECORDS = st.builds(
     handed=st.booleans(),
     listing=st.booleans(),
     stored=st.integers(0, 1 << 42).map(lambda milliseconds: milliseconds / 1000),
+    copy_of=st.sampled_from(["", "http://b.test/a copy"]),
     said=st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),
     holds=st.integers(0, 0xFFFF_FFFF),
 )

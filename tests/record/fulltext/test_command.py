@@ -141,4 +141,4 @@ def test_without_tantivy(job, tmp_path):
 def test_help(tmp_path):
     """Says how to ask."""
     assert scrapy(["search", "--help"], ROOT, tmp_path / "help") == 0
-    assert '"words side by side"' in (tmp_path / "help").read_text()
+    assert "site:example.com" in (tmp_path / "help").read_text()

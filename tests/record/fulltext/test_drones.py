@@ -8,7 +8,8 @@ import pytest
 from tests.support.commands import command
 from tests.support.fulltext import Texts, page
 from tests.support.hive_jobs import named
-from webcrawl.record.fulltext.text_search import BadQuery, Search, SearchAll
+from webcrawl.record.fulltext.query_words import BadQuery
+from webcrawl.record.fulltext.text_search import Search, SearchAll
 from webcrawl.store.errors import StoreError
 
 pytestmark = pytest.mark.xdist_group("fulltext drones")

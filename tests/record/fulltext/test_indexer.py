@@ -177,7 +177,9 @@ class TestErrors:
         texts.stop()
         (tmp_path / "index/meta.json").write_text("{")
 
-        with pytest.raises(StoreError, match=r"index: .*if you remove the folder, it is made anew"):
+        with pytest.raises(
+            StoreError, match=r"index: .*it is made anew of text/ by the next start after rm -r .*index"
+        ):
             open_()
 
     def test_an_index_that_is_no_index(self, tmp_path, open_):

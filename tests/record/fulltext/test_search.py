@@ -7,8 +7,10 @@ import shutil
 import pytest
 
 from tests.support.fulltext import Texts, page
+from webcrawl.record.fulltext import text_search
+from webcrawl.record.fulltext.query_words import BadQuery
 from webcrawl.record.fulltext.text_index import Contents
-from webcrawl.record.fulltext.text_search import DEEPEST, LONGEST, BadQuery, Search
+from webcrawl.record.fulltext.text_search import DEEPEST, LONGEST, Search
 from webcrawl.store.errors import StoreError
 
 PAGES = {
@@ -46,6 +48,24 @@ def urls(job, query, most=10):
         ("lamp OR 東京", {1, 2, 3}),
         ('"bright lamp"', {2}),
         ("lamp -dim", {1}),
+        ("keeping lamps brightly", {1}),
+        ("lighthouse lamps", {1}),
+        ('"bright lamps"', set()),
+        ("bright lamp dim zebra filler", {2}),
+        ("+keeper bright lamp dim", {1}),
+        ("bright lamp dim -keeper", {2}),
+        ("b.test", {2, 3}),
+        ("site:test", {1, 2, 3, 4}),
+        ("site:a.test", {1}),
+        ("site:http://www.A.test:8080/", {1}),
+        ("site:*.b.test", {2, 3}),
+        ("-site:b.test *", {1, 4}),
+        ("bright lamp site:b.test", {2}),
+        ("(bright OR Ελλάδα) -site:b.test", {1, 4}),
+        ("site:bücher.test", set()),
+        ("after:2020 before:2200-06-30", {1, 2, 3, 4}),
+        ("lamp after:2200-02", set()),
+        ("lamp before:2000-01-01", set()),
         ("title:lighthouses", {1}),
         ("headings:towers", {1}),
         ("lighthouses", {1}),
@@ -65,7 +85,7 @@ def urls(job, query, most=10):
     ],
 )
 def test_queries(job, query, found):
-    """All words have to be there, in title, headings or text; the rest is tantivy's language of queries."""
+    """Two words have to be there, or their stems; of more, more than half. The rest is tantivy's, and three filters."""
     total, numbers = urls(job, query)
 
     assert (total, set(numbers)) == (len(found), found)
@@ -73,7 +93,7 @@ def test_queries(job, query, found):
 
 def test_the_best_are_first(job):
     """A word in the title weighs more; no more than asked for are given, and all are counted."""
-    assert urls(job, "lamps OR lamp", 1) == (2, [2])
+    assert urls(job, "lighthouses OR zebra", 1) == (2, [1])
 
 
 @pytest.mark.parametrize(
@@ -85,6 +105,10 @@ def test_the_best_are_first(job):
         "-lamp",
         "ordinal:x",
         "fetched_at:yesterday",
+        "site:a.test/path",
+        "site:" + "x" * 3000,
+        "lamp after:yesterday",
+        "before:2026-13",
         "/regular.*/",
         "(" * (DEEPEST + 1) + "a" + ")" * (DEEPEST + 1),
         "a" * (LONGEST + 1),
@@ -115,6 +139,22 @@ def test_a_snippet_is_as_the_page_has_it(job, query, marked):
     text, ranges = next(Search(job).find(query, 1)[1]).snippet
 
     assert [text[start:end] for start, end in ranges] == marked
+
+
+def test_a_snippet_shows_stems(job):
+    """Another form of a word is marked, too."""
+    text, ranges = next(Search(job).find("lighthouse lamps", 1)[1]).snippet
+
+    assert [text[start:end] for start, end in ranges] == ["lamp"]
+
+
+def test_an_index_of_another_version(tmp_path, monkeypatch):
+    """It is refused in one line, which names the command that makes another."""
+    Texts(tmp_path).stop()
+    monkeypatch.setattr(text_search, "schema", lambda: None)
+
+    with pytest.raises(StoreError, match=r"^\S*/index: made by another version: scrapy process \S* -s OUTPUTS=index "):
+        Search(tmp_path)
 
 
 def test_a_snippet_without_words(job):

@@ -14,6 +14,7 @@ from tests.support.cdxj import entries
 from tests.support.faults import BreakingDisk
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files
 from tests.support.warc_reader import digest, members, read
+from webcrawl.base.dates import iso
 from webcrawl.base.digest import label, labels, sha1
 from webcrawl.base.model import Link, Referred
 from webcrawl.store.errors import StoreError
@@ -334,6 +335,19 @@ class TestOtherCodings:
         assert fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
         assert "WARC-Payload-Digest" not in fields
         assert fields["WARC-Refers-To-Target-URI"] == "http://a.test/x"
+
+    def test_a_copy_that_is_fetched_again_refers_to_the_original(self, archive):
+        """What is archived as another URL's copy knows whose it is; after a 304 the record refers there, too."""
+        copy = exchange("http://a.test/copy", PAGE, started=NOW + 5)
+        archive.write(exchange("http://a.test/x", PAGE, started=NOW))
+        archive.write(copy, duplicate=True)
+        assert (copy.is_original, copy.copy_of, copy.same_since) == (False, "http://a.test/x", NOW)
+
+        archive.write(exchange("http://a.test/copy", b"", status=304, same_since=NOW, copy_of=copy.copy_of))
+        *_, revisit = of_kind(records(archive), "revisit")
+        assert revisit.fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
+        assert revisit.fields["WARC-Refers-To-Target-URI"] == "http://a.test/x"
+        assert revisit.fields["WARC-Refers-To-Date"] == iso(NOW)
 
     def test_the_same_coded_payload_is_identical(self, archive):
         """It is in the archive, under its own digest."""

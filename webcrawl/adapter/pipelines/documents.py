@@ -21,6 +21,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_change import Change
 from webcrawl.content.documents.document_process import DocumentProcess
+from webcrawl.content.formats.pdf_worker import CUT
 from webcrawl.content.html.elements import markup
 from webcrawl.content.page import Page
 from webcrawl.store.errors import StoreError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from webcrawl.record.tables.documents_table import Documents
 
 MOST = 4  # processes, each of about 100 MB: one core is the crawl's
+PDF = "application/pdf"
 NO_DOCUMENT: Mapping[str, Any] = {}
 
 
@@ -44,7 +46,7 @@ class DocumentsPipeline(Chosen):
     """A page waits for its document: until then it is not finished, and a checkpoint leaves it out."""
 
     output = "documents"
-    content_types = ("text/html", "application/xhtml+xml", "text/plain")
+    content_types = ("text/html", "application/xhtml+xml", "text/plain", PDF)
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -78,19 +80,28 @@ class DocumentsPipeline(Chosen):
 
     async def _document(self, page: Page) -> Mapping[str, Any]:
         """What is known of the page as a document, or NO_DOCUMENT."""
+        body, encoding = page.body, "UTF-8"
+        if page.content_type == PDF:
+            body = page.visible_text.encode(errors="replace")
+            if not body.strip():
+                return NO_DOCUMENT
+        else:
+            encoding = page.find_encoding()
         head = {
             "url": page.url,
-            "encoding": page.find_encoding(),
-            "is_markup": bool(markup(page.header("content-type"), page.body)),
+            "encoding": encoding,
+            "is_markup": bool(markup(page.header("content-type"), body)),
             "fetched": iso(page.fetched_at)[:10],
         }
         reader = min(self._readers, key=lambda one: one.waiting)
         reader.waiting += 1
         try:
-            asked = reader.thread.submit(reader.process.document, head, page.body)
+            asked = reader.thread.submit(reader.process.document, head, body)
             about = await asyncio.wrap_future(asked)
         finally:
             reader.waiting -= 1
+        if page.exchange is not None and CUT in page.exchange.notes:
+            about["cut"] = True
         return about if self._is_wanted(about) else NO_DOCUMENT
 
     def _is_wanted(self, about: Mapping[str, Any]) -> bool:

@@ -1,8 +1,9 @@
-"""The contents of a PDF, by pdfium: its links and its text. Run it in a process of its own (pdf_worker.py)."""
+"""The contents of a PDF, by pdfium: its links, title and text. Run it in a process of its own (pdf_worker.py)."""
 
 from __future__ import annotations
 
 import ctypes
+import re
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,40 +12,47 @@ from typing import Any
 from webcrawl.base.libraries import MissingLibraryError
 
 MOST = 10_000  # addresses
-LONGEST = 1 << 16  # characters of one address
-CHARACTERS = 1 << 22  # of all of them, and of text
+LONGEST, TITLE = 1 << 16, 1000  # characters of one address, and of the title
+CHARACTERS = 1 << 22  # of all addresses
+TEXT = (1 << 20) + 1  # characters: one more than outputs keep, so that they know of the rest
+_HYPHEN = re.compile("[\x02\ufffe](?:\r?\n)?")  # pdfium's, of a word that goes on in the next line
 
 
-def links(body: bytes, *, seconds: float = float("inf")) -> tuple[list[str], bool]:
-    """The addresses of link annotations and those that stand in the text, each once; and whether all pages were read.
+def contents(
+    body: bytes, *, links: bool = True, text: bool = True, seconds: float = float("inf")
+) -> tuple[list[str], str, str, bool]:
+    """Addresses of link annotations and in the text, each once; title; text; and whether all pages were read for them.
 
     No page is begun after so many seconds of CPU time. ValueError if it is no PDF, or one that needs a password.
     """
     found: dict[str, None] = {}
-    pdfium, whole, room = _pdfium(), True, CHARACTERS
+    pieces: list[str] = []
+    pdfium, whole, room, left = _pdfium(), True, CHARACTERS, TEXT
     with _document(body) as document:
+        title = " ".join(document.get_metadata_value("Title")[:TITLE].split())
         for page in _pages(document, seconds):
-            if page is None or len(found) >= MOST or room <= 0:
+            is_full = len(found) >= MOST or room <= 0
+            if page is None or ((not links or is_full) and (not text or left <= 0)):
                 whole = False
                 break
-            for url in (*_annotated(pdfium, document, page), *_written(pdfium, page)):
-                if 0 < len(url) <= LONGEST and room > 0 and url not in found:
-                    found[url] = None
-                    room -= len(url)
-    return list(found)[:MOST], whole
+            textpage = page.get_textpage()
+            try:
+                if links and not is_full:
+                    for url in (*_annotated(pdfium, document, page), *_written(pdfium, textpage)):
+                        if 0 < len(url) <= LONGEST and room > 0 and url not in found:
+                            found[url] = None
+                            room -= len(url)
+                if text and left > 0:
+                    pieces.append(_HYPHEN.sub("", textpage.get_text_bounded()[:left]))
+                    left -= len(pieces[-1]) + 1
+            finally:
+                textpage.close()
+    return list(found)[:MOST], title, "\n".join(pieces), whole
 
 
-def text(body: bytes, *, seconds: float = float("inf")) -> str:
-    """The text of the pages, as far as it is known in so many seconds of CPU time, each on lines of its own."""
-    pieces: list[str] = []
-    room = CHARACTERS
-    with _document(body) as document:
-        for page in _pages(document, seconds):
-            if page is None or room <= 0:
-                break
-            pieces.append(page.get_textpage().get_text_bounded()[:room])
-            room -= len(pieces[-1])
-    return "\n".join(pieces)
+def text(body: bytes) -> str:
+    """The text of the pages, each on lines of its own."""
+    return contents(body, links=False)[2]
 
 
 def _pdfium() -> Any:
@@ -102,9 +110,8 @@ def _filled(fill: Callable[[Any, int], int]) -> str:
     return buffer.value.decode("utf-8", "replace").strip()
 
 
-def _written(pdfium: Any, page: Any) -> Iterator[str]:
+def _written(pdfium: Any, textpage: Any) -> Iterator[str]:
     """Return what pdfium takes for an address in the text, put together over the ends of lines."""
-    textpage = page.get_textpage()
     found = pdfium.FPDFLink_LoadWebLinks(textpage.raw)
     try:
         for at in range(min(pdfium.FPDFLink_CountWebLinks(found), MOST)):
@@ -115,4 +122,3 @@ def _written(pdfium: Any, page: Any) -> Iterator[str]:
                 yield bytes(buffer).decode("utf-16-le", "replace").rstrip("\0").strip()
     finally:
         pdfium.FPDFLink_CloseWebLinks(found)
-        textpage.close()

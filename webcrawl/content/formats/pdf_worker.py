@@ -1,12 +1,16 @@
-"""The process that reads PDFs: `python -m webcrawl.content.formats.pdf_worker` (reader_worker.py)."""
+"""The process that reads PDFs: `python -m webcrawl.content.formats.pdf_worker [links] [text]` (reader_worker.py)."""
 
 from __future__ import annotations
+
+import sys
 
 from webcrawl.content.formats import pdf
 from webcrawl.content.formats.reader_worker import serve
 
 MEMORY = 512 << 20  # bytes of address space
 SOFT, HARD = 3.0, 6.0  # seconds of CPU time for a PDF: after the first no page is begun, at the second it is killed
+LINKS, TEXT = "links", "text"
+CUT = "pdf:cut"  # a note: there may be more
 
 
 def main() -> None:
@@ -15,18 +19,19 @@ def main() -> None:
     serve(_read, memory=MEMORY, seconds=HARD)
 
 
-def _read(body: bytes) -> tuple[list[str], str]:
+def _read(body: bytes) -> tuple[list[str], str, str, str]:
     try:
-        found, whole = pdf.links(body, seconds=SOFT)
+        found = pdf.contents(body, links=LINKS in sys.argv, text=TEXT in sys.argv, seconds=SOFT)
     except ValueError:
-        return [], "pdf:unreadable"
-    return found, "" if whole else "pdf:cut"
+        return [], "", "", "pdf:unreadable"
+    links, title, text, whole = found
+    return links, title, text, "" if whole else CUT
 
 
 def _check() -> None:
     """Loads the library, while there is room for it."""
     try:
-        pdf.links(b"")
+        pdf.contents(b"")
     except ValueError:
         return
 

@@ -58,7 +58,8 @@ class Found:
     title: str = ""
     language: str = ""  # as the root element declares it
     whole: bool = True  # whether links of all kinds were read, with their texts
-    note: str = ""  # of a PDF: why it may have more links
+    text: str = ""  # of a PDF, if an output wants it
+    note: str = ""  # of a PDF: why it may have more links, and more text
     targets: dict[str, str | None] = field(default_factory=dict)  # canonical URLs of addresses, where known
     entries: Sequence[
         Any

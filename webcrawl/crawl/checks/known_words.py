@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from webcrawl.base.libraries import missing
 from webcrawl.base.loading import load
-from webcrawl.base.outputs import BESIDE, BRINGS, NAMES
+from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, OF_PDFS
 from webcrawl.base.settings.setting_kinds import Choices, text, words
 from webcrawl.content.formats.document_kinds import ALL
 from webcrawl.content.preferences.purpose_bits import PURPOSES
@@ -100,10 +100,12 @@ class LinkSources:
         raise ValueError(MISSING)
 
 
-def unread(value: Any) -> str:
-    """Names what this value promises and cannot be had here; empty if nothing."""
-    meant = _WORDS.read(value)
-    return "" if meant == LinkSources().read(value) else f"LINK_SOURCES: links of PDFs are not read, {MISSING}"
+def unread(sources: Any, outputs: Iterable[str]) -> Iterator[str]:
+    """Names what these values of LINK_SOURCES and OUTPUTS promise and cannot be had here."""
+    if _WORDS.read(sources) != LinkSources().read(sources):
+        yield f"LINK_SOURCES: links of PDFs are not read, {MISSING}"
+    if find_spec(LIBRARY) is None and (texts := OF_PDFS.intersection(outputs)):
+        yield f"OUTPUTS: {' and '.join(sorted(texts))} will have nothing of PDFs, {MISSING}"
 
 
 class PartitionWay:

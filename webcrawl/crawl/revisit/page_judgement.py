@@ -36,19 +36,33 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
     status = exchange.status
     if record is None or not record.digest:
         return Judged(Change.NEW, digest=digest) if status == 200 else None
-    before, was, visits, stored = record.fetched, record.digest, record.visits, record.stored
+    before, was, visits = record.fetched, record.digest, record.visits
     if status == 304 and was_conditional(exchange):
-        return Judged(Change.UNCHANGED, By.STATUS, before, was, was, visits=visits, stored=stored, said=record.said)
+        return _unchanged(record, By.STATUS)
     if status in GONE:
         return Judged(Change.GONE, None, before, 0, was, visits=visits)
     if status != 200 or exchange.truncated not in WHOLE:
         return None
     if digest == was and not record.gone:  # of one that was gone, pipelines were told so
-        return Judged(Change.UNCHANGED, By.DIGEST, before, digest, was, visits=visits, stored=stored, said=record.said)
+        return _unchanged(record, By.DIGEST)
     seen = text() or 0
     distance = (seen ^ record.text).bit_count() if seen and record.text else None
     by = By.DIGEST if distance is not None and distance <= ALIKE and not record.gone else By.TEXT
     return Judged(Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits)
+
+
+def _unchanged(record: PageRecord, by: By) -> Judged:
+    return Judged(
+        Change.UNCHANGED,
+        by,
+        record.fetched,
+        record.digest,
+        record.digest,
+        visits=record.visits,
+        stored=record.stored,
+        copy_of=record.copy_of,
+        said=record.said,
+    )
 
 
 def was_conditional(exchange: Exchange) -> bool:

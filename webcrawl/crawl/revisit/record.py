@@ -7,8 +7,9 @@
                                                                  6  when it was archived, milliseconds
 
 Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after its length; what the
-owner said of its use, in 4 bytes if that was anything; until when the page holds, in 4 bytes if its owner said that;
-and, in a queue, discovery path, space and URL. Inside a link the same bytes are text, and URL and path are the link's.
+owner said of its use, in 4 bytes if that was anything; until when the page holds, in 4 bytes if its owner said that; of
+a page that the archive has as another URL's copy, that URL after its length, in 2 bytes; and, in a queue, discovery
+path, space and URL. Inside a link the same bytes are text, and URL and path are the link's.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from webcrawl.base.model import Link
 
 HEAD = struct.Struct("<BBIBQQfffHHBHI")
 DATE = struct.Struct("<I")
-LISTED, DATED, WORDED, HANDED, SPOKEN, HOLDS, LISTING = 1, 2, 4, 8, 16, 32, 64
+LISTED, DATED, WORDED, HANDED, SPOKEN, HOLDS, LISTING, COPY = 1, 2, 4, 8, 16, 32, 64, 128
 """Flags; the second and third: how Last-Modified is kept."""
-SAID, UNTIL = struct.Struct("<HH"), struct.Struct("<I")
-LONGEST_ETAG, LONGEST_DATE = 128, 64  # bytes; longer ones are not worth their room
+SAID, UNTIL, SIZE = struct.Struct("<HH"), struct.Struct("<I"), struct.Struct("<H")
+LONGEST_ETAG, LONGEST_DATE, LONGEST_COPY = 128, 64, 1000  # bytes; longer ones are not worth their room
 SECONDS = 0xFFFF_FFFF  # until 2106
 COUNT = 0xFFFF
 LARGEST = 3.0e38  # of a float of 4 bytes
@@ -51,6 +52,7 @@ class PageRecord:
     gone: int = 0  # 404 or 410 in a row, up to 255
     listed: bool = False  # a sitemap or feed of its site names it with a date: signals may come
     stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
+    copy_of: str = ""  # the URL of that answer, if it is another's
     said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document (webcrawl.content.preferences)
     handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
     listing: bool = False  # a sitemap or feed with turns of its own: shape and span are of what its readings brought
@@ -122,6 +124,9 @@ def _packed(record: PageRecord) -> bytes:
         flags, modified = flags | SPOKEN, modified + SAID.pack(*record.said)
     if record.holds:
         flags, modified = flags | HOLDS, modified + UNTIL.pack(min(record.holds, SECONDS))
+    if record.copy_of:
+        address = record.copy_of.encode()
+        flags, modified = flags | COPY, modified + SIZE.pack(len(address)) + address
     try:
         return _head(record, flags, len(etag)) + etag + modified
     except (OverflowError, ValueError, struct.error):  # a number beyond its room, which costs a look at all of them
@@ -181,16 +186,20 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         elif flags & WORDED:
             start, at = at + 1, at + 1 + data[at]
             modified = data[start:at]
-        said, holds = (0, 0), 0
+        said, holds, copy_of = (0, 0), 0, ""
         if flags & SPOKEN:
             said = SAID.unpack_from(data, at)
             at += SAID.size
         if flags & HOLDS:
             (holds,) = UNTIL.unpack_from(data, at)
             at += UNTIL.size
-    except (struct.error, IndexError) as error:
+        if flags & COPY:
+            start, (length,) = at + SIZE.size, SIZE.unpack_from(data, at)
+            at = start + length
+            copy_of = data[start:at].decode()
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise ValueError(f"not a page's record: {data[:80]!r}") from error
-    if at > len(data) or size > LONGEST_ETAG or flags >= 2 * LISTING:
+    if at > len(data) or size > LONGEST_ETAG:
         raise ValueError(f"not a page's record: {data[:80]!r}")
     shape, span, weight = floats
     listed, fetched = bool(flags & LISTED), seconds + part / 256
@@ -210,6 +219,7 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         gone,
         listed,
         ((high << 32) + low) / 1000,
+        copy_of,
         (said[0], said[1]),
         bool(flags & HANDED),
         bool(flags & LISTING),

@@ -1,5 +1,7 @@
 """The index's fields (docs/outputs.md), and what counts as a word, in any language: the same for pages and queries.
 
+Beside its words a page has their stems, in the field of its language: Snowball's rules, which tantivy has.
+
 A word is a run of letters and digits, in lower case and without accents (tantivy's tokenizer and filters). In writing
 without spaces between words each character stands for itself: `prepared` puts marks between them that are neither
 white space nor part of a word. A query of several such characters is then a phrase, and finds them side by side.
@@ -11,10 +13,13 @@ import re
 import unicodedata
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote
 
 import tantivy
 
 from webcrawl.base.hosts import host_of
+from webcrawl.content.html.on_demand import SAME, knows_languages, likely_language
+from webcrawl.urls.host_names import names_above
 
 MARK, _MARK = "\u200b", "\u200b".encode()  # zero width space: in pages it means a possible line break
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar and Khmer letters, their marks and digits, compatibility forms too.
@@ -27,6 +32,7 @@ _RUN = re.compile(f"[{_SPACELESS}]+")
 # The bytes of UTF-8 with which such a character, or one of _FOLDS, may begin: most pages have neither.
 _MAY_STAND_ALONE = bytes((0xE0, 0xE1, *range(0xE3, 0xF5)))
 _MAY_FOLD = bytes((*range(0xCD, 0xD2), 0xD8, 0xD9, 0xE1))
+_ADDRESS = re.compile(r"^[a-z]+://(?:www\.)?")  # what most addresses begin with
 _LETTERS_OF_THEIR_OWN = "\u0419\u0439"  # Cyrillic short I
 
 
@@ -74,9 +80,21 @@ def place(text: str, at: int) -> int:
 
 ANALYZER = "words"
 LONGEST = 100  # bytes of a word; what is longer is data
-SEARCHED = {"title": 3.0, "headings": 1.5, "body": 1.0}  # fields in which a word is looked for, and their weights
+# Fields in which a word is looked for, and their weights (docs/decisions/record-tables.md). `address`: of the URL.
+SEARCHED = {"title": 1.5, "headings": 0.5, "body": 1.0, "address": 0.5}
 ORDINAL = "ordinal"
 BLANK = "(none)"  # in place of the host of a page that has no text any more: no search finds it
+_LANGUAGES = (
+    ("ar", "arabic", "da", "danish", "de", "german", "el", "greek", "en", "english", "es", "spanish", "fi", "finnish"),
+    ("fr", "french", "hu", "hungarian", "it", "italian", "nl", "dutch", "no", "norwegian", "pt", "portuguese"),
+    ("ro", "romanian", "ru", "russian", "sv", "swedish", "ta", "tamil", "tr", "turkish"),
+)
+STEMMERS = {code: name for row in _LANGUAGES for code, name in zip(row[::2], row[1::2], strict=True)}
+
+
+def stems_of(language: str) -> str:
+    """The name of the field of a language."""
+    return f"stems_{language}"
 
 
 def schema() -> tantivy.Schema:
@@ -84,10 +102,12 @@ def schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field(ORDINAL, stored=True, indexed=True, fast=True)
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
-    for name in ("host", "domain"):
+    for name in ("host", "domain", "site", "stemmed"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in (*SEARCHED, "language"):
         builder.add_text_field(name, tokenizer_name=ANALYZER)
+    for language in STEMMERS:  # without positions: words side by side are looked for as they are written
+        builder.add_text_field(stems_of(language), tokenizer_name=stems_of(language), index_option="freq")
     builder.add_date_field("fetched_at", stored=True, indexed=True, fast=True)
     for name in ("file", "offset"):
         builder.add_unsigned_field(name, stored=True)
@@ -95,34 +115,62 @@ def schema() -> tantivy.Schema:
 
 
 def register(index: tantivy.Index) -> None:
-    """Gives the analyzer to an index that was just opened."""
+    """Gives the analyzers to an index that was just opened."""
+    index.register_tokenizer(ANALYZER, _analyzer())
+    for language, name in STEMMERS.items():
+        index.register_tokenizer(stems_of(language), _analyzer(tantivy.Filter.stemmer(name)))
+
+
+def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
+    """Stemmers know accents: what they are is folded after them."""
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    for one in (tantivy.Filter.remove_long(LONGEST), tantivy.Filter.lowercase(), tantivy.Filter.ascii_fold()):
+    filters = (tantivy.Filter.remove_long(LONGEST), tantivy.Filter.lowercase(), *stemmers, tantivy.Filter.ascii_fold())
+    for one in filters:
         words = words.filter(one)
-    index.register_tokenizer(ANALYZER, words.build())
+    return words.build()
 
 
 def unfindable(document: dict[str, Any]) -> dict[str, Any]:
     """The document of a page that no question may find: the index counts its pages, so it has one."""
-    nothing = {"host": "", "domain": "", "language": "", **dict.fromkeys(SEARCHED, "")}
-    return {**document, **nothing, "headings": []}
+    kept = {name: document[name] for name in (ORDINAL, "url", "fetched_at", "file", "offset")}
+    return {**kept, "host": BLANK}
 
 
 def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[str, Any]:
     """The document of a page's line; of one without text only that there is none any more."""
-    if not line["text"]:
-        about = {ORDINAL: line["ordinal"], "url": line["url"], "host": BLANK, "file": file, "offset": offset}
-        return {**about, "fetched_at": datetime.fromisoformat(line["fetched_at"])}
-    return {
+    host = host_of(line["url"])
+    about = {
         ORDINAL: line["ordinal"],
         "url": line["url"],
-        "host": host_of(line["url"]),
-        "domain": domain,
-        "title": prepared(line["title"]),
-        "headings": [prepared(heading) for heading in line["headings"]],
-        "body": prepared(line["text"]),
-        "language": line["language"],
+        "host": host,
         "fetched_at": datetime.fromisoformat(line["fetched_at"]),
         "file": file,
         "offset": offset,
     }
+    if not line["text"]:
+        return unfindable(about)
+    title, body, language = prepared(line["title"]), prepared(line["text"]), language_of(line)
+    if language in STEMMERS:
+        about |= {"stemmed": language, stems_of(language): [title, body]}
+    return about | {
+        "domain": domain,
+        "site": list(names_above(host)),
+        "address": prepared(_ADDRESS.sub("", unquote(line["url"]))),
+        "title": title,
+        "headings": [prepared(heading) for heading in line["headings"]],
+        "body": body,
+        "language": [line["language"], language],
+    }
+
+
+LIKELY = 800  # of resiliparse's measure: up to it 254 of 262 texts that declare nothing were in the language it says
+
+
+def language_of(line: dict[str, Any]) -> str:
+    """The code of the language that a page is in: as it declares, unless its text says otherwise; empty if unknown."""
+    declared = line["language"].replace("_", "-").partition("-")[0].strip().lower()
+    found: str = line.get("written_in") or SAME.get(declared, declared)
+    if found or not knows_languages():
+        return found
+    found, measure = likely_language(line["text"])
+    return found if measure <= LIKELY else ""

@@ -18,6 +18,7 @@ from isal import igzip, isal_zlib
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Archived
 from webcrawl.base.page_change import Change
+from webcrawl.content.formats.pdf_worker import CUT
 from webcrawl.content.html.on_demand import knows_languages
 from webcrawl.content.page import Page
 from webcrawl.store.crawldb import CrawlDB
@@ -82,7 +83,7 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
         value["forbidden"] = forbidden
     if knows_languages() and page.contradicts_language:
         value["written_in"] = page.guessed_language
-    if page.truncated or len(text) > LONGEST:
+    if page.truncated or len(text) > LONGEST or (exchange is not None and CUT in exchange.notes):
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.archived is not None:
         return Placed(_encode(value)[:-2], exchange.archived)

@@ -21,6 +21,7 @@ from webcrawl.store.errors import StoreError
 
 FOLDER = "index"
 LOCK = ".lock"  # the end of tantivy's locks' names
+ANEW = "it is made anew of text/ by the next start after rm -r"
 HEAP = 64_000_000  # bytes that tantivy's one indexing thread may fill before it writes a segment
 
 
@@ -48,13 +49,20 @@ def _refuse_pipes(folder: Path) -> None:
             raise BrokenIndex(f"{path}: it is not a regular file")
 
 
+def how_made(folder: Path) -> str:
+    """The command that makes an index, wherever there is an archive."""
+    jobdir = folder.parent
+    return f"scrapy process {jobdir} -s OUTPUTS=index -s JOBDIR={jobdir}-read makes one, to be searched there"
+
+
 def opened(folder: Path) -> tantivy.Index:
     """An index that is there, as of its last commit."""
     with told(folder):
         if not (folder / "meta.json").exists():
             jobdir = folder.parent
-            how = f"scrapy process {jobdir} -s OUTPUTS=index -s JOBDIR={jobdir}-read makes one, to be searched there"
-            raise BrokenIndex(f"{folder}: no index: {how}" if jobdir.is_dir() else f"{jobdir}: no such folder")
+            raise BrokenIndex(
+                f"{folder}: no index: {how_made(folder)}" if jobdir.is_dir() else f"{jobdir}: no such folder"
+            )
         _refuse_pipes(folder)
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
@@ -104,10 +112,8 @@ class Index:
             self._schema = schema()
             try:
                 self._index = tantivy.Index(self._schema, str(folder))
-            except ValueError as error:
-                raise BrokenIndex(
-                    f"{folder}: {' '.join(str(error).split())}; if you remove the folder, it is made anew of text/"
-                ) from error
+            except ValueError as error:  # its schema is that of another version, or it is damaged
+                raise BrokenIndex(f"{folder}: {' '.join(str(error).split())}; {ANEW} {folder}") from error
             register(self._index)
             self._writer: Any = self._index.writer(HEAP, 1)
             count, self.until = self._pages()
@@ -123,8 +129,7 @@ class Index:
         count, until = pages(self._index.searcher())
         if count > until:
             raise BrokenIndex(
-                f"{self._folder}: has {count} pages, the last of which is number {until - 1}; if you remove the folder,"
-                " it is made anew of text/"
+                f"{self._folder}: has {count} pages, the last of which is number {until - 1}; {ANEW} {self._folder}"
             )
         return count, until
 

@@ -16,9 +16,21 @@ from typing import Any
 
 import tantivy
 
-from webcrawl.record.fulltext.index_fields import BLANK, ORDINAL, SEARCHED, normal, place, prepared
+from webcrawl.record.fulltext.index_fields import (
+    BLANK,
+    ORDINAL,
+    SEARCHED,
+    STEMMERS,
+    language_of,
+    normal,
+    place,
+    prepared,
+    schema,
+    stems_of,
+)
+from webcrawl.record.fulltext.query_words import Asked, BadQuery, asked
 from webcrawl.record.fulltext.text_files import Place, member
-from webcrawl.record.fulltext.text_index import FOLDER, opened, told
+from webcrawl.record.fulltext.text_index import FOLDER, BrokenIndex, how_made, opened, told
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.exclusion_rules import Forgotten
 
@@ -28,18 +40,18 @@ Snippet = tuple[str, list[Range]]  # a text, and where the words in it begin and
 
 
 class Marks:
-    """Finds a query's words."""
+    """Finds a query's words, and those that have their stems."""
 
     def __init__(self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema) -> None:
-        self._schema = schema
-        self._generator = tantivy.SnippetGenerator.create(searcher, query, schema, "body")
-        self._generator.set_max_num_chars(WIDTH)
+        self._searcher, self._query, self._schema = searcher, query, schema
+        self._generators: dict[str, tantivy.SnippetGenerator] = {}
 
-    def snippet(self, text: str) -> Snippet:
+    def snippet(self, text: str, language: str = "") -> Snippet:
         """The best part of a page's text, on one line; its beginning if no word of the query is in it."""
-        body = prepared(text)
-        text = normal(text)
-        found = self._generator.snippet_from_doc(tantivy.Document.from_dict({"body": body}, self._schema))
+        body, text = prepared(text), normal(text)
+        found = self._best(body, "body")
+        if language in STEMMERS:
+            found = max(self._best(body, stems_of(language)), found, key=lambda one: len(one.highlighted()))
         fragment = found.fragment()
         if not fragment:
             return " ".join(text[:WIDTH].split()), []
@@ -58,6 +70,12 @@ class Marks:
         end = place(body, first + len(fragment))
         return text[start:end].replace("\n", " "), joined(ranges)
 
+    def _best(self, body: str, field: str) -> tantivy.Snippet:
+        if field not in self._generators:
+            self._generators[field] = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, field)
+            self._generators[field].set_max_num_chars(WIDTH)
+        return self._generators[field].snippet_from_doc(tantivy.Document.from_dict({field: body}, self._schema))
+
 
 def joined(ranges: list[Range]) -> list[Range]:
     """Merge ranges that overlap or touch."""
@@ -75,10 +93,6 @@ LONGEST, DEEPEST = 4096, 50
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")  # as in don't: the parser takes it for a quotation mark
 OF_ONE = 100  # lines of one URL that are looked at: a spider of one's own may ask for a URL many times
 SHOWN = 100  # characters of a query that is not understood, and of what tantivy says of it
-
-
-class BadQuery(ValueError):  # noqa: N818 - reads as what it is
-    """The query cannot be understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +124,11 @@ class Search:
         """StoreError if the folder has no index that can be read."""
         self._jobdir = jobdir
         self._index = opened(jobdir / FOLDER)
+        if self._index.schema != schema():
+            raise BrokenIndex(f"{jobdir / FOLDER}: made by another version: {how_made(jobdir / FOLDER)}")
         with told(jobdir / FOLDER):
-            self._searcher = self._index.searcher()
+            self._searcher = searcher = self._index.searcher()
+            self._languages = [one for one in STEMMERS if searcher.doc_freq("stemmed", one)]
 
     def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
         """The number of pages that have all that is asked for, and the best of them; BadQuery if it is unclear."""
@@ -158,14 +175,26 @@ class Search:
         if len(query) > LONGEST or query.count("(") > DEEPEST:
             raise BadQuery(f"{query[:SHOWN]}: longer than {LONGEST} characters, or more than {DEEPEST} parentheses")
         try:
-            return self._index.parse_query(
-                prepared(_APOSTROPHE.sub("\u2019", query)),
-                list(SEARCHED),
-                field_boosts=SEARCHED,
-                conjunction_by_default=True,
-            )
+            return self._parsed(asked(_APOSTROPHE.sub("\u2019", query), self._languages))
+        except BadQuery as error:
+            raise BadQuery(str(error)[: 2 * SHOWN]) from error
         except ValueError as error:
             raise BadQuery(f"{query[:SHOWN]}: {str(error)[:SHOWN]}") from error
+
+    def _parsed(self, query: Asked) -> tantivy.Query:
+        if not query.words:
+            return self._plain(query.others[0])
+        words = [(tantivy.Occur.Should, self._plain(word)) for word in query.words]
+        most = tantivy.Query.boolean_query(words, minimum_number_should_match=len(words) // 2 + 1)
+        parts = [(tantivy.Occur.Must, most)]
+        for other in query.others:
+            without = len(other) > 1 and other[0] == "-"
+            parts.append((tantivy.Occur.MustNot if without else tantivy.Occur.Must, self._plain(other[without:])))
+        return tantivy.Query.boolean_query(parts)
+
+    def _plain(self, query: str) -> tantivy.Query:
+        fields = list(SEARCHED)
+        return self._index.parse_query(prepared(query), fields, field_boosts=SEARCHED, conjunction_by_default=True)
 
     def answer(self, hit: Hit, marks: Marks) -> Answer:
         """With what the text files have of the page."""
@@ -173,7 +202,7 @@ class Search:
         return Answer(
             url=hit.url,
             title=line.get("title", ""),
-            snippet=marks.snippet(line.get("text", "")),
+            snippet=marks.snippet(line["text"], language_of(line)) if line else ("", []),
             score=hit.score,
             language=line.get("language", ""),
             fetched_at=line.get("fetched_at", ""),

@@ -86,6 +86,7 @@ class Capture:
     date: str
     is_original: bool
     document: str = ""  # the payload digest of the last record, if that is a browser's document
+    copy_of: tuple[str, str] | None = None  # of another's payload, byte for byte: its URL and date
     bare: bool = False  # the answer is not kept: there is nothing to replay
     line: tuple[str, str] = ("", "")  # of the index, without what only the written record has
     place: Archived = NOWHERE
@@ -146,6 +147,8 @@ class Captures:
         records = self._together([first, request, about], identifier, common)
         known = referred if exchange.withheld is None and referred else "-"
         capture = Capture(self._version, records, known, identifier, address, when, is_original=original is None)
+        if original is not None and referred == digest and not exchange.same_since:
+            capture.copy_of = original[1:]
         if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
             capture.document = label(sha1(exchange.body))
             records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
@@ -184,7 +187,7 @@ class Captures:
             return None
         found = self._originals.find(digest) if duplicate or exchange.same_since else None
         if exchange.same_since and (found is None or exchange.status == NOT_MODIFIED):
-            return "", address, iso(exchange.same_since)
+            return "", exchange.copy_of or address, iso(exchange.same_since)
         return found
 
     def _referred(self, exchange: Exchange, digest: str) -> str:

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from random import Random
 from threading import get_ident
 
@@ -165,6 +166,9 @@ class WarcWriter:
         elif self._press.add(capture):
             self._put_all(self._press.ready())
         exchange.is_original = capture.is_original
+        if capture.copy_of is not None:
+            exchange.copy_of, when = capture.copy_of
+            exchange.same_since = datetime.fromisoformat(when).timestamp()
         if capture.is_original and exchange.payload and not exchange.truncated:
             self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
         return capture.place

@@ -35,9 +35,10 @@ class Command(ToolCommand):
 
     def long_desc(self) -> str:
         return (
-            "Prints title, URL and a piece of the text of the pages that have all of the words, the best first; the"
-            ' OUTPUTS of the crawl must name index. Queries: "words side by side", this OR that, -without, title:word,'
-            " host:www.example.com, language:en. Write -- before the words if one looks like an option."
+            "Prints title, URL and a piece of the text of the pages that have both words, or of more than two words"
+            " more than half, the best first; the OUTPUTS of the crawl must name index. Other forms of a word count as"
+            ' well. Queries: "words side by side", +needed, -without, this OR that, site:example.com, after:2026-11-01,'
+            " before:2026, title:word, language:en. Write -- before the words if one looks like an option."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -53,7 +54,8 @@ class Command(ToolCommand):
             raise UsageError("a folder and words: scrapy search JOBDIR WORDS...", print_help=False)
         most = whole("-n", opts.most, 1, MOST)
         try:
-            from webcrawl.record.fulltext.text_search import BadQuery, SearchAll  # noqa: PLC0415 - tantivy is optional
+            from webcrawl.record.fulltext.query_words import BadQuery  # noqa: PLC0415 - tantivy is optional
+            from webcrawl.record.fulltext.text_search import SearchAll  # noqa: PLC0415 - as above
             from webcrawl.tools.optout.optout_records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
             from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
         except ImportError:
