@@ -40,6 +40,7 @@ from webcrawl.frontier.walkers import WalkRules
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
+from webcrawl.net.http2_offers import PREFER, without_library
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
@@ -158,6 +159,8 @@ def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool)
 
 def _handlers(settings: BaseSettings, values: Mapping[str, Any]) -> None:
     check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
+    if values["HTTP2"] == PREFER and (why := without_library()):
+        raise SettingError("HTTP2", PREFER, "needed or off", why)
     if values["RENDER"] == AUTO:
         from webcrawl.adapter.rendering_check import check_rendering  # noqa: PLC0415 - other crawls need no browser
 

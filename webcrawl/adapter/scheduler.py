@@ -192,6 +192,7 @@ class FrontierScheduler:
         resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
         uplink.on_return = resolver.forget_failures
         resolver.remember(uplink.reached())
+        downloader.network.http.http2.recorded = self.crawl.parts.frontier.http2
         self._closed = False
         self.crawl.begin()
         self._sweep = Sweep(downloader, self.crawl, self.fail)

@@ -8,6 +8,7 @@ from __future__ import annotations
 BOUNDS = {  # as in the extras of pyproject.toml
     "aiohttp": ("aiohttp>=3.11,<4",),
     "fsspec": ("fsspec>=2025.3", "s3fs>=2025.3"),
+    "h2": ("h2>=4.3,<5",),
     "numba": ("numba>=0.61,<1",),
     "prometheus_client": ("prometheus_client>=0.22,<1",),
     "pyarrow": ("pyarrow>=20",),

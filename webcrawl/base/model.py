@@ -321,7 +321,7 @@ class Exchange:
     url: str
     request: bytes  # what was sent, exactly: the head, and the body if there was one
     status: int
-    head: bytes  # the head that came, exactly, with its empty line
+    head: bytes  # the head that came, exactly, with its empty line; of HTTP/2 both are in HTTP/1.1's form
     headers: list[tuple[bytes, bytes]]
     wire: bytes  # what followed the head, transfer coding and all, as far as it was read
     payload: bytes  # without transfer coding: what digests are of
@@ -347,7 +347,7 @@ class Exchange:
     recognised: str | None = None  # what it is where it is not the page (docs/recognise.md); None: nobody has looked
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
-    protocol: str = ""  # what such a handler spoke, if it says so
+    protocol: str = ""  # what such a handler spoke, if it says so; of our own client h2, or nothing
     rendered: bool = False  # the body is the document that a browser made of the payload
     refers: Referred | None = None  # an earlier crawl has this payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here

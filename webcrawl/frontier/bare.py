@@ -111,6 +111,9 @@ class Bare:
     def missing(self, _name: str, _shown: bytes | None = None) -> bytes:
         return b""
 
+    def http2(self, _name: str, *, learned: bool = False) -> bool:  # noqa: ARG002 - the interface's
+        return False
+
     def paused_until(self, now: float) -> None: ...
 
     def set_slots(self, slots: int) -> None: ...

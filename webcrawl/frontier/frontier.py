@@ -467,6 +467,17 @@ class Frontier:
             self._hosts.put_away(held)
         return held.missing
 
+    def http2(self, name: str, *, learned: bool = False) -> bool:
+        """True if the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`."""
+        host = self._back.active.get(name)
+        held = host if host is not None else self._hosts.get(name)
+        if learned and not held.http2:
+            held.http2 = True
+            self._hosts.touch(held)
+        if host is None:
+            self._hosts.put_away(held)
+        return held.http2
+
     def new_body(self, link: Link, body: bytes = b"") -> None:
         """The answer to a link that is in flight has a body that was not seen before."""
         if self._budgets.counts:

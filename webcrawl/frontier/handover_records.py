@@ -97,6 +97,7 @@ def pack_host(host: Host, now: float) -> list[Any]:
         host.ip,
         None if host.wall is None else [host.wall.vendor, now - host.wall.since, *host.wall[2:]],
         host.missing,
+        host.http2,
     ]
 
 
@@ -112,8 +113,8 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
     host.pages += pages
     host.retired = host.retired or retired
     host.ip = ip or host.ip
-    wall, missing = more or (None, b"")  # a drone of before has none
-    host.missing = host.missing or missing
+    wall, missing, *http2 = more or (None, b"")  # a drone of before has none
+    host.missing, host.http2 = host.missing or missing, host.http2 or http2 == [True]
     if wall is not None and host.wall is None:
         vendor, ago, *others = wall
         host.wall = stored_wall((vendor, now - ago, *others))

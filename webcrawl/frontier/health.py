@@ -17,7 +17,8 @@ from webcrawl.store.jobdir.host_row import FailedRow, Health, given_up, health_o
 
 DAY = 86_400.0  # no wait between two tries is longer; and a host given up is given another chance after so long
 STRIKES = 6  # if its host was well before, so many failures of a URL that were no fault of its own are one after all
-NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))  # if permanent: no such name, or one that leads inside
+# If permanent: no such name, one that leads inside, or a server that speaks only what the crawl does not
+NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED, Status.UNSUPPORTED))
 # Seconds, and times HOST_RETRY_WAIT at most, after which a name that never led anywhere is asked for once more. A user
 # with a misspelt seed waits for that; the resolver tells denials from lies (net/dns.py).
 GONE, GONE_MOST = 3.0, 10.5

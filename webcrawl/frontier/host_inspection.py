@@ -48,6 +48,8 @@ class Look:
             }
             if (connections := self._book.connections(host)) > 1:
                 found["connections"] = {"at_once": connections, "in_flight": len(host.flights())}
+            if host.http2:
+                found["protocol"] = "HTTP/2 only"
             if host.retired:
                 found["ends_with"] = f"{host.retired} {Status(host.retired).name.lower().replace('_', ' ')}"
             if host.wall is not None and behind_wall(host):

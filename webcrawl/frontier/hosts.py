@@ -111,6 +111,7 @@ class Host:
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
     wall: WallRow | None = None  # while nothing but a wall answers (walls.py)
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
+    http2: bool = False  # it speaks nothing else
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
 
     def waiting(self) -> int:
@@ -157,6 +158,8 @@ class Host:
             self.queue.save() if self.queue.count else None,
         )
         ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
+        if self.http2:
+            return pack((*fields, ranked, self.wall, self.missing, True))
         if self.wall is not None or self.missing:
             return pack((*fields, ranked, self.wall, self.missing))
         return pack((*fields, ranked) if ranked else fields)
@@ -201,10 +204,10 @@ class HostTable:
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
             ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(data)
-            aside, queue, ranked, wall, missing = more
+            aside, queue, ranked, wall, missing, http2 = more
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
-            host.later, host.aside, host.wall, host.missing = later, aside, wall, missing
+            host.later, host.aside, host.wall, host.missing, host.http2 = later, aside, wall, missing, http2
             for priority, saved in ranked:
                 self._ranked(host, priority, saved)
         except UNREADABLE as error:

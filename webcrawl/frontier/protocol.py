@@ -139,6 +139,9 @@ class Frontier(Queue, Protocol):
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
         """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
 
+    def http2(self, name: str, *, learned: bool = False) -> bool:
+        """True if a host speaks only HTTP/2, as far as is known; from now on it is, if `learned`."""
+
     @property
     def lending(self) -> Lends: ...
 

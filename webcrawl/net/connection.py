@@ -7,13 +7,16 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from socket import SO_RCVBUF, SOL_SOCKET
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from webcrawl.net.errors import EmptyAnswer, FetchError, NoSocket
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.protocols import Bounds, Clock
 from webcrawl.net.shortage import LATE, is_ours
+
+if TYPE_CHECKING:
+    from webcrawl.net.http2 import Session
 
 
 class Connection(asyncio.Protocol):
@@ -33,8 +36,10 @@ class Connection(asyncio.Protocol):
         "certificate",
         "first_byte",
         "flaws",
+        "http2",
         "ip",
         "open",
+        "spoken",
         "tls",
     )
 
@@ -52,7 +57,8 @@ class Connection(asyncio.Protocol):
         self.open = False
         self.first_byte = 0.0  # when the response to the last request began
         self.ip = ""
-        self.tls = self.certificate = ""
+        self.tls = self.certificate = self.spoken = ""  # the last is what the server has chosen of what ALPN offers
+        self.http2: Session | None = None  # if HTTP/2 is spoken, or may be
         self.flaws: tuple[str, ...] = ()
 
     @property
@@ -94,6 +100,11 @@ class Connection(asyncio.Protocol):
             raise ConnectionResetError("the connection ended in the handshake")
         return cast("ssl.SSLObject", channel)
 
+    def write(self, data: bytes) -> None:
+        """Send what belongs to no request."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
     def expire(self) -> None:
         """Stop waiting: return the truncated response, or fail if its head is incomplete."""
         if self._answer is not None:
@@ -133,12 +144,13 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         answer = self._answer
         if answer is None:  # unrequested bytes: they belong to no request
-            self.abort()
+            if self.http2 is None or not self.http2.between(data):
+                self.abort()
             return
         if not self.first_byte:
             self.first_byte = self._clock()
         try:
-            message = answer.feed(data)
+            message = answer.feed(data) if self.http2 is None else self.http2.feed(data, answer)
         except FetchError as error:
             self._fail(error)
             return
@@ -152,13 +164,13 @@ class Connection(asyncio.Protocol):
             try:
                 if isinstance(exc, OSError) and is_ours(exc):
                     raise NoSocket(str(exc))
-                self._finish(self._answer.lost(reset=exc is not None))
+                self._finish(self._answer.lost(reset=exc is not None or self.http2 is not None))
             except FetchError as error:
                 self._fail(error)
 
     def _finish(self, message: Message) -> None:
         self._answer = None
-        if not message.reusable:
+        if not (message.reusable if self.http2 is None else self.http2.reusable(message)):
             self.abort()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(message)

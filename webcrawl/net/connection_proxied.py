@@ -127,7 +127,7 @@ class ProxiedOpener:
         self._proxies = Proxies(access.clock)
 
     async def open(
-        self, proxy: Proxy, target: Target, options: Options, timings: Timings, deadline: float
+        self, proxy: Proxy, target: Target, options: Options, timings: Timings, deadline: float, *, http2: bool = False
     ) -> Connection:
         """Connect through the proxy; raises FetchError, of which ProxyFailed charges nobody."""
         self._check(target)
@@ -140,7 +140,7 @@ class ProxiedOpener:
         if target.secure:
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._opener.secure(connection, target, timings)
+                    await self._opener.secure(connection, target, timings, http2=http2)
             except TimeoutError as error:
                 raise TlsTimeout("no handshake within the deadline") from error
         connection.ip = ""  # the proxy's is not the server's

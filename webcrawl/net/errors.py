@@ -246,3 +246,12 @@ class Upgraded(BadAnswer):
     """The server switches to a protocol that was not requested."""
 
     name = "upgraded"
+
+
+class Http2Only(FetchError):
+    """The server speaks only HTTP/2, and the crawl does not."""
+
+    status = Status.UNSUPPORTED
+    name = "http2_only"
+    permanent = True
+    sign = Sign.LIFE

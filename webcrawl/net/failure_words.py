@@ -13,12 +13,14 @@ from webcrawl.net.errors import (
     DnsFailed,
     EmptyAnswer,
     FetchError,
+    Http2Only,
     NotHttp,
     PortRefused,
     TimedOut,
     TlsFailed,
 )
 from webcrawl.net.guard import special_network
+from webcrawl.net.http2_offers import mend
 from webcrawl.urls.host_names import suffixes
 
 ENDS = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "de", "fr", "uk", "nl", "eu", "ch", "jp")
@@ -40,6 +42,9 @@ def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
         return refused_address(error.address, error.reason, host_of(url))
     if isinstance(error, PortRefused):
         return f"{server}: {said}; -s PORTS_ALLOWED= with that port opens it"
+    if isinstance(error, Http2Only):
+        missing = mend(secure=url.startswith("https:")) or "-s HTTP2=needed lets the crawl in"
+        return f"{server}: what answers there speaks only HTTP/2; {missing}"
     if isinstance(error, DnsFailed):
         meant = guess(host_of(url), others) if error.permanent else ""
         return f"{said}{f'; is {meant} meant?' if meant else ''}"

@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client for crawling: exact bytes, everything bounded, connections kept only while useful."""
+"""An HTTP client for crawling: exact bytes, everything bounded, connections kept only while useful."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from webcrawl.net.connection import Connection, Deadlines
 from webcrawl.net.connection_open import Opener
 from webcrawl.net.connection_pool import ConnectionPool, Key
 from webcrawl.net.connection_proxied import ProxiedOpener
-from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, TimedOut
+from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed
+from webcrawl.net.http2_offers import H2, SAFE, Http2Offers
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
@@ -71,6 +72,22 @@ class Counters:
     stale: int = 0  # kept connections that the server had closed before the next request
 
 
+@dataclass(slots=True)
+class Visit:
+    """One request on its way, by whatever connection."""
+
+    key: Key
+    target: Target
+    head: bytes
+    body: bytes
+    method: str
+    bounds: Bounds
+    options: Options
+    timings: Timings
+    deadline: float  # in the loop's time
+    watch: Watch | None
+
+
 class HttpClient:
     """Fetches http and https URLs. Concurrency and politeness are up to the caller."""
 
@@ -82,6 +99,7 @@ class HttpClient:
         user_agent: str,
         keep_at_most: int = 256,
         tls: ssl.SSLContext | None = None,
+        http2: Http2Offers | None = None,
         contact: str = "",
         signing: Signing | None = None,
     ) -> None:
@@ -89,7 +107,8 @@ class HttpClient:
         self._signing = signing
         self._bounds = bounds
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
-        self._opener = Opener(access, tls or tls_context())
+        self.http2 = http2 or Http2Offers()
+        self._opener = Opener(access, tls or tls_context(), self.http2)
         self._proxied = ProxiedOpener(access, self._opener, user_agent)
         self._pool = ConnectionPool(keep_at_most)
         access.shortage.on_pause = self._pool.give_up
@@ -134,33 +153,16 @@ class HttpClient:
         sent = signed if reader is None else with_credentials(signed, reader)
         started, begun, timings = self._now(), self._clock(), Timings()
         deadline = asyncio.get_running_loop().time() + bounds.timeout
+        visit = Visit(key, target, sent, body, method, bounds, options, timings, deadline, watch)
         connection = self._pool.take(key)
         if reused := connection is not None:
             self.counters.reused += 1
         else:
             if watch is not None:
                 watch.timings = timings
-            connection = await self._connected(target, timings, deadline, options)
-        if watch is not None:
-            watch.source = connection
-        answer = (
-            self._metered(connection, bounds, method)
-            if self._bandwidth.rate
-            else Answer(bounds.truncate, bodiless=method == "HEAD")
-        )
-        self._deadlines.add(connection, deadline)
-        asked = self._clock()
-        try:
-            message = await connection.ask(sent + body, answer)
-        except FetchError as error:
-            self._unanswered(key, connection, error, reused=reused)
-            if proxy is not None:
-                raise self._proxied.unanswered(proxy, target, error) from error
-            raise
-        finally:
-            self._deadlines.remove(connection)
-        timings.first_byte = max(connection.first_byte - asked, 0.0)
-        timings.total = self._clock() - begun - answer.held
+            connection = await self._connected(visit)
+        connection, message, held = await self._answered(visit, connection, reused=reused)
+        timings.total = self._clock() - begun - held
         if connection.open:
             if keep > 0:
                 self._pool.keep(key, connection, keep, spare=watch is not None and watch.spare)
@@ -177,28 +179,101 @@ class HttpClient:
         self._deadlines.close()
         await self._opener.close()
 
-    def _unanswered(self, key: Key, connection: Connection, error: FetchError, *, reused: bool) -> None:
-        ended = isinstance(error, EmptyAnswer)
+    async def _answered(
+        self, visit: Visit, connection: Connection, *, reused: bool
+    ) -> tuple[Connection, Message, float]:
+        """The message, the connection that it came by, and the seconds for which it was not read."""
+        while True:
+            if visit.watch is not None:
+                visit.watch.source = connection
+            answer = (
+                self._metered(visit, connection)
+                if self._bandwidth.rate
+                else Answer(visit.bounds.truncate, bodiless=visit.method == "HEAD")
+            )
+            self._deadlines.add(connection, visit.deadline)
+            asked, http2 = self._clock(), connection.http2
+            try:
+                request = visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
+                message = await connection.ask(request, answer)
+            except FetchError as error:
+                second = await self._unanswered(visit, connection, error, reused=reused)
+            else:
+                visit.timings.first_byte = max(connection.first_byte - asked, 0.0)
+                return connection, message, answer.held
+            finally:
+                self._deadlines.remove(connection)
+            connection = second
+            if visit.watch is not None:
+                visit.watch.source = None  # what follows is a request of its own
+
+    async def _unanswered(self, visit: Visit, connection: Connection, error: FetchError, *, reused: bool) -> Connection:
+        """A connection to ask again by, because the server speaks only HTTP/2; raises the error for all others."""
+        key, target, proxy, ended = visit.key, visit.target, visit.options.proxy, isinstance(error, EmptyAnswer)
         self.counters.stale += reused and ended  # the server may have read the request
         if reused and (ended or (isinstance(error, TimedOut) and not connection.first_byte)):
             self._pool.distrust(key)
+        connection.abort()
+        if connection.http2 is not None and connection.http2.refused:
+            self.http2.learn(key, target.host, speaks=False)
+        if not reused and visit.method in SAFE and self.http2.may_help(key, error, connection):
+            second = await self._second(visit)
+            if second is not None and second.http2 is not None:
+                return second
+            if second is not None:
+                second.abort()
+        if isinstance(error, Http2Only):
+            self.http2.tell(target)
+        if proxy is not None:
+            raise self._proxied.unanswered(proxy, target, error) from error
+        raise error
 
-    def _metered(self, connection: Connection, bounds: Bounds, method: str) -> Answer:
+    def _metered(self, visit: Visit, connection: Connection) -> Answer:
         if window := self._bandwidth.window:
             connection.narrow(window)
-        return MeteredAnswer(self._bandwidth, connection, self._clock, bounds.truncate, bodiless=method == "HEAD")
+        bodiless, truncate = visit.method == "HEAD", visit.bounds.truncate
+        return MeteredAnswer(self._bandwidth, connection, self._clock, truncate, bodiless=bodiless)
 
-    async def _connected(self, target: Target, timings: Timings, deadline: float, options: Options) -> Connection:
+    async def _connected(self, visit: Visit) -> Connection:
+        http2 = self.http2.offered(visit.key, visit.target.host)
+        try:
+            return await self._open(visit, http2=http2)
+        except (Http2Only, TlsFailed) as error:
+            if not http2 and self.http2.may_help(visit.key, error):
+                second = await self._second(visit)
+                if second is not None:
+                    return second
+            if isinstance(error, Http2Only):
+                self.http2.tell(visit.target)
+            raise
+
+    async def _second(self, visit: Visit) -> Connection | None:
+        """A connection that was offered HTTP/2; None if this does not help either."""
+        try:
+            connection = await self._open(visit, http2=True)
+        except TlsFailed:
+            self.http2.learn(visit.key, visit.target.host, speaks=False)
+            return None
+        except FetchError:
+            return None
+        self.http2.learn(visit.key, visit.target.host, speaks=connection.http2 is not None)
+        return connection
+
+    async def _open(self, visit: Visit, *, http2: bool) -> Connection:
+        target, timings, deadline, options = visit.target, visit.timings, visit.deadline, visit.options
         if options.proxy is not None:
-            connection = await self._proxied.open(options.proxy, target, options, timings, deadline)
+            connection = await self._proxied.open(options.proxy, target, options, timings, deadline, http2=http2)
         else:
             try:
                 async with until(deadline):
-                    connection = await self._opener.open(target, timings, options.bind)
+                    connection = await self._opener.open(target, timings, options.bind, http2=http2)
             except TimeoutError as error:
                 raise ConnectTimeout("no connection within the deadline") from error
         self.counters.opened += 1
         return connection
+
+
+NOT_KEPT = b"\r\nConnection: close\r\n"  # a line that HTTP/2 does not have
 
 
 def _by_way(key: Key, options: Options) -> Key:
@@ -211,7 +286,9 @@ def _by_way(key: Key, options: Options) -> Key:
 def _exchange(
     url: str, request: bytes, started: float, timings: Timings, connection: Connection, message: Message
 ) -> Exchange:
-    head = message.head
+    head, protocol = message.head, ""
+    if connection.http2 is not None:
+        request, protocol = request.replace(NOT_KEPT, b"\r\n", 1), H2
     wire, payload, body = message.forms()
     return Exchange(
         url=url,
@@ -229,4 +306,5 @@ def _exchange(
         flaws=(*connection.flaws, *message.flaws),
         tls=connection.tls,
         certificate=connection.certificate,
+        protocol=protocol,
     )

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from webcrawl.net.errors import ConnectionLost, EmptyAnswer, HeadTooLong, TimedOut, TooManyInterim, Upgraded
+from webcrawl.net.errors import (
+    ConnectionLost,
+    EmptyAnswer,
+    FetchError,
+    HeadTooLong,
+    TimedOut,
+    TooManyInterim,
+    Upgraded,
+)
 from webcrawl.net.http_head import END_OF_HEAD, LEAST_HEAD, MAX_HEAD, Head, check_start, read_head
 from webcrawl.net.http_message import Message
 
@@ -48,6 +56,14 @@ class Answer:
         if self._seen:
             raise ConnectionLost(f"after {self._seen} bytes of head")
         raise EmptyAnswer("no byte of answer")
+
+    def break_off(self, error: FetchError) -> Message:
+        """What follows cannot be read, for this reason: a truncated message; raises it if the head is incomplete."""
+        if self._message is None:
+            raise error
+        self._message.flaws.append("framing")
+        self._message.stop("unspecified")
+        return self._message
 
     def expire(self) -> Message:
         """The time is up: a truncated message; raises TimedOut if the head is incomplete."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from webcrawl.net.errors import BadHead, HeadTooLong, NotHttp
+from webcrawl.net.errors import BadHead, HeadTooLong, Http2Only, NotHttp
 
 _STATUS_LINE = re.compile(rb"HTTP/([0-9])\.([0-9])[ \t]+([0-9]{3})(?![0-9])[ \t]*(.*)")
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -83,6 +84,8 @@ LEAST_HEAD = len(b"HTTP/1.1 200\n\n")
 
 END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a recipient may accept a bare LF as line end
 _START = b"HTTP/"
+_SETTINGS = b"\0\0\0\4\0\0\0\0\0"  # the head of HTTP/2's first frame; then those that a server may send first
+_FRAME = re.compile(rb"\0[\0-\x40][\0-\xff][\x04\x07]\0{5}", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -95,9 +98,18 @@ class Head:
     version: str
 
 
+def status_line(status: int) -> bytes:
+    """Of a head that is put together."""
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}\r\n".encode()
+
+
 def check_start(data: bytes) -> None:
-    """Raise NotHttp as soon as the first bytes cannot begin a status line."""
+    """Raise NotHttp as soon as the first bytes cannot begin a status line, Http2Only for a frame of HTTP/2."""
     if data[:5] != _START[: len(data)]:
+        if _FRAME.match(data[:9] + _SETTINGS[len(data) :]):
+            if len(data) < len(_SETTINGS):
+                return
+            raise Http2Only("a frame of HTTP/2 in answer to HTTP/1.1")
         raise NotHttp(f"the response starts with {data[:40]!r}")
 
 

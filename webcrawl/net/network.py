@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http import HttpClient
+from webcrawl.net.http2_offers import PROTOCOLS, Http2Offers
 from webcrawl.net.identity.request_signing import RequestSigning
 from webcrawl.net.identity.signing_key import SigningKey
 from webcrawl.net.protocols import Access, Bounds
@@ -42,6 +44,7 @@ class Network:
             user_agent=values["USER_AGENT"],
             keep_at_most=keep_at_most,
             tls=_tls(values),
+            http2=Http2Offers(values["HTTP2"], partial(_tls, values, protocols=PROTOCOLS)),
             contact=values["BOT_FROM"],
             signing=self._signing(values),
         )
@@ -81,10 +84,11 @@ def _bounds(values: Mapping[str, Any]) -> Bounds:
     )
 
 
-def _tls(values: Mapping[str, Any]) -> ssl.SSLContext:
+def _tls(values: Mapping[str, Any], **more: Any) -> ssl.SSLContext:
     return tls_context(
         verify=values["DOWNLOAD_VERIFY_CERTIFICATES"],
         least=values.get("DOWNLOAD_TLS_MIN_VERSION"),
         most=values.get("DOWNLOAD_TLS_MAX_VERSION"),
         ciphers=values.get("DOWNLOADER_CLIENT_TLS_CIPHERS", ANY),
+        **more,
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.decoding import UnknownCoding, decoder
+from webcrawl.net.http_head import status_line
 
 SLACK = 65536  # bytes beyond twice the bound of a decoded body, as in net/http_message.py
 
@@ -81,8 +81,7 @@ def _codings(headers: list[tuple[bytes, bytes]]) -> list[bytes]:
 
 def _head(status: int, headers: list[tuple[bytes, bytes]], length: int) -> bytes:
     """A head in HTTP/1.1's form, which all readers of archives know, whatever protocol was spoken."""
-    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
-    lines = [f"HTTP/1.1 {status} {phrase}\r\n".encode()]
+    lines = [status_line(status)]
     for name, value in headers:
         if _NAME.fullmatch(name) and name.lower() not in _FRAMING:
             lines.append(b"%b: %b\r\n" % (name, _BREAKING.sub(b" ", value)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -24,17 +24,23 @@ ANY = "DEFAULT"
 
 
 def tls_context(
-    *, verify: bool = False, least: str | None = None, most: str | None = None, ciphers: str = ANY
+    *,
+    verify: bool = False,
+    least: str | None = None,
+    most: str | None = None,
+    ciphers: str = ANY,
+    protocols: Sequence[str] = ("http/1.1",),
 ) -> ssl.SSLContext:
     """A context for clients that accepts TLS 1.0 and weak ciphers; `verify` refuses untrusted certificates.
 
-    `least` and `most` are versions by their names above, `ciphers` a list as OpenSSL has it; raises ssl.SSLError.
+    `least` and `most` are versions by their names above, `ciphers` a list as OpenSSL has it, `protocols` what ALPN
+    offers; raises ssl.SSLError.
 
     A crawler reads public pages and sends no secrets: a bad certificate is worth a note in the log, not the loss
     of the page.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(protocols)
     if verify:
         context.load_default_certs()
     else:

@@ -233,6 +233,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Which cookies to send: those that a chain of redirects sets, until the chain ends (`redirects`), or none "
             "(`off`)."
         ),
+        Setting("HTTP2", "needed", Choice(("off", "needed", "prefer"))).means(
+            "`needed`: HTTP/2 with servers that speak nothing else; `prefer`: with all that speak it; `off`: with none."
+        ),
         Setting("DOWNLOAD_TRUNCATE", 2 * 1024 * 1024, Whole(1024, 2**31 - 1)).means(
             "Bytes of a decoded body to keep; the rest is not downloaded."
         ),

@@ -93,7 +93,7 @@ UNHEARD = (
     Unheard("REQUEST_FINGERPRINTER_CLASS", "the seen store compares canonical URLs: see URL_FOLDINGS", fine=_NEVER),
     Unheard("FTP_USER FTP_PASSWORD", "FTP logs in anonymously", fine=_NEVER),
     Unheard("FTP_PASSIVE_MODE", "FTP transfers are always passive", fine=ON),
-    Unheard("HTTP2_MAX_FRAME_SIZE HTTPX_HTTP2_ENABLED", "the client speaks HTTP/1.1; see DOWNLOAD_HANDLERS"),
+    Unheard("HTTP2_MAX_FRAME_SIZE HTTPX_HTTP2_ENABLED", "see HTTP2, and DOWNLOAD_HANDLERS"),
     Unheard("RETRY_EXCEPTIONS RETRY_PRIORITY_ADJUST", "the frontier retries what docs/frontier.md says", fine=_NEVER),
     Unheard("RETRY_GIVE_UP_LOG_LEVEL", "crawl.log has a line for each URL that is given up", fine=_NEVER),
     Unheard("ROBOTSTXT_PARSER", "robots.txt is read by the crawl's own parser", fine=_NEVER),

@@ -263,6 +263,6 @@ def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, s
         "certificate": exchange.certificate,
         "madeBy": exchange.made_by,
         "protocol": exchange.protocol,
-        "reconstructed": "head" if exchange.made_by and exchange.head else "",
+        "reconstructed": "head" if exchange.head and (exchange.made_by or exchange.protocol) else "",
         **named(metadata),
     }

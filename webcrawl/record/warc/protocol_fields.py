@@ -24,7 +24,7 @@ _SUITE = re.compile(
 
 def spoken(exchange: Exchange) -> str:
     """The fields as whole lines; nothing of what is not known."""
-    if exchange.head[:8] == b"HTTP/1.1" and not exchange.made_by:
+    if exchange.head[:8] == b"HTTP/1.1" and not exchange.made_by and not exchange.protocol:
         lines = HTTP_11
     else:
         name = _protocol(exchange)
@@ -33,7 +33,7 @@ def spoken(exchange: Exchange) -> str:
 
 
 def _protocol(exchange: Exchange) -> str:
-    if exchange.made_by:  # the head is put together: it says nothing
+    if exchange.made_by or exchange.protocol:  # the head is put together: it says nothing
         return exchange.protocol.lower()
     if exchange.head:
         return exchange.head[:8].decode("ascii", "replace").lower()

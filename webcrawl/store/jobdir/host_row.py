@@ -18,7 +18,7 @@ COLUMNS = "name, state, data, crc"
 ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE name = ?"
 FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of `data`
 FAILED = (float, float, int, int, bool, int, float, float, list)  # its failures in a row; older rows lack some
-MORE = (list | bytes, list | None, bytes)  # that only some rows have
+MORE = (list | bytes, list | None, bytes, bool)  # that only some rows have
 WALL = (str, float, int, tuple)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
 Row = tuple[str, int, bytes, int]
@@ -153,6 +153,7 @@ class HostRow(NamedTuple):
     ranked: list[tuple[int, bytes]]  # its queues by priority: above 0 before the queue, below 0 after it
     wall: WallRow | None = None
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
+    http2: bool = False  # it speaks nothing else
 
     @property
     def queues(self) -> list[bytes]:
@@ -188,7 +189,7 @@ class HostRow(NamedTuple):
 
 pack: Callable[[tuple[Any, ...]], bytes] = (
     msgpack.packb
-)  # of these fields, as FIELDS has them, and the queues by priority, wall and missing if there are any
+)  # of these fields, as FIELDS has them, and the queues by priority, wall, missing and http2 if there are any
 
 
 def unpack(data: bytes) -> tuple[Any, ...]:
@@ -196,14 +197,14 @@ def unpack(data: bytes) -> tuple[Any, ...]:
     ready_at, times, crawl_delay, failures, pages, retired, ip, later, failed, aside, queue, *more = msgpack.unpackb(
         data
     )
-    ranked, (wall, missing) = more[:1], more[1:3] if len(more) > 1 else (None, b"")
+    ranked, (wall, missing) = more[:1], more[1:3] or (None, b"")
     if later:
         later = sorted((at, record) for at, record in later)
     row = stored_row(failed) if failed is not None else None
     return (
         *(ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, aside or 0.0, queue),
         saved_queues(*ranked),
-        *(stored_wall(wall), missing),
+        *(stored_wall(wall), missing, more[3:] == [True]),
     )
 
 
@@ -237,7 +238,7 @@ def check(row: Row) -> HostRow:
     """A row that has nothing wrong in it; ValueError for any other."""
     found = read(row)
     values = msgpack.unpackb(row[2])
-    if len(values) - len(FIELDS) not in (0, 1, 3) or not all(map(isinstance, values, (*FIELDS, *MORE))):
+    if len(values) - len(FIELDS) not in (0, 1, 3, 4) or not all(map(isinstance, values, (*FIELDS, *MORE))):
         raise ValueError("no host record")
     if found.wall is not None and not all(map(isinstance, found.wall, WALL)):
         raise ValueError("no wall")

@@ -123,6 +123,7 @@ def to_json(host: HostRow, delay: Delay, wall: float, *, paused: bool, most: int
         "queued": host.waiting,
         "given_up_with": host.retired or None,
         "ip": host.ip or None,
+        "http2_only": host.http2,
     }
 
 

@@ -117,6 +117,8 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     yield f"asked every {host['delay']:g} s ({host['delay_because']}){several}"
     if host["next_request"] and host["queued"]:
         yield f"not before {moment(host['next_request'])}"
+    if host["http2_only"]:
+        yield "speaks only HTTP/2"
     if host["rendering"]:
         yield f"rendered: {host['rendering']}"
     if host["failed_at"]:

@@ -1,0 +1,117 @@
+"""Hosts that speak only HTTP/2, crawled by `scrapy crawl web`."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.crawling import Crawl, wait_until
+from tests.support.http2_servers import NO_PROTOCOL, Http2Pages, context, http2_site
+from tests.support.warc_reader import read
+from webcrawl.tools.verify.verify_crawl import verify
+
+PAGES = 30
+
+
+def site(host, path, _):
+    """A start page, its pages in a row, and one that only a redirect leads to."""
+    if path == "/robots.txt":
+        return 200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /secret\n"
+    if path == "/":
+        links = "".join(f'<a href="/{n}">{n}</a>' for n in range(PAGES))
+        return 200, [("content-type", "text/html")], f'{links}<a href="/moved">m</a><a href="/secret">s</a>'.encode()
+    if path == "/moved":
+        return 302, [("location", "/there")], b""
+    if path[1:].isdigit() or path == "/there":
+        return 200, [("content-type", "text/html")], f"<p>words of {host} {path} ".encode() * 30
+    return None
+
+
+def crawl_of(folder, port, hosts=("a.test",), **settings):
+    (folder / "seeds.txt").write_text("".join(f"https://{host}:{port}/\n" for host in hosts))
+    (folder / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in hosts))
+    quick = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20, "PORTS_ALLOWED": port}
+    settings = {"HOSTS_FILE": folder / "hosts", **quick, **settings}
+    return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
+
+
+def statuses(crawl):
+    """Status of each path in crawl.log."""
+    lines = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]
+    return {"/" + line[3].split("/", 3)[3]: line[1] for line in lines}
+
+
+def why(crawl, *words):
+    """What `scrapy why` prints."""
+    return command("webcrawl", "why", crawl.jobdir, *words).stdout
+
+
+def records(crawl):
+    return [one for path in sorted(crawl.jobdir.glob("warc/*.warc.gz")) for one in read(path)]
+
+
+@pytest.mark.parametrize("shut", [NO_PROTOCOL, b"", None], ids=["alert", "closes", "lets in"])
+def test_it_is_crawled_whole(tmp_path, shut):
+    """All pages come, obey robots.txt, and are archived in HTTP/1.1's form, marked as h2."""
+    pages = Http2Pages(site)
+    with http2_site(pages, context(tmp_path, "a.test"), shut) as (door, port):
+        crawl = crawl_of(tmp_path, port, OUTPUTS="warc cdxj text")
+        assert crawl.run() == 0
+
+    found = statuses(crawl)
+    assert found.pop("/secret") == "-9998"
+    assert found.pop("/moved") == "302"
+    assert found == {path: "200" for path in ("/robots.txt", "/", "/there", *(f"/{n}" for n in range(PAGES)))}
+    assert max(Counter(path for _, path, *_ in pages.asked).values()) == 1
+    assert door.hellos.count(False) == 1
+    assert list(verify(crawl.jobdir, Counter())) == []
+    page = next(one for one in records(crawl) if one.kind == "response" and one.fields["WARC-Target-URI"].endswith("/3"))
+    assert page.block.startswith(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<p>words of a.test /3")
+    about = [one.about for one in records(crawl) if one.kind == "metadata" and "protocol" in one.about]
+    assert {(one["protocol"], one["reconstructed"]) for one in about} == {("h2", "head")}
+    texts = [path for path in crawl.jobdir.rglob("*") if "text" in path.name and path.is_file()]
+    assert texts
+    answer = json.loads(why(crawl, f"https://a.test:{port}/3", "--json"))
+    assert (answer["state"], answer["host"]["http2_only"]) == ("fetched", True)
+    assert "speaks only HTTP/2" in why(crawl, f"https://a.test:{port}/3")
+
+
+def test_a_kill_forgets_nothing(tmp_path):
+    """After kill -9 every page is fetched, and stands in the archive once."""
+    pages = Http2Pages(site)
+    with http2_site(pages, context(tmp_path, "a.test")) as (door, port):
+        crawl = crawl_of(tmp_path, port, POLITENESS_MIN_DELAY=0.05, CHECKPOINT_INTERVAL=0.3)
+        for count in (8, 20):
+            running = crawl.start()
+            wait_until(lambda count=count: len({path for _, path, *_ in pages.asked}) >= count)
+            running.kill()
+        shut = door.hellos.count(False)
+        assert crawl.run() == 0
+
+    assert {path for path, status in statuses(crawl).items() if status == "200"} >= {f"/{n}" for n in range(PAGES)}
+    urls = Counter(one.fields["WARC-Target-URI"] for one in records(crawl) if one.kind in ("response", "revisit"))
+    assert set(urls.values()) == {1}
+    assert list(verify(crawl.jobdir, Counter())) == []
+    assert door.hellos.count(False) == shut  # the host's record says how to begin
+
+
+def test_without_http2_the_host_is_given_up(tmp_path):
+    """With HTTP2=off its URLs end at once, with a status of their own and a line that says why."""
+    with http2_site(Http2Pages(site), context(tmp_path, "a.test")) as (_, port):
+        crawl = crawl_of(tmp_path, port, HTTP2="off", HOST_PATIENCE=259_200)
+        assert crawl.run() == 1
+
+    assert statuses(crawl) == {"/robots.txt": "-7", "/": "-7"}
+    said = crawl.output.read_text()
+    assert "what answers there speaks only HTTP/2; -s HTTP2=needed lets the crawl in" in said
+
+
+def test_both_protocols_side_by_side(tmp_path):
+    """With HTTP2=prefer no host is asked twice."""
+    with http2_site(Http2Pages(site), context(tmp_path, "a.test", "b.test")) as (door, port):
+        crawl = crawl_of(tmp_path, port, ("a.test", "b.test"), HTTP2="prefer")
+        assert crawl.run() == 0
+
+    assert False not in door.hellos
+    assert Counter(statuses(crawl).values())["200"] == PAGES + 3

@@ -1,0 +1,244 @@
+"""HTTP/2 on one connection, one request at a time: answers are put into HTTP/1.1's form, and read like all others.
+
+`h2` knows the protocol's states, windows and compressed headers. Each answer is fed to the Answer that reads HTTP/1.1:
+bounds, truncation and errors are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import (
+    DataReceived,
+    Event,
+    InformationalResponseReceived,
+    RemoteSettingsChanged,
+    ResponseReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
+from h2.exceptions import DenialOfServiceError, H2Error, InvalidBodyLengthError
+from h2.settings import SettingCodes, Settings
+
+from webcrawl.net.errors import BadHead, EmptyAnswer, FetchError, HeadTooLong, NotHttp
+from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_head import MAX_HEAD, status_line
+from webcrawl.net.http_message import Message
+
+WINDOW = 1 << 18  # bytes of a body that the server may send before we have read any
+LAST = 2001  # the stream with which a connection ends, as servers do it too: h2 remembers each for some bytes
+FRAMES, EACH = 1000, 64  # frames that an answer may have, and one more for so many bytes of body: each costs 30 us
+HEADS = 2 * MAX_HEAD  # bytes of compressed heads, which get shorter by it unless somebody wants them not to
+
+_FRAME_HEAD, _FRAME_MOST = 9, 1 << 14
+_DATA, _HEADERS, _SETTINGS, _GOAWAY, _CONTINUATION = 0, 1, 4, 7, 9
+_PADDED, _END = 8, 1  # flags
+_GOAWAY_LEAST = _FRAME_HEAD + 8
+_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
+_STATUS = re.compile(rb"[1-9][0-9]{2}")
+_BREAKING = re.compile(rb"[\r\n\0]")
+# Of one connection of HTTP/1.1. In HTTP/2 they mean nothing, and in an archive readers would believe them.
+_OF_CONNECTION = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
+
+
+class Session:
+    """One connection that speaks HTTP/2. `write` sends what belongs to no request."""
+
+    __slots__ = (
+        *("_buffer", "_ended", "_frames", "_h2", "_heads", "_over", "_rest", "_settled", "_stream", "_write"),
+        "refused",
+    )
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write = write
+        # Unvalidated: curl too had to accept what the standard forbids, such as blanks around values.
+        self._h2 = h2 = H2Connection(H2Configuration(header_encoding=None, validate_inbound_headers=False))
+        settings = {
+            SettingCodes.ENABLE_PUSH: 0,
+            SettingCodes.INITIAL_WINDOW_SIZE: WINDOW,
+            SettingCodes.MAX_HEADER_LIST_SIZE: MAX_HEAD,
+        }
+        h2.local_settings = Settings(client=True, initial_values=settings)
+        h2.initiate_connection()
+        h2.increment_flow_control_window(WINDOW - 65_535)
+        self._buffer = bytearray()
+        self._stream = self._frames = self._heads = 0
+        self._rest = b""  # of the request's body, which waits for room
+        self._settled = False  # whether the server's first frame has come
+        self._ended = True  # whether the last stream has
+        self._over = False  # whether there can be no other one
+        self.refused = False  # whether the server wants HTTP/1.1 for this
+
+    def reusable(self, message: Message) -> bool:
+        """True if another request may follow this answer."""
+        return message.complete and not self._over and self._stream < LAST
+
+    def request(self, head: bytes, body: bytes) -> bytes:
+        """The frames for a request that is written in HTTP/1.1's form; raises EmptyAnswer if there can be none."""
+        h2 = self._h2
+        self._frames = self._heads = 0
+        try:
+            if not self._ended:  # its body was complete: only its end is missing
+                h2.reset_stream(self._stream, ErrorCodes.CANCEL)
+            self._stream, self._ended, self._rest = h2.get_next_available_stream_id(), False, body
+            h2.send_headers(self._stream, request_fields(head), end_stream=not body)
+            self._send_rest()
+        except H2Error as error:
+            raise EmptyAnswer(f"no request is possible: {error}") from error
+        return h2.data_to_send()
+
+    def feed(self, data: bytes, answer: Answer) -> Message | None:
+        """Read what arrived; returns the message once it is finished; raises FetchError."""
+        return self._feed(data, answer)
+
+    def between(self, data: bytes) -> bool:
+        """Read what arrived while no answer is waited for; False if it leaves no use of the connection."""
+        try:
+            self._feed(data, None)
+        except FetchError:
+            self._over = True
+        return not self._over
+
+    def _feed(self, data: bytes, answer: Answer | None) -> Message | None:
+        self._buffer += data
+        message: Message | None = None
+        try:
+            while not self._over or message is None:
+                frame = self._next()
+                if frame is None:
+                    break
+                found = self._read(frame, answer if message is None else None)
+                message = message or found
+        except _Broken as broken:
+            self._over = True
+            if answer is not None and message is None:
+                message = answer.break_off(broken.error)
+        finally:
+            if self._stream and (out := self._h2.data_to_send()):
+                self._write(out)
+        return message
+
+    def _next(self) -> bytes | None:
+        """The next frame, if it is there."""
+        buffer = self._buffer
+        if len(buffer) < _FRAME_HEAD:
+            return None
+        size = int.from_bytes(buffer[:3])
+        if not self._settled and (buffer[3] != _SETTINGS or size > _FRAME_MOST):
+            raise _Broken(NotHttp(f"the response starts with {bytes(buffer[:40])!r}"))
+        if size > _FRAME_MOST:
+            raise _Broken(BadHead(f"a frame of {size} bytes"))
+        self._settled = True
+        if len(buffer) < (size := size + _FRAME_HEAD):
+            return None
+        frame = bytes(buffer[:size])
+        del buffer[:size]
+        return frame
+
+    def _read(self, frame: bytes, answer: Answer | None) -> Message | None:
+        self._frames += 1
+        if self._frames > FRAMES + (answer.received // EACH if answer is not None else 0):
+            raise _Broken(HeadTooLong(f"{self._frames} frames"))
+        kind = frame[3]
+        if kind == _GOAWAY:  # h2 would refuse what follows, but the last answer may
+            return self._goes_away(frame, answer)
+        if kind in (_HEADERS, _CONTINUATION):
+            self._heads += len(frame)
+            if self._heads > HEADS:
+                raise _Broken(HeadTooLong(f"{self._heads} bytes"))
+        try:
+            events: Iterable[Event] = self._h2.receive_data(frame)
+        except InvalidBodyLengthError:
+            return self._mismatch(frame, answer)
+        except DenialOfServiceError as error:
+            raise _Broken(HeadTooLong(str(error))) from error
+        except H2Error as error:
+            raise _Broken(BadHead(str(error))) from error
+        message: Message | None = None
+        for event in events:
+            found = self._hear(event, answer if message is None else None)
+            message = message or found
+        return message
+
+    def _hear(self, event: Event, answer: Answer | None) -> Message | None:
+        if isinstance(event, WindowUpdated | RemoteSettingsChanged):
+            self._send_rest()
+            return None
+        if getattr(event, "stream_id", None) != self._stream:
+            return None
+        if isinstance(event, DataReceived):
+            self._h2.acknowledge_received_data(event.flow_controlled_length, self._stream)
+            return answer.feed(event.data) if answer is not None else None
+        if isinstance(event, ResponseReceived | InformationalResponseReceived):
+            return answer.feed(response_head(event.headers)) if answer is not None else None
+        if isinstance(event, StreamEnded | StreamReset):
+            self._ended, self._rest = True, b""
+            self.refused = getattr(event, "error_code", None) == ErrorCodes.HTTP_1_1_REQUIRED
+            if answer is not None:
+                return answer.lost(reset=isinstance(event, StreamReset))
+        return None
+
+    def _goes_away(self, frame: bytes, answer: Answer | None) -> Message | None:
+        """The server ends the connection, after this stream or before it."""
+        self._over = True
+        if len(frame) < _GOAWAY_LEAST:
+            raise _Broken(BadHead("a short frame"))
+        last = int.from_bytes(frame[_FRAME_HEAD : _FRAME_HEAD + 4]) & 0x7FFF_FFFF
+        return answer.lost(reset=True) if answer is not None and last < self._stream else None
+
+    def _mismatch(self, frame: bytes, answer: Answer | None) -> Message | None:
+        """A body that is longer or shorter than its length: h2 goes no further, but HTTP/1.1's reader does."""
+        self._over = True
+        if answer is None:
+            return None
+        body, flags = frame[_FRAME_HEAD:], frame[4]
+        if flags & _PADDED:
+            body = body[1 : len(body) - body[0]]
+        return answer.feed(body) or (answer.lost(reset=False) if flags & _END else None)
+
+    def _send_rest(self) -> None:
+        """Send as much of the request's body as there is room for."""
+        h2, stream = self._h2, self._stream
+        while self._rest:
+            room = min(h2.local_flow_control_window(stream), h2.max_outbound_frame_size)
+            if room <= 0:
+                return
+            part, self._rest = self._rest[:room], self._rest[room:]
+            h2.send_data(stream, part, end_stream=not self._rest)
+
+
+class _Broken(Exception):  # noqa: N818 - reads as what it is
+    """What came cannot be read; `error` is that of an answer without a head."""
+
+    def __init__(self, error: FetchError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def request_fields(head: bytes) -> list[tuple[bytes, bytes]]:
+    """The fields of HTTP/2 for a request in HTTP/1.1's form."""
+    line, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    method, path, _ = line.split(b" ")
+    fields = [(name.lower(), value) for name, _, value in (one.partition(b": ") for one in lines)]
+    authority = next(value for name, value in fields if name == b"host")
+    pseudo = [(b":method", method), (b":scheme", b"https"), (b":authority", authority), (b":path", path)]
+    return pseudo + [one for one in fields if one[0] not in (b"host", b"connection")]
+
+
+def response_head(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """A head in HTTP/1.1's form, with the names as they came; raises BadHead."""
+    (name, status), *rest = fields
+    if name != b":status" or not _STATUS.fullmatch(status):
+        raise BadHead(f"not a status: {name[:40]!r}: {status[:40]!r}")
+    lines = [status_line(int(status))]
+    for name, value in rest:
+        if not _NAME.fullmatch(name) or _BREAKING.search(value):
+            raise BadHead(f"not a field: {name[:40]!r}: {value[:100]!r}")
+        if name not in _OF_CONNECTION:
+            lines.append(b"%b: %b\r\n" % (name, value))
+    return b"".join((*lines, b"\r\n"))

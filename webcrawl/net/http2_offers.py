@@ -1,0 +1,110 @@
+"""Which servers are offered HTTP/2: all, none, or those that speak nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from webcrawl.base.libraries import missing
+from webcrawl.net.connection import Connection
+from webcrawl.net.connection_pool import Key
+from webcrawl.net.errors import EmptyAnswer, FetchError, Http2Only, TlsFailed
+from webcrawl.net.http_request import Target
+from webcrawl.net.tls import tls_context
+
+if TYPE_CHECKING:
+    from webcrawl.net.http2 import Session
+
+logger = logging.getLogger(__name__)
+
+OFF, NEEDED, PREFER = "off", "needed", "prefer"
+H2 = "h2"  # in ALPN
+PROTOCOLS = (H2, "http/1.1")
+KNOWN, HOUR = 10_000, 3600.0  # servers that are remembered, and for how many seconds
+SAFE = ("GET", "HEAD")  # may be asked again at once
+
+
+def without_library() -> str:
+    """The line that says what to install; empty if nothing is missing."""
+    return "" if find_spec("h2") is not None else missing("h2")
+
+
+def mend(*, secure: bool) -> str:
+    """What is missing for HTTP/2, in words; empty if it is the setting."""
+    return without_library() if secure else "without TLS HTTP/2 is not spoken here: https:// may be meant"
+
+
+def session_of(connection: Connection) -> Session | None:
+    """What speaks HTTP/2 on it; None without the library."""
+    if without_library():
+        return None
+    from webcrawl.net.http2 import Session  # noqa: PLC0415 - 30 ms and 3 MB, where it is needed
+
+    return Session(connection.write)
+
+
+Recorded = Callable[..., bool]  # Frontier.http2
+
+
+def unheard(_host: str, *, learned: bool = False) -> bool:
+    """The memory of a client that has no frontier."""
+    return learned
+
+
+class Http2Offers:
+    """A server that ends the handshake for HTTP/1.1 gets a second one, with both protocols; the first request too."""
+
+    def __init__(self, way: str = OFF, context: Callable[[], ssl.SSLContext] | None = None) -> None:
+        """`context` makes that of a handshake which offers both."""
+        self._way, self._make = way, context or (lambda: tls_context(protocols=PROTOCOLS))
+        self._known: OrderedDict[Key, tuple[bool, float]] = OrderedDict()  # and until when
+        self._told = False
+        self.recorded: Recorded = unheard  # what the host's record says, and says from now on
+
+    @cached_property
+    def context(self) -> ssl.SSLContext:
+        return self._make()
+
+    def offered(self, key: Key, host: str) -> bool:
+        """Return whether a handshake offers HTTP/2."""
+        if self._way == OFF or not key[0]:
+            return False
+        known = self._of(key)
+        return (self._way == PREFER or self.recorded(host)) if known is None else known
+
+    def may_help(self, key: Key, error: FetchError, connection: Connection | None = None) -> bool:
+        """Return whether a server that failed so may answer to HTTP/2; `connection`: which was open by then."""
+        if self._way == OFF or not key[0] or self._of(key) is not None:
+            return False
+        if isinstance(error, Http2Only):
+            return True
+        if connection is not None:
+            return isinstance(error, EmptyAnswer) and not connection.spoken
+        closed = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+        return isinstance(error, TlsFailed) and isinstance(error.__cause__, closed)
+
+    def _of(self, key: Key) -> bool | None:
+        known = self._known.get(key)
+        return known[0] if known is not None and known[1] > asyncio.get_running_loop().time() else None
+
+    def learn(self, key: Key, host: str, *, speaks: bool) -> None:
+        """A second handshake has shown whether the server speaks HTTP/2, or it wants the other."""
+        self._known.pop(key, None)
+        self._known[key] = speaks, asyncio.get_running_loop().time() + HOUR
+        if len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+        if speaks:
+            self.recorded(host, learned=True)
+
+    def tell(self, target: Target) -> None:
+        """A server speaks only HTTP/2, and this crawl does not: in a line, once."""
+        if not self._told:
+            self._told = True
+            why = mend(secure=target.secure) or f"HTTP2 = {self._way}"
+            logger.warning("%s speaks only HTTP/2, as other hosts may: their URLs fail (%s)", target.host, why)
