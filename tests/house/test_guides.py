@@ -6,11 +6,15 @@
 import json
 import re
 import shlex
+import time
 
+from tests.support.cdx_server import cdx_server
 from tests.support.commands import command
+from tests.support.crawling import wait_until
 from tests.support.crawling_sites import serving
 from tests.support.places import ROOT
 from tests.support.snippets import example
+from webcrawl.base.dates import digits
 
 PAGE = b'<title>Example</title><link rel=stylesheet href="http://cdn.test/s.css"><a href=/next>next</a>'
 QUICK = "-s POLITENESS_MIN_DELAY=0 -s MIN_FREE_DISK=0 -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16"
@@ -30,8 +34,8 @@ def answer(url):
     return (404, "text/plain", b"") if url.endswith("robots.txt") else (200, kind, PAGE if "html" in kind else b"p{}")
 
 
-def run(name, folder):
-    """What each command of a guide says; only politeness and name lookup are the test's."""
+def run(name, folder, changed=list):
+    """What each command of a guide says; only politeness and name lookup are the test's, and what it has `changed`."""
     names = ["www.example.org", "cdn.test"]
     with serving(answer, folder, names) as sites:
         (folder / "sites.txt").write_text("http://www.example.org/\n")
@@ -40,7 +44,7 @@ def run(name, folder):
         for words in steps(name):
             program, *rest = words
             more = [*QUICK.split(), "-s", f"HOSTS_FILE={hosts}"] if rest[0] == "crawl" else []
-            done = command(program, *rest, *more, cwd=folder)
+            done = command(program, *changed(rest), *more, cwd=folder)
             assert done.returncode == 0, done.stderr
             said.append(done.stdout)
     return sites, said
@@ -62,6 +66,26 @@ def test_the_monthly_guide(tmp_path):
 
     assert said[3].startswith("2026-03: no damage found\n")
     assert "since:digest" in (tmp_path / "2026-02" / "logs" / "crawl.log").read_text()
+
+
+def test_the_guide_to_an_archive(tmp_path):
+    """The second crawl stores nothing, and its package has what it refers to; a stand-in serves the first one."""
+
+    def changed(words):
+        if words[-1].startswith("since="):
+            index.add_crawl(tmp_path / "old")
+            latest = max(line.split(b" ")[1].decode() for line in index.lines)
+            wait_until(lambda: digits(time.time())[:14] > latest)
+            words[-1] = f"since={index.address}"
+        return words
+
+    with cdx_server() as index:
+        _, said = run("A crawl that adds to an archive", tmp_path, changed)
+
+    log = (tmp_path / "new/logs/crawl.log").read_text().splitlines()
+    assert sum("since:digest" in line for line in log) == len(log) - 1  # robots.txt is missing
+    assert f"  {len(log) - 1} in archives that are not known here, by cdx+http://127.0.0.1" in said[2]
+    assert "records of earlier archives 1," in said[3]
 
 
 def test_the_search_engines_guide(tmp_path):

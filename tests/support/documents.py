@@ -25,7 +25,7 @@ CRAWL = re.compile(r"\b((?:webcrawl|scrapy) (?:crawl|runspider|hive))(?= )")
 # Lines that are not run, and why.
 LEFT_OUT = {
     "-m pytest": "the first thing that CI does",
-    "pywb/bin/wayback": "serves until it is ended",
+    "pywb/bin/wayback   ": "serves until it is ended",
 }
 if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
     LEFT_OUT["RENDER=auto"] = "there is no browser here"

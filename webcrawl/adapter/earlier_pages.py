@@ -17,12 +17,13 @@ from weakref import finalize
 from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError
 
+from webcrawl.adapter.cdx_servers import CdxServers
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Referred
 from webcrawl.base.percent_encoding import visible
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.record.since.earlier import Earlier, Known, is_payload
+from webcrawl.record.since.earlier import Earlier, Known, digests_of, is_payload
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import sources
 from webcrawl.store.worker import Worker
@@ -46,8 +47,10 @@ PARTICULAR = frozenset(
 class Since:
     """The earlier crawl, which the downloader asks before a request and after an answer."""
 
-    def __init__(self, earlier: Earlier, count: Callable[[Iterable[str]], None]) -> None:
-        self._earlier, self._count = earlier, count
+    def __init__(
+        self, earlier: Earlier, count: Callable[[Iterable[str]], None], servers: CdxServers | None = None
+    ) -> None:
+        self._earlier, self._count, self._servers = earlier, count, servers
         self._counted = 0
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
@@ -104,6 +107,8 @@ class Since:
         """Notes in an answer that the earlier crawl has its payload."""
         if exchange.refers is None and is_payload(exchange):
             exchange.refers = await self._asked(self._holder, exchange)
+            if exchange.refers is None and self._servers is not None:
+                exchange.refers = await self._servers.holder(exchange)
 
     async def _asked(self, look: Callable[[A], T], what: A) -> T:
         """Return a thread's finding; counts what could not be read meanwhile."""
@@ -114,10 +119,12 @@ class Since:
         return found
 
     def _holder(self, exchange: Exchange) -> Referred | None:
-        return self._earlier.of_digest(exchange.digest)
+        return next(filter(None, map(self._earlier.of_digest, digests_of(exchange))), None)
 
     def close(self) -> None:
         """Nobody waits any more."""
+        if self._servers is not None:
+            self._servers.close()
         for worker in self._workers:
             worker.close()
         self._earlier.close()
@@ -129,11 +136,13 @@ async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Si
     found = sources(argument, jobdir)
     for line in found.left_out:
         logger.warning("since: %s", line)
-    index = Index(crawl.parts.db.disk, crawl.parts.db.folder, found.files)
+    index = Index(crawl.parts.db.disk, crawl.parts.db.folder, found.files, found.servers)
     told = time.monotonic()
     for _ in index.open():
         await asyncio.sleep(PAUSE)
         if time.monotonic() - told >= EVERY:
             told = time.monotonic()
             logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
-    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), crawl.parts.counters.update)
+    count = crawl.parts.counters.update
+    servers = CdxServers(found.servers, index.begun, count) if found.servers else None
+    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), count, servers)

@@ -43,7 +43,7 @@ from webcrawl.net.errors import DnsFailed
 from webcrawl.net.http2_offers import PREFER, without_library
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import HIVE, crawls_of
+from webcrawl.store.jobdir.crawls import HIVE, crawls_of, is_crawl
 from webcrawl.store.lock import Lock
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.optout import RulesError
@@ -212,9 +212,10 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
 
 
 def _since(argument: str, jobdir: Path) -> None:
-    """Logs that what earlier crawls have in a store is not read."""
+    """Logs that what earlier crawls have in a store is not read. A new crawl needs servers that answer."""
     from webcrawl.record.objectstore.stored import not_looked_at  # noqa: PLC0415
-    from webcrawl.record.since.index import check  # noqa: PLC0415 - few crawls have earlier ones; so below
+    from webcrawl.record.since.cdx_server import CdxServer, NoAnswer  # noqa: PLC0415 - few crawls have earlier ones
+    from webcrawl.record.since.index import check  # noqa: PLC0415 - as above; so below
     from webcrawl.record.since.sources import NoEarlier, sources  # noqa: PLC0415
     from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX  # noqa: PLC0415
 
@@ -222,8 +223,13 @@ def _since(argument: str, jobdir: Path) -> None:
     crawls = [crawl for folder in folders if folder.is_dir() for crawl in crawls_of(folder)]
     lines = [line for crawl in crawls for line in not_looked_at(crawl, "warc", (ARCHIVE, INDEX))]
     try:
-        check(sources(argument, jobdir).files)
-    except NoEarlier as error:
+        found = sources(argument, jobdir)
+        if not found.servers:
+            check(found.files)
+        for address in () if is_crawl(jobdir) else found.servers:
+            with closing(CdxServer(address, "")) as server:
+                server.check()
+    except (NoEarlier, NoAnswer) as error:
         raise CannotStart("; ".join((_line(error), *lines))) from error
     for line in lines:
         logger.warning("since: %s", line)

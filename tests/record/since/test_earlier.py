@@ -10,7 +10,7 @@ from tests.support.archive_files import gzipped, plain, response, zstd
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.model import Referred
 from webcrawl.record.archives.archived_answers import unmodified
-from webcrawl.record.since.earlier import Earlier, Known
+from webcrawl.record.since.earlier import Earlier, Known, digests_of
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import sources
 from webcrawl.store.disk import Disk
@@ -307,3 +307,12 @@ def test_another_request(tmp_path, method):
 
     assert (known.page, known.conditions) == (None, [])
     assert known.referred.digest == page().digest
+
+
+def test_a_coded_answer_may_be_stored_decoded():
+    """By other crawlers; but what a browser made of it is nobody's payload."""
+    plain, coded = page(b"<p>" * 9), replace(page(gzip.compress(b"<p>" * 9, mtime=0)), body=b"<p>" * 9)
+
+    assert digests_of(plain) == [plain.digest]
+    assert digests_of(coded) == [coded.digest, plain.digest]
+    assert digests_of(replace(coded, rendered=True)) == [coded.digest]

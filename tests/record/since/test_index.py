@@ -1,5 +1,7 @@
 """The index of earlier captures: what it finds, and what it is made of."""
 
+import gzip
+import json
 import logging
 import os
 
@@ -169,3 +171,67 @@ def test_a_file_that_changed_meanwhile_finds_nothing(tmp_path):
     (tmp_path / "0.cdxj").write_bytes(line(url="http://b.test/y"))
 
     assert index.latest("http://a.test/x") is None
+
+
+CDX = b" CDX N b a m s k r M S V g\n"
+CAPTURE = b"test,a)/x 20260102030405 http://a.test/x text/html 200 " + b"A" * 32 + b" - - 9 17 f.warc.gz\n"
+
+
+@pytest.mark.parametrize(("name", "lines"), [("0.cdxj.gz", line(digest=DIGESTS[0])), ("0.cdx.gz", CDX + CAPTURE)])
+def test_packed_files_are_unpacked_beside_the_index(tmp_path, name, lines):
+    """There its lines are found again, by this run and the next; several members, as of a WACZ, are one file."""
+    other = lines.replace(b"a.test/x", b"a.test/y")
+    (tmp_path / name).write_bytes(gzip.compress(lines) + gzip.compress(other))
+    for slices in (True, False):
+        index = opened_again(tmp_path, [tmp_path / name])
+        assert bool(index.slices) is slices
+        assert index.latest("http://a.test/y")[0].offset == 17
+        assert index.holder(DIGESTS[0])[1] == tmp_path / name
+        index.close()
+
+
+def test_a_damaged_packed_file_counts_as_far_as_it_goes(tmp_path, caplog):
+    """The rest is left out, in a line."""
+    whole = gzip.compress(b"".join(line(url=f"http://a.test/{number}") for number in range(5000)))
+    (tmp_path / "0.cdxj.gz").write_bytes(whole[:-9])
+    (tmp_path / "1.cdxj.gz").write_bytes(b"garbage")
+    index = opened_again(tmp_path, [tmp_path / "0.cdxj.gz", tmp_path / "1.cdxj.gz"])
+
+    assert index.latest("http://a.test/0")
+    assert [record.getMessage().partition(": the rest")[0].partition(".gz: ")[2] for record in caplog.records] == [
+        "Compressed file ended before the end-of-stream marker was reached",
+        "Not a gzipped file (b'ga')",
+    ]
+
+
+def test_cdx_with_other_columns_is_left_out(tmp_path, caplog):
+    """In one line: what is in which column nobody could know."""
+    (tmp_path / "0.cdx").write_bytes(CDX + CAPTURE)
+    (tmp_path / "1.cdx").write_bytes(CDX.replace(b"N b a", b"A b e") + CAPTURE.replace(b"/x", b"/y"))
+    index = opened_again(tmp_path, [tmp_path / "0.cdx", tmp_path / "1.cdx"])
+
+    assert index.latest("http://a.test/x")
+    assert index.latest("http://a.test/y") is None
+    (record,) = caplog.records
+    assert "1.cdx: it does not begin with the columns N b a m s k: the rest of it is left out" in record.getMessage()
+
+
+def test_a_server_is_asked_for_what_was_there_before_the_crawl(tmp_path):
+    """The first start notes the time, and it stays, whatever else is compared with later."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "0.cdxj").write_bytes(line())
+    begun = []
+    for files in ([], [tmp_path / "0.cdxj"]):
+        index = Index(Disk(), tmp_path / "state", files, ["cdx+http://a.test/"])
+        for _ in index.open():
+            pass
+        begun.append(index.begun)
+        index.close()
+        note = tmp_path / "state/since/files.json"
+        if not files:
+            said = json.loads(note.read_text())
+            said["files"][0][2] -= 3_600 * 10**9
+            note.write_text(json.dumps(said))
+
+    assert len(begun[0]) == 14
+    assert begun[1] < begun[0]

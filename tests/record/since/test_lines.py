@@ -1,5 +1,7 @@
 """What a later crawl reads of a line of CDXJ, whoever wrote it."""
 
+from base64 import b32decode
+
 import pytest
 
 from webcrawl.store.jobdir.index_line import BadLine, digest_key, read_line, url_key
@@ -28,6 +30,33 @@ def test_a_sha1_has_one_form(digest):
     assert read_line(line(digest=digest)).digest == DIGEST
 
 
+def test_a_sha1_may_be_hexadecimal():
+    """As some crawlers write it."""
+    assert read_line(line(digest="sha1:" + b32decode(DIGEST[5:]).hex())).digest == DIGEST
+
+
+CAPTURE = f"test,a)/x 20260102030405 http://a.test/x text/html 200 {DIGEST[5:]}"
+
+
+@pytest.mark.parametrize(
+    ("columns", "place"),
+    [
+        ("- - 9 17 f.warc.gz", ("f.warc.gz", 17)),
+        ("- 17 f.warc.gz", ("f.warc.gz", 17)),
+        ("- - 17 f.warc.gz", ("f.warc.gz", 17)),
+        ("- - 9 17 f.warc.gz 8 3 whole.warc.gz", ("f.warc.gz", 17)),
+        ("9", ("-", 0)),
+    ],
+    ids=["11", "9", "10", "14", "7"],
+)
+def test_a_line_may_be_cdx(columns, place):
+    """Of 9 to 11 columns, or 14 with the place of a revisit record's original; servers may give none."""
+    found = read_line(f"{CAPTURE} {columns}\n".encode())
+
+    assert (found.url, found.stamp, found.status, found.digest) == read_line(line())[:4]
+    assert (found.file, found.offset) == place
+
+
 def test_another_digest_is_none():
     """What is no SHA-1 cannot be compared with a payload's."""
     found = read_line(line(digest="sha256:abc"))
@@ -43,12 +72,16 @@ def test_only_a_success_of_its_own_has_a_payload(changes, has):
     assert read_line(line(**changes)).has_payload is has
 
 
+CDX_REVISIT = CAPTURE.replace("text/html 200", "warc/revisit -").encode() + b" - - 9 17 f.warc.gz\n"
+CDX_HEADER = b" CDX N b a m s k r M S V g\n"
 POST = line().replace(b'"mime"', b'"method": "POST", "mime"')
 UNMODIFIED = line(status="304", mime="warc/revisit", digest="-")
 ALONE = line(status="304")
 
 
-@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED, ALONE, POST])
+@pytest.mark.parametrize(
+    "data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED, ALONE, POST, CDX_HEADER, CDX_REVISIT]
+)
 def test_what_is_no_capture_over_http_is_left_out(data):
     """Headers of the file, records without a status, answers to a POST, and pages that were unmodified: the capture
     before them stands.
@@ -60,6 +93,7 @@ def test_what_is_no_capture_over_http_is_left_out(data):
     "data",
     [
         b"garbage\n",
+        CAPTURE.encode()[:-33] + b"\n",
         line()[:60],
         line().replace(b'"17"', b'"x"'),
         line().replace(b'"17"', b'"-1"'),

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from webcrawl.record.since.sources import NoEarlier, archive_of, sign, sources, write_kept
+from webcrawl.record.since.sources import NoEarlier, Sign, archive_of, sign, sources, write_kept
 from webcrawl.store.disk import Disk
 
 
@@ -58,6 +58,26 @@ def test_files_and_folders_may_be_mixed(tmp_path):
     assert named(argument, tmp_path / "feb") == ["b.cdxj", "a.cdxj"]
 
 
+def test_indexes_may_be_packed_or_cdx(tmp_path):
+    """As a WACZ file and other programs have them; an archive file with one beside it has an index."""
+    folder = jobdir(tmp_path / "jan", "a.cdxj.gz", "b.cdx", "index.cdx.gz", "index.idx", "b.warc.gz")
+    found = sources(str(folder), tmp_path / "feb")
+
+    assert [path.name for path in found.files] == ["a.cdxj.gz", "b.cdx", "index.cdx.gz"]
+    assert found.left_out == []
+
+
+def test_a_server_is_named_by_its_address(tmp_path):
+    """Also by a crawl that compared with it."""
+    job = jobdir(tmp_path / "jan", "warc/a.cdxj")
+    (job / "state/since").mkdir(parents=True)
+    write_kept(Disk(), job / "state/since", [Sign("cdx+http://a.test/", 0, 1)])
+    found = sources(f"cdx+http://b.test:81/c?d=e,{job}", tmp_path / "feb")
+
+    assert found.servers == ["cdx+http://b.test:81/c?d=e", "cdx+http://a.test/"]
+    assert [path.name for path in found.files] == ["a.cdxj"]
+
+
 def test_what_is_left_out_is_told(tmp_path):
     """Archive files without an index, and files that a crawl has not finished."""
     job = jobdir(tmp_path / "jan", "warc/a.cdxj", "warc/b.warc.gz", "warc/c.warc.gz.open", "warc/c.cdxj.open")
@@ -96,7 +116,11 @@ def test_a_drone_is_not_compared_with_the_others_of_its_hive(tmp_path, argument)
         ("feb/warc", "holds this crawl's own JOBDIR"),
         ("feb/warc/a.cdxj", "holds this crawl's own JOBDIR"),
         ("empty", "no finished index of an archive in it"),
-        ("notes.txt", "neither a .cdxj file nor a folder"),
+        ("notes.txt", "neither an index file"),
+        ("cdx+ftp://a.test/", "not the address of a CDX server"),
+        ("cdx+http://", "not the address of a CDX server"),
+        ("cdx+http://a.test:x/", "Port could not be cast"),
+        ("cdx+https://me@a.test/", "a user's name"),
         ("jan,none", "no such file or folder"),
         (" , ", "names no earlier crawl"),
     ],

@@ -379,5 +379,5 @@ def test_what_earlier_archives_have(tmp_path, since):
     archive.stop()
     said = list(pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter()))
 
-    line = "2 records without a body, which is in earlier archives: they are not in this package"
-    assert said == ([line] if since else [])
+    line = "2 records without a body, which earlier archives have; --with JOBDIR packs it"
+    assert said == ([line, "  2 in archives that are not known here"] if since else [])

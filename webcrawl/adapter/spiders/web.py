@@ -39,7 +39,7 @@ OF_CALLBACKS = {"SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARE
 
 
 class WebSpider(Spider):
-    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a since=JOBDIR_OR_CDXJ]
+    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a since=JOBDIR_CDXJ_OR_SERVER]
     [-a follow=0].
 
     A subclass may override `links_to_follow`, and have a `parse` and other callbacks (docs/extending.md).
@@ -62,7 +62,7 @@ class WebSpider(Spider):
         super().__init__(**kwargs)
         self.seed_lists = seeds
         self.seed_limit = int(limit) if limit else None
-        self.earlier_crawls = since  # their JOBDIRs, or index files of archives
+        self.earlier_crawls = since  # their JOBDIRs, index files of archives, or CDX servers
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -69,6 +69,12 @@ def is_payload(answer: Exchange) -> bool:
     return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
 
 
+def digests_of(answer: Exchange) -> list[str]:
+    """Of its payload and, if that is coded, of its body: other crawlers store bodies decoded."""
+    coded = answer.body is not answer.payload and not answer.rendered
+    return [answer.digest, label(sha1(answer.body))] if coded else [answer.digest]
+
+
 class Earlier:
     """The captures of an index. Its methods read from disk: call them from a thread. No record is ever an error."""
 

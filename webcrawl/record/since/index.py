@@ -6,17 +6,22 @@ import contextlib
 import logging
 import os
 import shutil
+import time
+import zlib
 from array import array
 from collections.abc import Iterator, Sequence
+from gzip import GzipFile
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from webcrawl.base.dates import digits
+from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FILES, FOLDER, NoEarlier, Sign, read_kept, sign, write_kept
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.jobdir.index_line import LONGEST, BadLine, Line, digest_key, read_line, url_key
+from webcrawl.store.jobdir.index_line import LONGEST, OTHER_COLUMNS, BadLine, Line, digest_key, read_line, url_key
 from webcrawl.store.regular import regular
 from webcrawl.store.runs import Run, RunWriter
 
@@ -25,6 +30,8 @@ Rows = npt.NDArray[np.uint64]  # three columns: key, stamp, place
 PIECE = 1 << 18  # bytes of a file per slice: about 1,000 lines, 10 ms
 AT_ONCE = 1 << 18  # rows sorted at once: 6 MiB, and as much again for the order
 LINE = 250  # bytes of a line, usually
+GZIP, LINES = ".gz", ".lines"
+PACKED = 10  # times as long are lines as gzip makes them
 OFFSET_BITS = 44  # of a place: 16 TiB of a file; the number of the file is above them
 MOST_FILES = 1 << (64 - OFFSET_BITS)
 
@@ -44,7 +51,7 @@ class Building:
 
     def slices(self) -> Iterator[None]:
         """Does the work in slices of some ten milliseconds. OSError: this crawl's disk."""
-        for path in (self._folder, self._target):
+        for path in (self._folder, self._target, *self._target.parent.glob(f"*{LINES}")):
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(path) if path.is_dir() else self._disk.unlink(path)
         self._folder.mkdir(parents=True)
@@ -62,9 +69,8 @@ class Building:
     # -- the lines
 
     def _read(self, number: int, path: Path) -> Iterator[None]:
-        bad = 0
-        place = number << OFFSET_BITS
-        for lines in _lines(path):
+        bad, place = 0, number << OFFSET_BITS
+        for lines in self._unpacked(number, path) if path.suffix == GZIP else lines_of(path):
             for line in lines:
                 try:
                     self._take(line, place)
@@ -77,6 +83,19 @@ class Building:
             yield
         if bad:
             self.told.append(f"{path}: lines that cannot be read: {bad}, left out")
+
+    def _unpacked(self, number: int, path: Path) -> Iterator[list[bytes]]:
+        """The lines of a packed file, which are kept: in the file itself none could be found again."""
+        fd = self._disk.create(_lines_of(self._target.parent, number))
+        try:
+            try:
+                for lines in lines_of(path):
+                    self._disk.write(fd, b"".join(lines))
+                    yield lines
+            finally:
+                self._disk.sync(fd)
+        finally:
+            os.close(fd)
 
     def _take(self, data: bytes, place: int) -> None:
         line = read_line(data)
@@ -128,7 +147,7 @@ def has_captures(files: Sequence[Path]) -> bool:
 
 def _has_capture(path: Path) -> bool:
     with contextlib.suppress(FileReadError):
-        for lines in _lines(path):
+        for lines in lines_of(path):
             for line in lines:
                 with contextlib.suppress(BadLine):
                     if read_line(line) is not None:
@@ -148,26 +167,34 @@ def _latest(rows: Rows) -> Rows:
     return latest
 
 
-def _lines(path: Path) -> Iterator[list[bytes]]:
-    """The lines with their ends, some at a time, in bounded memory."""
-    tail = b""
+def lines_of(path: Path) -> Iterator[list[bytes]]:
+    """The lines with their ends, some at a time, in bounded memory; also of a packed file. FileReadError."""
+    tail, is_first = b"", True
     try:
-        with regular(path) as file:
-            while piece := file.read(PIECE):
+        with regular(path) as file, GzipFile(fileobj=file) if path.suffix == GZIP else file as data:
+            while piece := data.read(PIECE):
                 *lines, tail = (tail + piece).split(b"\n")
                 lines = [line + b"\n" for line in lines]
                 if len(tail) > LONGEST:  # of a damaged file
                     lines, tail = [*lines, tail], b""
+                if is_first and OTHER_COLUMNS.match(piece):
+                    raise FileReadError("it does not begin with the columns N b a m s k")
+                is_first = False
                 yield lines
-    except OSError as error:
-        raise FileReadError(error.strerror or str(error)) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileReadError(getattr(error, "strerror", None) or str(error)) from error
     if tail:
         yield [tail]
 
 
+def _lines_of(folder: Path, number: int) -> Path:
+    return folder / f"{number}{LINES}"
+
+
 def _size(path: Path) -> int:
+    """Of what is packed, about its size unpacked: parts of the index are to fit in memory."""
     try:
-        return path.stat().st_size
+        return path.stat().st_size * (PACKED if path.suffix == GZIP else 1)
     except OSError:
         return 0
 
@@ -188,11 +215,16 @@ def nothing_in(files: Sequence[Path]) -> str:
 
 
 class Index:
-    """Finds lines of the files. `state` is the folder of the crawl's state; call `open` before anything else."""
+    """Finds lines of the files. `state` is the folder of the crawl's state; call `open` before anything else.
 
-    def __init__(self, disk: Disk, state: Path, files: Sequence[Path]) -> None:
-        self._disk, self._folder, self._files = disk, state / FOLDER, files
+    Of CDX servers it only notes since when they are asked: what they have from then on may be of this crawl, which may
+    be cut back to a checkpoint after its archive was indexed. `begun` is that time, as a stamp.
+    """
+
+    def __init__(self, disk: Disk, state: Path, files: Sequence[Path], servers: Sequence[str] = ()) -> None:
+        self._disk, self._folder, self._files, self._servers = disk, state / FOLDER, files, servers
         self._run: Run | None = None
+        self.begun = ""
         self.progress = (0, 0)  # bytes read of the files, and of all of them
 
     def open(self) -> Iterator[None]:
@@ -200,7 +232,10 @@ class Index:
 
         StoreError: it cannot be written. NoEarlier: none of the files has a capture.
         """
-        path, now = self._folder / RUN, [sign(file) for file in self._files]
+        path, begun = self._folder / RUN, time.time_ns()
+        begun = min([one.time for one in read_kept(self._folder) or () if one.path.startswith(SERVER)], default=begun)
+        now = [*map(sign, self._files), *(Sign(address, 0, begun) for address in self._servers)]
+        self.begun = digits(begun / 1e9)[:14]
         self._run = self._kept(path, now)
         if self._run is None:
             try:
@@ -230,8 +265,8 @@ class Index:
         if not rows.shape[1]:
             return None
         place = int(rows[1, 0])
-        path = self._files[place >> OFFSET_BITS]
-        with regular(path) as file:
+        path = self._files[number := place >> OFFSET_BITS]
+        with regular(_lines_of(self._folder, number) if path.suffix == GZIP else path) as file:
             file.seek(place & ((1 << OFFSET_BITS) - 1))
             try:
                 line = read_line(file.readline(LONGEST))
@@ -251,7 +286,7 @@ class Index:
             yield
         for line in building.told:
             logger.warning("since: %s", line)
-        if not building.captures:
+        if not building.captures and not self._servers:
             raise NoEarlier(nothing_in(self._files))
         logger.info("since: %d captures", building.captures)
         write_kept(self._disk, self._folder, signs)

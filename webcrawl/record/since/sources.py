@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from webcrawl.record.since.cdx_server import SERVER, parsed
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
@@ -23,11 +24,11 @@ VERSION = 1
 
 
 class Sign(NamedTuple):
-    """Tells whether a file is still the same."""
+    """Tells whether a file is still the same; of a CDX server, when the crawl began to compare with it."""
 
     path: str
     size: int
-    time: int
+    time: int  # nanoseconds since 1970
 
 
 def sign(path: Path) -> Sign:
@@ -63,6 +64,7 @@ def write_kept(disk: Disk, folder: Path, signs: list[Sign]) -> None:
     disk.rename(new, folder / FILES)
 
 
+INDEXES = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")
 WARCS = (".warc", ".warc.gz", ".warc.zst")
 BESIDE = ("archive", "warc")  # of WACZ, and of a JOBDIR: folders beside that of the index
 
@@ -73,31 +75,50 @@ class NoEarlier(StoreError):  # noqa: N818 - reads as what it is
 
 @dataclass(slots=True)
 class Sources:
-    """Index files, each once; and a line for each thing that is left out."""
+    """Index files and addresses of CDX servers, each once; and a line for each thing that is left out."""
 
     files: list[Path] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    servers: list[str] = field(default_factory=list)
+
+    def add_server(self, address: str) -> None:
+        try:
+            parsed(address)
+        except ValueError as error:
+            raise NoEarlier(f"{address}: {error}") from error
+        if address not in self.servers:
+            self.servers.append(address)
 
 
-def sources(argument: str, jobdir: Path) -> Sources:
-    """The files that the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
+def sources(argument: str, jobdir: Path, name: str = "-a since") -> Sources:
+    """What the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
+    try:
+        return _sources(argument, jobdir)
+    except NoEarlier as error:
+        raise NoEarlier(f"{name}={error}") from error
+
+
+def _sources(argument: str, jobdir: Path) -> Sources:
     found = Sources()
     for part in filter(None, map(str.strip, argument.split(","))):
-        path, own = Path(part), _whole(jobdir.resolve())
+        if part.startswith(SERVER):
+            found.add_server(part)
+            continue
+        path, own, servers = Path(part), _whole(jobdir.resolve()), len(found.servers)
         try:
             files = list(dict.fromkeys(_named(path, part, found)))
         except OSError as error:
-            raise NoEarlier(f"-a since={part}: {error.strerror or error}") from error
+            raise NoEarlier(f"{part}: {error.strerror or error}") from error
         if any(own in file.parents for file in (path.resolve() / INDEX, *files)):
-            raise NoEarlier(f"-a since={part}: holds this crawl's own JOBDIR: name an earlier crawl")
-        if not files:
+            raise NoEarlier(f"{part}: holds this crawl's own JOBDIR: name an earlier crawl")
+        if not files and len(found.servers) == servers:
             raise NoEarlier(
-                f"-a since={part}: no finished index of an archive in it (*{INDEX})"
+                f"{part}: no finished index of an archive in it (*{INDEX})"
                 + "".join(f"; {line}" for line in found.left_out)
             )
         found.files += [path for path in files if path not in found.files]
-    if not found.files:
-        raise NoEarlier("-a since=: names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them")
+    if not found.files and not found.servers:
+        raise NoEarlier(": names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them, cdx+http://…")
     return found
 
 
@@ -116,8 +137,8 @@ def archive_of(index: Path, name: str) -> Iterator[Path]:
 
 def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
     if path.is_file():
-        if path.suffix != INDEX:
-            raise NoEarlier(f"-a since={part}: neither a {INDEX} file nor a folder")
+        if not path.name.endswith(INDEXES):
+            raise NoEarlier(f"{part}: neither an index file ({', '.join(INDEXES)}) nor a folder")
         yield path.resolve()
     elif path.is_dir():
         yield from _inside(path, found)
@@ -127,13 +148,15 @@ def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
             yield from _before(crawl, found)
             yield from _inside(crawl / "warc", found)
     else:
-        raise NoEarlier(f"-a since={part}: no such file or folder")
+        raise NoEarlier(f"{part}: no such file or folder")
 
 
 def _before(crawl: Path, found: Sources) -> Iterator[Path]:
     """Those that this crawl compared with in its time: of an unchanged page it has only a reference to them."""
     for path, _, _ in read_kept(crawl / "state" / FOLDER) or ():
-        if Path(path).is_file():
+        if path.startswith(SERVER):
+            found.add_server(path)
+        elif Path(path).is_file():
             yield Path(path)
         else:
             found.left_out.append(f"{path}: which {crawl} refers to, is gone: left out")
@@ -148,7 +171,7 @@ def _inside(folder: Path, found: Sources) -> Iterator[Path]:
     except OSError as error:
         found.left_out.append(f"{folder}: {error.strerror}: left out")
         return
-    indexed = {name.removesuffix(INDEX) for name in names if name.endswith(INDEX)}
+    indexed = {name.rpartition(".cdx")[0] for name in names if name.endswith(INDEXES)}
     bare = [name for name in names if name.endswith(WARCS) and name.rsplit(".warc", 1)[0] not in indexed]
     unfinished = sum(name.endswith(INDEX + OPEN) for name in names)
     if bare:
@@ -159,7 +182,7 @@ def _inside(folder: Path, found: Sources) -> Iterator[Path]:
         )
     for name in names:
         path = folder.resolve() / name
-        if name.endswith(INDEX) and path.is_file():
+        if name.endswith(INDEXES) and path.is_file():
             yield path
-        elif name.endswith(INDEX):
+        elif name.endswith(INDEXES):
             found.left_out.append(f"{path}: not a file: left out")

@@ -1,7 +1,8 @@
 """A line of an archive's index, CDXJ: one per record that can be replayed, by this crawler or another program.
 
 `com,example)/a 20260102030405 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length": ..., "offset": ...,
-"filename": ...}`, as cdxj-indexer writes and pywb and OutbackCDX read it (docs/warc.md).
+"filename": ...}`, as cdxj-indexer writes and pywb and OutbackCDX read it (docs/warc.md). A later crawl reads CDX
+as well, which is older.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from base64 import b32encode
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import PurePath
@@ -30,7 +32,11 @@ DIGITS = 3  # of a status
 REVISIT = "warc/revisit"
 NOT_MODIFIED = 304
 _LINE = re.compile(rb"([^ ]+) (\d{14})\d{0,3} (\{.*\})\s*", re.DOTALL)
-_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})", re.IGNORECASE)
+_SHA1 = re.compile(r"(?:sha1:)?(?:([A-Z2-7]{32})|([0-9A-F]{40}))", re.IGNORECASE)
+# Of CDX, in columns: key, stamp, URL, type, status, digest; of 9 and 10 the last two are offset and file, of 11 and
+# more the tenth and eleventh. Servers' answers may have fewer.
+_CDX = re.compile(rb"(\S+) (\d{14})\d{0,3} ([^\s{]\S*(?: \S+){3,11})\s*")
+OTHER_COLUMNS = re.compile(rb" ?CDX (?!N b a m s k\b)")  # the first line of a file with others
 # The keys of SipHash: its result need not be secret, because what it leads to is compared with what was looked for.
 _OF_URL, _OF_DIGEST = b"since webcrawl u", b"since webcrawl d"
 
@@ -179,14 +185,15 @@ class Line(NamedTuple):
 
 
 def read_line(data: bytes) -> Line | None:
-    """None for what is no page over HTTP: a header of the file, what a browser made of a page. BadLine.
+    """None for what is no page over HTTP: a header of the file, what a browser made of a page. BadLine. Also of CDX.
 
     Nor is the answer to another request than GET, nor a page that was found unmodified where nothing says of which
     payload, as in a record of the 304 alone: the capture before it stands.
     """
-    if data.startswith(b"!") or not data.strip():  # pywb's headers
+    if data.startswith((b"!", b" CDX ")) or not data.strip():  # pywb's headers, and CDX's
         return None
-    _, when, values = _parsed(data)
+    columns = _CDX.fullmatch(data)
+    when, values = (columns[2].decode(), _named(columns[3])) if columns is not None else _parsed(data)[1:]
     try:
         url, status = values["url"], values.get("status", "")
         if not str(status).isdecimal() or values.get("method", "GET") != "GET":
@@ -197,12 +204,26 @@ def read_line(data: bytes) -> Line | None:
         raise BadLine from error
     if not named or not 0 <= offset < MOST or len(str(status)) > DIGITS:
         raise BadLine
-    digest = _SHA1.fullmatch(str(values.get("digest", "")))
-    label = f"sha1:{digest[1].upper()}" if digest is not None else ""
+    label = sha1_label(str(values.get("digest", "")))
     is_revisit = values.get("mime") == REVISIT
     if int(status) == NOT_MODIFIED and not (is_revisit and label):
         return None
     return Line(visible(url), when, int(status), label, is_revisit, name, offset)
+
+
+def _named(columns: bytes) -> dict[str, str]:
+    """What a line of CDX says from its third column on, as CDXJ names it; without a place it gets one that is none."""
+    words = columns.decode("utf-8", "replace").split(" ")
+    offset, name = words[7:9] if len(words) > 8 else words[-2:] if len(words) > 6 else ("0", "-")
+    return dict(zip(("url", "mime", "status", "digest"), words, strict=False), offset=offset, filename=name)
+
+
+def sha1_label(digest: str) -> str:
+    """A SHA-1 as crawl.log writes it: others write it in hexadecimal, or without its name; empty for other digests."""
+    found = _SHA1.fullmatch(digest)
+    if found is None:
+        return ""
+    return f"sha1:{found[1].upper() if found[1] else b32encode(bytes.fromhex(found[2])).decode()}"
 
 
 def url_key(url: str) -> int:

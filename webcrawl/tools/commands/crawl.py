@@ -32,7 +32,8 @@ ARGUMENTS = (
     "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
     "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
     "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds.  "
-    "-a since=JOBDIR: of pages that an earlier crawl has, only what changed is stored (docs/since.md).  "
+    "-a since=JOBDIR: of pages that an earlier crawl, or a CDX server (cdx+http://…), has, only what changed is stored "
+    "(docs/since.md).  "
     "-a follow=0: only the seeds; links are left to scrapy segments (docs/segments.md)."
 )
 

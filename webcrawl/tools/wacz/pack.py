@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from os import SEEK_END
@@ -20,10 +20,14 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from webcrawl.base.dates import read_digits
 from webcrawl.base.quantities import count
+from webcrawl.record.since.cdx_server import SERVER
+from webcrawl.record.since.sources import FOLDER as SINCE
+from webcrawl.record.since.sources import read_kept
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.store.regular import regular
 from webcrawl.tools.verify.gzip_members import Torn
+from webcrawl.tools.wacz.earlier_records import ARCHIVE, INDEX, Lies, Needed, copy, look, said
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
@@ -34,7 +38,7 @@ from webcrawl.tools.wacz.packable_archives import (
     make_index,
     merged,
 )
-from webcrawl.tools.wacz.warc_records import PageEntry, elsewhere, first_of, header, pages
+from webcrawl.tools.wacz.warc_records import PageEntry, Reference, elsewhere, first_of, header, pages
 from webcrawl.urls.exclusion_rules import Forgotten
 
 PART = ".part"  # after the name: the folder in which the package is put together
@@ -46,10 +50,19 @@ STAY = (
 NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
 
-def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten: Forgotten = NOBODY) -> Iterator[str]:
+def pack(
+    jobdir: Path,
+    target: Path,
+    now: float,
+    found: Counter[str],
+    forgotten: Forgotten = NOBODY,
+    *,
+    earlier: Sequence[Path] = (),
+) -> Iterator[str]:
     """Yields what has to be said; afterwards `target` is there, whole, and `found` has the figures.
 
-    What is `forgotten` is in no index and no list of the package.
+    What is `forgotten` is in no index and no list of the package. Records that it refers to are copied from the
+    archives whose indexes are `earlier`.
 
     CannotPack, StoreError or OSError: nothing is there, and nothing was changed.
     """
@@ -66,17 +79,25 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten:
         if found["forgotten"]:
             yield f"{count(found['forgotten'], 'record')} of sites that want to be forgotten {STAY}"
         both = list(zip(archives.paths, indexes, strict=True))
-        if more := _elsewhere(both):
-            yield f"{count(more, 'record')} without a body, which is in earlier archives: they are not in this package"
+        needed = Needed(_elsewhere(both))
+        if needed and earlier:
+            found["earlier"], told = copy(needed, earlier, folder, forgotten)
+            yield from told
+        lies, servers = _known(stills, needed)
+        yield from said(len(needed), lies, servers)
         with (folder / "package").open("wb+") as file:
             with Package(file, now) as package:
                 for path in archives.paths:
                     with regular(path) as archive:
                         package.add(f"archive/{path.name}", archive)
+                if found["earlier"]:
+                    indexes.append(folder / INDEX)
+                    with regular(folder / ARCHIVE) as archive:
+                        package.add(f"archive/{ARCHIVE}", archive)
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
                 main = _add_pages(package, both, folder, found)
-                package.close({"title": jobdir.resolve().name, **main})
+                package.close({"title": jobdir.resolve().name, **main, **_depends(len(needed), lies)})
             file.flush()
             os.fsync(file.fileno())
             found["bytes"] = file.tell()
@@ -119,14 +140,29 @@ def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
         return False
 
 
-def _elsewhere(both: list[tuple[Path, Path]]) -> int:
-    first, found = first_of(index for _, index in both), 0
+def _elsewhere(both: list[tuple[Path, Path]]) -> Iterator[Reference]:
+    first = first_of(index for _, index in both)
     for archive, index in both:
         try:
-            found += elsewhere(archive, index, first)
+            yield from elsewhere(archive, index, first)
         except (Torn, ValueError, KeyError, IndexError) as error:
             raise _damaged(archive, error) from error
-    return found
+
+
+def _known(stills: Sequence[Still], needed: Needed) -> tuple[Lies, list[str]]:
+    """Where the records lie that these crawls compared with, and the servers that they asked."""
+    kept = [one.path for still in stills for one in read_kept(still.jobdir / "state" / SINCE) or ()] if needed else []
+    servers = list(dict.fromkeys(path for path in kept if path.startswith(SERVER)))
+    return look(needed, [Path(path) for path in kept if path not in servers]), servers
+
+
+def _depends(left: int, lies: Lies) -> dict[str, list[dict[str, str | int]]]:
+    """The archive files that this package depends on, for its own description."""
+    files: list[dict[str, str | int]] = [
+        {"filename": path.name, "records": number} for path, number in sorted(lies.files.items())
+    ]
+    unknown: list[dict[str, str | int]] = [{"records": left}] if left else []
+    return {"refersTo": files + unknown} if files or left else {}
 
 
 def _damaged(archive: Path, error: Exception) -> CannotPack:
@@ -261,7 +297,7 @@ class Package:
         name = path.rpartition("/")[2].lower()
         self._resources.append({"name": name, "path": path, "hash": f"sha256:{digest.hexdigest()}", "bytes": size})
 
-    def close(self, about: Mapping[str, str]) -> None:
+    def close(self, about: Mapping[str, object]) -> None:
         """Writes what the package says of itself: the entries, and `about`."""
         says = {
             "profile": "data-package",

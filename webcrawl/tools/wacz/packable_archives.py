@@ -168,7 +168,7 @@ def make_index(archive: Path, target: Path) -> None:
     with regular(archive) as file, lines.open("wb") as out:
         for record in records(file, 0, archive.stat().st_size):
             if record.kind in INDEXED:
-                out.write(_line(record, archive.name))
+                out.write(line_of(record, archive.name))
     sort_lines(Disk(), lines, target)
     lines.unlink()
 
@@ -201,7 +201,7 @@ def blocks(lines: Iterable[bytes], keys: BinaryIO, counted: Callable[[int], None
         yield packed
 
 
-def _line(record: Record, archive: str) -> bytes:
+def line_of(record: Record, archive: str) -> bytes:
     """As the crawl writes it."""
     fields = record.fields
     kind = REVISIT if record.kind == "revisit" else record.media_type

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from base64 import b32encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha1
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from webcrawl.base.model import requisite_hops
-from webcrawl.store.jobdir.index_line import INDEXED, REVISIT, IndexLine, read
+from webcrawl.base.percent_encoding import visible
+from webcrawl.store.jobdir.index_line import INDEXED, REVISIT, IndexLine, read, sha1_label
 from webcrawl.store.regular import regular
 from webcrawl.tools.verify.gzip_members import Member, Torn
 
@@ -153,12 +154,34 @@ def _page(says: IndexLine, archive: BinaryIO, end: int) -> PageEntry | None:
 
 MARK = REVISIT.encode()
 STAMP = 14  # digits
-DATE = "WARC-Refers-To-Date"
 
 
-def elsewhere(archive: Path, index: Path, first: str) -> int:
-    """Of an archive file with its index: those that refer to a time before the first of the package."""
-    return sum(date < first for date in _referred(archive, index))
+class Reference(NamedTuple):
+    """What names a capture: its URL, when it was made, and the digest of its payload."""
+
+    url: str
+    stamp: str  # 14 digits
+    digest: str
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str], url: str, date: str) -> Reference:
+        """By these fields of a record."""
+        when = "".join(filter(str.isdecimal, fields.get(date, "")))[:STAMP]
+        return cls(visible(fields.get(url, "").strip("<>")), when, sha1_label(fields.get("WARC-Payload-Digest", "")))
+
+
+def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
+    """Of an archive file with its index: the references to a time before the first of the package."""
+    end = archive.stat().st_size
+    with regular(index) as lines, regular(archive) as file:
+        for line in lines:
+            if MARK in line:
+                record = next(records(file, read(line).offset, end), None)
+                if record is None:
+                    raise Torn("the file ends early")
+                reference = Reference.of(record.fields, "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date")
+                if "" < reference.stamp < first:
+                    yield reference
 
 
 def first_of(indexes: Iterable[Path]) -> str:
@@ -170,16 +193,3 @@ def _stamps(index: Path) -> Iterator[bytes]:
     with regular(index) as lines:
         for line in lines:
             yield line.partition(b" ")[2][:STAMP]
-
-
-def _referred(archive: Path, index: Path) -> Iterator[str]:
-    """The times of the captures that its revisit records refer to, as stamps."""
-    end = archive.stat().st_size
-    with regular(index) as lines, regular(archive) as file:
-        for line in lines:
-            if MARK in line:
-                record = next(records(file, read(line).offset, end), None)
-                if record is None:
-                    raise Torn("the file ends early")
-                if date := record.fields.get(DATE, ""):
-                    yield "".join(filter(str.isdecimal, date))[:STAMP]

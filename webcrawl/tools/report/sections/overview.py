@@ -125,11 +125,13 @@ def outcomes(source: Source) -> Html:
 
 def _known(source: Source) -> Html | None:
     """Pages that an earlier crawl had already (docs/since.md): those that were unmodified are no documents here."""
-    same, again, size = (source.counters[f"since/{name}"] for name in ("unmodified", "identical", "bytes"))
-    if not same and not again:
+    names = ("unmodified", "identical", "bytes", "unasked")
+    same, again, size, unasked = (source.counters[f"since/{name}"] for name in names)
+    if not same and not again and not unasked:
         return None
     unchanged, sent = f"{numbers.count(same, 'page')} unchanged since the earlier crawl", numbers.number(again)
-    return note(f"{unchanged} (status 304), {sent} sent again the same: {numbers.size(size)} not stored.")
+    lost = f" The CDX server was of no help with {numbers.count(unasked, 'answer')}." if unasked else ""
+    return note(f"{unchanged} (status 304), {sent} sent again the same: {numbers.size(size)} not stored.{lost}")
 
 
 def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:

@@ -1,0 +1,154 @@
+"""What a package depends on, and the records of earlier archives that are packed with it."""
+
+import gzip
+import json
+import zipfile
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.support.cdxj import placed
+from tests.support.commands import command
+from tests.support.warc_crawl import NOW, Archive, exchange, files, indexes
+from webcrawl.base.model import Link, Referred
+from webcrawl.record.since.sources import Sign, sign, write_kept
+from webcrawl.store.disk import Disk
+from webcrawl.tools.wacz.pack import pack
+from webcrawl.urls.exclusion_rules import Forgotten
+from webcrawl.urls.optout import OptOut
+
+PAGES = [exchange(f"http://a.test/{number}", b"<p>%d" % number) for number in range(6)]
+NOT_HERE = "without a body, which earlier archives have; --with JOBDIR packs it"
+
+
+@pytest.fixture(name="months")
+def _months(tmp_path):
+    """January has six pages, in two files; in February, four of them are unchanged, one of these at another URL."""
+    january = Archive(tmp_path / "jan", max_size=3000)
+    for one in PAGES:
+        january.write(one, Link(one.url))
+    january.stop()
+    february = Archive(tmp_path / "feb", seed=2)
+    for number, url in ((0, "0"), (2, "2"), (2, "copy"), (5, "5")):
+        one, whole = replace(PAGES[number], url=f"http://a.test/{url}", started=NOW + 9e6), PAGES[number]
+        one.refers = Referred("", whole.url, "2023-11-14T22:13:20Z", whole.digest)
+        february.write(one, Link(one.url))
+    february.stop()
+    assert len(files(january.root)) > 1
+    note(february.root, [sign(path) for path in indexes(january.root)])
+    return january.root, february.root
+
+
+def note(job, signs):
+    folder = job / "state/since"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_kept(Disk(), folder, signs)
+
+
+def packed(job, earlier=(), **more):
+    """The package, open; what was said; its description."""
+    found = Counter()
+    said = list(pack(job, job / "job.wacz", NOW, found, earlier=earlier, **more))
+    wacz = zipfile.ZipFile(job / "job.wacz")
+    return wacz, said, json.loads(wacz.read("datapackage.json"))
+
+
+def lines(wacz):
+    data = gzip.decompress(wacz.read("indexes/index.cdx.gz")).splitlines()
+    assert data == sorted(data)
+    return [json.loads(line.split(b" ", 2)[2]) for line in data]
+
+
+def test_it_lists_what_it_depends_on(months):
+    """The earlier archive files, with the number of records that refer to each; in its description, too."""
+    january, february = months
+    wacz, said, about = packed(february)
+
+    assert said[0] == f"4 records {NOT_HERE}"
+    assert {line.partition(" in ")[2] for line in said[1:]} <= {str(path) for path in files(january)}
+    assert sum(int(line.split()[0]) for line in said[1:]) == 4
+    assert sum(one["records"] for one in about["refersTo"]) == 4
+    assert {one["filename"] for one in about["refersTo"]} <= {path.name for path in files(january)}
+    assert "archive/earlier.warc.gz" not in wacz.namelist()
+
+
+def test_what_is_needed_is_packed(months):
+    """Each record once, byte for byte, with a line in the index; nothing else of the earlier archive."""
+    january, february = months
+    wacz, said, about = packed(february, indexes(january))
+
+    assert said == []
+    assert "refersTo" not in about
+    data = wacz.read("archive/earlier.warc.gz")
+    copies = {record.fields["WARC-Target-URI"]: (at, length) for record, at, length in placed(data)}
+    assert sorted(copies) == [f"http://a.test/{number}" for number in (0, 2, 5)]
+    assert all(
+        any(data[at : at + length] in path.read_bytes() for path in files(january)) for at, length in copies.values()
+    )
+    here = {one["url"]: one for one in lines(wacz) if one["filename"] == "earlier.warc.gz"}
+    assert {url: (int(one["offset"]), int(one["length"])) for url, one in here.items()} == copies
+    assert here["http://a.test/2"]["digest"] == PAGES[2].digest
+    assert len(lines(wacz)) == 7
+    assert all("earlier" not in line for line in wacz.read("pages/pages.jsonl").decode().splitlines())
+
+
+def test_what_is_missing_is_still_listed(months):
+    """A file that was moved, and a record that is damaged, are named; the package has the others."""
+    january, february = months
+    gone, *others = files(january)
+    gone.rename(january / "away")
+    wacz, said, about = packed(february, indexes(january))
+
+    assert said[0] == f"{gone.name}: not found beside {indexes(january)[0]}"
+    assert said[1].endswith(NOT_HERE)
+    assert said[2].endswith(f" in {january}/warc/{gone.name}")
+    assert [one["filename"] for one in about["refersTo"]] == [gone.name]
+    assert others
+    assert "archive/earlier.warc.gz" in wacz.namelist()
+
+
+def test_a_damaged_record_is_not_packed(months):
+    """Nor one that is not what the index says."""
+    january, february = months
+    for path in files(january):
+        path.write_bytes(path.read_bytes()[:700])
+    _, said, _ = packed(february, indexes(january))
+
+    assert any(", byte " in line for line in said)
+    assert any(NOT_HERE in line for line in said)
+
+
+def test_what_a_server_knows_is_counted(months):
+    """Where no file does."""
+    _, february = months
+    note(february, [Sign("cdx+http://a.test/", 0, 1)])
+    _, said, about = packed(february)
+
+    assert said == [f"4 records {NOT_HERE}", "  4 in archives that are not known here, by cdx+http://a.test/"]
+    assert about["refersTo"] == [{"records": 4}]
+
+
+def test_what_is_to_be_forgotten_is_not_packed(months):
+    """Although it was crawled earlier."""
+    january, february = months
+    forgotten = Forgotten([OptOut("http://a.test/2", forget=True)])
+    wacz, _, _ = packed(february, indexes(january), forgotten=forgotten)
+
+    assert sorted(one["url"] for one in lines(wacz)) == [f"http://a.test/{one}" for one in ("0", "0", "5", "5", "copy")]
+
+
+def test_the_command(months):
+    """`--with` takes what `-a since=` takes, but for servers; one line says how many were packed."""
+    january, february = months
+    done = command("scrapy", "export", "wacz", february, "--with", january)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ", records of earlier archives 3, bytes " in done.stdout
+    for name, why in (
+        ("none", "--with=none: no such file or folder"),
+        ("cdx+http://a.test/", "--with=cdx+http://a.test/: a server has no records: name the archive's own index"),
+        (february, f"--with={february}: holds this crawl's own JOBDIR: name an earlier crawl"),
+    ):
+        done = command("scrapy", "wacz", february, "-o", february / "other.wacz", "--with", name)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{why}\n")

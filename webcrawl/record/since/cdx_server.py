@@ -1,0 +1,175 @@
+"""A CDX server, asked whether its archive has a payload: OutbackCDX, pywb, or another that answers as they do.
+
+None of them finds a payload without a URL. So it is asked for all captures of a host, if those are too many for those
+of a folder, and only then for those of the URL alone. Whole answers are kept, and answer later questions.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+from webcrawl.base.model import Referred
+from webcrawl.store.jobdir.index_line import BadLine, Line, read_line
+
+SERVER = "cdx+"  # before its address in the argument `since`
+LIMIT = 1000  # captures of one answer: 300 KB
+LONGEST = 4 << 20  # bytes of one
+KEPT = 10_000  # captures that are kept: 5 MB
+PATIENCE = 10.0  # seconds for the connection, and for each part of the answer
+PAUSE, LONGEST_PAUSE, AT_MOST = 1.0, 60.0, 3600.0  # seconds without a question after a failure, doubled; if it says so
+UNKNOWN = "http://webcrawl.invalid/"
+NONE_FOUND = b"no captures found"  # with status 404: so earlier versions of pywb
+# Whoever the server is, its revisit records are passed over: they have no payload
+WHICH = {"limit": LIMIT, "filter": "!mimetype:warc/revisit"}
+HEADERS = {"User-Agent": "webcrawl", "Accept-Encoding": "identity"}
+
+Captures = dict[str, tuple[str, str]]  # by digest: stamp and URL of the latest capture
+
+
+class NoAnswer(Exception):  # noqa: N818 - reads as what it is
+    """The server has not answered, or not as such a server does; or it is left alone because of that."""
+
+
+def parsed(address: str) -> SplitResult:
+    """Where the server is. ValueError, with the reason, for an address that cannot be one."""
+    parts = urlsplit(address.removeprefix(SERVER))
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("not the address of a CDX server, such as cdx+http://localhost:8080/collection")
+    if parts.username is not None or parts.fragment:
+        raise ValueError("no address of a CDX server: a user's name or a fragment is in it")
+    return parts
+
+
+class CdxServer:
+    """One connection to it, for one thread at a time. Captures from `before` on, as a stamp, are not this archive's."""
+
+    def __init__(self, address: str, before: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.address, self._before, self._clock = address, before, clock
+        parts = parsed(address)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE)
+        self._start = f"{parts.path or '/'}?{parts.query + '&' if parts.query else ''}"
+        self._whole: OrderedDict[str, Captures | None] = OrderedDict()  # by host or folder; None if it has too many
+        self._kept = 0
+        self._pause, self._until = 0.0, float("-inf")
+
+    def find(self, url: str, digests: Sequence[str]) -> Referred | None:
+        """A capture with one of these payloads, of this URL or, as far as that is known, of another one nearby."""
+        if self._clock() < self._until:
+            raise NoAnswer(f"{self.address}: left alone after a failure")
+        captures = self._asked(url)
+        for digest in digests:
+            if found := captures.get(digest):
+                at, where = found
+                date = f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z"
+                return Referred("", where, date, digest)
+        return None
+
+    def check(self) -> None:
+        """Asks for a URL that nobody has. NoAnswer if that is not answered."""
+        self._asked(UNKNOWN)
+
+    def close(self) -> None:
+        """May be called repeatedly."""
+        self._connection.close()
+
+    def cut(self) -> None:
+        """Ends a question that another thread waits for."""
+        if (waiting := self._connection.sock) is not None:
+            with suppress(OSError):
+                waiting.shutdown(socket.SHUT_RDWR)
+
+    def _asked(self, url: str) -> Captures:
+        try:
+            captures = self._of(url)
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
+            self._connection.close()
+            self._pause = min(max(2 * self._pause, PAUSE), LONGEST_PAUSE)
+            self._until = self._clock() + max(self._pause, getattr(error, "wait", 0.0))
+            raise NoAnswer(f"{self.address}: {error or type(error).__name__}") from error
+        self._pause = 0.0
+        return captures
+
+    def _of(self, url: str) -> Captures:
+        origin = "/".join(url.split("/", 3)[:3]) + "/"
+        folder = url.partition("?")[0].rpartition("/")[0] + "/"
+        for place, how in {origin: "host", folder: "prefix"}.items() if folder != origin else ((origin, "host"),):
+            if place not in self._whole:
+                self._keep(place, self._captures(place, {"matchType": how}, whole=True))
+            if (captures := self._whole[place]) is not None:
+                self._whole.move_to_end(place)
+                return captures
+        return self._captures(url, {"matchType": "exact", "sort": "reverse"}) or {}
+
+    def _keep(self, place: str, captures: Captures | None) -> None:
+        self._whole[place] = captures
+        self._kept += 1 + len(captures or ())
+        while self._kept > KEPT and len(self._whole) > 1:
+            self._kept -= 1 + len(self._whole.popitem(last=False)[1] or ())
+
+    def _captures(self, url: str, how: dict[str, str], *, whole: bool = False) -> Captures | None:
+        """The answer to one question; with `whole` None if it is not all of it."""
+        data = self._get(self._start + urlencode({"url": url, **how, **WHICH}))
+        lines = data.splitlines(keepends=True)
+        if len(data) > LONGEST:
+            lines.pop()
+        if whole and (len(lines) >= LIMIT or len(data) > LONGEST):
+            return None
+        found: Captures = {}
+        bad = 0
+        for line in lines:
+            try:
+                capture = read_line(line)
+            except BadLine:
+                bad += 1
+                continue
+            if capture is not None and self._counts(capture):
+                one = capture.stamp, capture.url
+                found[capture.digest] = max(found.get(capture.digest, one), one)
+        if bad and bad == len(lines):
+            raise ValueError(f"its answer is no index: {lines[0][:60]!r}")
+        return found
+
+    def _counts(self, capture: Line) -> bool:
+        return capture.has_payload and capture.stamp < self._before
+
+    def _get(self, target: str) -> bytes:
+        """The answer's body, as far as LONGEST and one byte more; a kept connection may have been closed meanwhile."""
+        is_kept = self._connection.sock is not None
+        try:
+            return self._got(target)
+        except (ConnectionError, HTTPException):
+            self._connection.close()
+            if not is_kept:
+                raise
+            return self._got(target)
+
+    def _got(self, target: str) -> bytes:
+        self._connection.request("GET", target, headers=HEADERS)
+        answer = self._connection.getresponse()
+        data = answer.read(LONGEST + 1)
+        if answer.length and len(data) <= LONGEST:
+            raise IncompleteRead(data, answer.length)
+        if len(data) > LONGEST or answer.will_close:
+            self._connection.close()
+        if answer.status == 404 and NONE_FOUND in data.lower():
+            return b""
+        if answer.status != 200:
+            raise Refused(answer)
+        return data
+
+
+class Refused(ValueError):  # noqa: N818 - reads as what it is
+    """Another status than 200. `wait`: seconds for which it asks to be left alone."""
+
+    def __init__(self, answer: HTTPResponse) -> None:
+        to = answer.headers.get("Location", "")
+        super().__init__(f"status {answer.status}{f', which points to {to}' if to else ''}")
+        asked = answer.headers.get("Retry-After", "")
+        self.wait = min(float(asked), AT_MOST) if asked.isdecimal() else 0.0
