@@ -95,5 +95,10 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
         if crawl.stats()["queued"] or time.monotonic() > until:
             return
         time.sleep(SOON)
+    figures = crawl.stats()
+    over = figures["over_budget"]
+    if figures["queued"] > over:  # of hosts set aside, which this run may try
+        return
+    left = f"only {counted(int(over), 'URL')} over the budgets of domains" if over else "nothing"
     pages = counted(crawl.parts.counters["pages"], "page")
-    raise NothingLeft(f"{folder}: complete, with {pages}: nothing left to do; take another JOBDIR{anew}")
+    raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do; take another JOBDIR{anew}")

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
@@ -481,6 +482,10 @@ class FrontierScheduler:
         self._barrier.leave(trip)
 
     def _book(self, trip: Trip) -> None:
+        link, outcome, exchange = trip.link, trip.outcome, trip.exchange
+        if self.archive is not None and link is not None and outcome is not None and exchange is not None:
+            is_plain = outcome.status == HTTPStatus.OK and not outcome.short
+            exchange.again = not is_plain and self.crawl.tries_again(link, outcome)
         for write in trip.writes or ():
             write()
         if trip.link is not None:

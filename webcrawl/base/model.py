@@ -353,6 +353,7 @@ class Exchange:
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
     said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
     withheld: Withheld | None = None  # there was a body, and it is not kept
+    again: bool = False  # the URL is asked for again after this answer
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
     _names: set[bytes] | None = field(default=None, init=False, repr=False, compare=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from http import HTTPStatus
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
@@ -23,6 +24,9 @@ from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.history_line import mix
 from webcrawl.store.jobdir.meta_row import CLEAN
 
+TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
+PROBES = "probes"
+REPEATS = "repeats"  # the counter of answers that ended nothing: their URLs were asked for again
 NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
 
 
@@ -138,10 +142,11 @@ class Crawl:
             final = parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
         else:
             parts.frontier.unasked(link, parts.clock())
-        self._counted(outcome, exchange, probe=link.is_probe)
+        ends = not asked or final or bool(outcome.wall)
+        self._counted(outcome, exchange, PROBES if link.is_probe else "pages" if ends else REPEATS)
         if not asked:
             parts.log.finished(link, outcome, None, ["unasked", *(withheld.notes if withheld is not None else ())])
-        elif final or outcome.wall:
+        elif ends:
             by = [PROXY] if outcome.by_proxy else []
             parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
 
@@ -154,10 +159,14 @@ class Crawl:
         self._counted(Outcome(status), None)
         parts.refusals.dropped(link, status)
 
-    def _counted(self, outcome: Outcome, exchange: Exchange | None, *, probe: bool = False) -> None:
-        counters = self.parts.counters
-        counters["probes" if probe else "failures" if outcome.status < 0 else "pages"] += 1
-        counters[f"status/{outcome.status}"] += 1
+    def _counted(self, outcome: Outcome, exchange: Exchange | None, answer: str = "pages") -> None:
+        """`answer`: the counter of an answer. A server's error is one, and a failure; a probe is neither."""
+        counters, status = self.parts.counters, outcome.status
+        if status > 0 or answer == PROBES:
+            counters[answer] += 1
+        if (status < 0 or status == TOO_MANY or status >= 500) and answer != PROBES:
+            counters["failures"] += 1
+        counters[f"status/{status}"] += 1
         if exchange is not None:
             counters["bytes"] += exchange.received
             if exchange.refers is not None:

@@ -247,7 +247,7 @@ class TestSigns:
             ({"state": "stopping"}, "Finishing 4 downloads under way."),
             ({"queued": 0, "in_flight": 0, "aside": 0}, "Nothing is queued: it looks for more, or is about to end."),
             (
-                {"queued": 7, "in_flight": 0},
+                {"queued": 7, "in_flight": 0, "aside_due": 1.0},
                 "All 7 queued URLs are of hosts set aside, which are tried again now and then.",
             ),
             ({}, "Asks 4 hosts, 2 hosts could be asked, 24 hosts wait their turn."),

@@ -76,6 +76,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     pages = figures["pages"] - before
     total = f", {figures['pages']} with earlier runs" if before else ""
     lines = [f"{count(pages, 'page')} in {round(seconds, 1):g} s ({pages / max(seconds, 0.1):.0f} pages/s){total}"]
+    if repeats := figures.get("archive/repeats", 0):
+        lines.append(f"{count(repeats, 'answer')} left out that ended nothing: their URLs were asked for again")
     others = figures.get("archive/others", 0)
     if others:
         lines.append(f"{count(others, 'record')} of other kinds of URLs left out")

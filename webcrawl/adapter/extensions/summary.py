@@ -84,7 +84,9 @@ class Summary:
         bound = "" if self._fates() else self._crawl.bound()  # what would help is in the fates of the seeds
         stats = self._crawler.stats
         errors = stats.get_value("errors/unexpected", 0) if stats is not None else 0
-        return summary(self._folder, {**self._crawl.stats(), "bound": bound, "errors": errors}, seconds, self._before)
+        outcomes = {"statistics": {"outcomes": self._crawl.parts.statistics.outcomes}}
+        figures = {**self._crawl.stats(), **outcomes, "bound": bound, "errors": errors}
+        return summary(self._folder, figures, seconds, self._before)
 
     def _fates(self) -> list[str]:
         """Why the seeds gave nothing, if they gave nothing."""
@@ -95,10 +97,11 @@ class Summary:
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
     """The pages of a run of some seconds, and where they lie; `before` is the number of pages of earlier runs."""
     pages = figures["pages"] - before
-    hosts = count(figures.get("frontier/hosts answered", 0), "host")
+    answered = figures.get("frontier/hosts answered", 0)  # robots.txt and errors of servers are no answers of a host
+    hosts = f" from {count(answered, 'host')}" if answered else ""
     rate, queued = f"{pages / max(seconds, 0.1):.0f} pages/s", _queued(figures["queued"])
     run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
-    done = f"{run}, {figures['pages']} with earlier runs, from {hosts}" if before else f"{run} from {hosts}"
+    done = f"{run}, {figures['pages']} with earlier runs{',' * bool(hosts)}{hosts}" if before else f"{run}{hosts}"
     archives = list(_sizes(folder))
     over = figures.get("over_budget", 0)
     if over:
@@ -117,7 +120,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         *_aside(figures),
     ]
     lines += _lost(figures)
-    return [*lines, *_known(figures), *_stored(figures), *_bound(figures), f"{kept}everything is in {folder}"]
+    what = "what the store has not" if "store/files" in figures else "everything"
+    return [*lines, *_known(figures), *_stored(figures), *_bound(figures), f"{kept}{what} is in {folder}"]
 
 
 def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -127,7 +131,15 @@ def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
     for found, what in ((errors, "errors of servers"), (walls, "walls")):
         if found:
             each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
-            yield f"{sum(found.values())} of the answers are {what}, repeats included ({each})"
+            ended = _ended(figures) if found is errors else ""
+            yield f"{sum(found.values())} of the answers are {what}, repeats included ({each}){ended}"
+
+
+def _ended(figures: Mapping[str, Any]) -> str:
+    """Of the URLs that are not asked for again after such an error: the last one of a host that fell over is one."""
+    outcomes = (figures.get("statistics") or {}).get("outcomes", {})
+    lost = sum(many for status, many in outcomes.items() if f"status/{status}".startswith(ERRORS))
+    return f"; {count(lost, 'URL')} ended so, and crawl.log has them" if lost else ""
 
 
 def _lost(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from webcrawl.content.page import Page
 from webcrawl.content.preferences.crawl_purpose import Purpose
 from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.rules import purpose_of
+from webcrawl.record.warc.capture import AGAIN
 from webcrawl.record.warc.press import Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.errors import StoreError
@@ -94,6 +95,8 @@ class WarcPipeline:
         if not self._walls and wall_of(exchange.recognised):
             return
         about, bare = {"title": page.title} if page.title else {}, False
+        if exchange.again:
+            about[AGAIN] = "yes"
         if not page.is_prerequisite:
             reads = self._purpose.obeys_noarchive
             if said := page.preferences if reads else page.said_so_far:

@@ -17,6 +17,7 @@ from webcrawl.net.errors import BadAnswer, BadHead
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, head_fields, read_head
 from webcrawl.net.http_message import Message
+from webcrawl.record.warc.capture import AGAIN
 from webcrawl.record.warc.reader import Record, Records
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -131,6 +132,11 @@ def refers(capture: Capture) -> bool:
     """True if the payload is in another record. Some programs write of a 304 only that it was one."""
     first = capture.first
     return first.kind == "revisit" and not (is_unmodified(first) and NAMES.isdisjoint(first.fields))
+
+
+def is_repeat(capture: Capture) -> bool:
+    """True if the crawl did not take this answer for what became of the URL, and asked for it again."""
+    return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
 
 
 def is_unmodified(first: Record) -> bool:

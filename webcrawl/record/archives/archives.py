@@ -22,6 +22,7 @@ from webcrawl.record.archives.archived_answers import (
     NoPage,
     Unusable,
     captures,
+    is_repeat,
     is_unmodified,
     most,
     refers,
@@ -116,6 +117,9 @@ class Archives:
             yield Answer(name, Place(size, 0), self._losses())
 
     def _found(self, path: Path, capture: Capture) -> tuple[Link, Exchange] | None:
+        if is_repeat(capture):
+            self._lost.append("archive/repeats")
+            return None
         original, same = None, is_unmodified(capture.first)
         if refers(capture):
             original = self._original(capture.first)

@@ -68,6 +68,7 @@ class Originals:
         self._new[digest] = packed
 
 
+AGAIN = "triedAgain"  # the metadata field of an answer after which its URL was asked for again
 IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
 NOT_MODIFIED = 304
 NOWHERE = Archived("")

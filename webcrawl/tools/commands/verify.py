@@ -89,7 +89,8 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         if name.startswith(IN_STORE)
     ]
     if found["rows"]:
-        lines.append(f"tables: {found['rows']} pages, as crawl.log and the archive have them")
+        have = "crawl.log and the archive have" if found["archived rows"] else "crawl.log has"
+        lines.append(f"tables: {found['rows']} pages, as {have} them")
     if found["changes"]:
         lines.append(f"changes: {found['changes']} fetches of pages, as crawl.log has them")
     if found["documents"]:

@@ -15,8 +15,7 @@ STILL = 60.0  # seconds without a page, with URLs queued, that are worth a word
 UNREACHED = 0.5  # share of failures among what ended lately that is worth a word
 FEW = 20  # ends that say nothing yet
 LITTLE_DISK = 2 << 30  # bytes
-BEGINS = {
-    "finished": "Finished: nothing is left to fetch.",
+ENDS = {
     "stopped": "Stopped by command; run the same command to resume.",
     "shutdown": "Stopped by a signal; run the same command to resume.",
 }
@@ -42,7 +41,7 @@ def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
     if sample.state in ("silent", "new", "killed", "gone"):
         return _sentence(sample.note)
     if sample.state == "stopped":
-        return _end(sample.note)
+        return _end(sample.note, int(sample.number("queued")))
     if sample.state == "stopping":
         return f"Finishing {numbers.count(int(sample.number('in_flight')), 'download')} under way."
     if sample.state == "paused":
@@ -51,11 +50,14 @@ def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
     return _sentence(str(trouble)) if trouble else _turns(sample, rate_of(moments))
 
 
-def _end(reason: str) -> str:
+def _end(reason: str, queued: int) -> str:
     """The reason why the last run ended."""
+    if reason == "finished":
+        left = f"{numbers.count(queued, 'URL')} of hosts set aside or over their domains' budgets"
+        return f"Finished, but for {left}." if queued else "Finished: nothing is left to fetch."
     if reason.startswith("closespider_"):
         return f"Ended by {reason.upper()}; run the same command to resume."
-    return BEGINS.get(reason, f"Ended: {reason}.")
+    return ENDS.get(reason, f"Ended: {reason}.")
 
 
 def _turns(sample: Sample, rate: float) -> str:
@@ -66,7 +68,8 @@ def _turns(sample: Sample, rate: float) -> str:
     if not queued and not asked:
         return "Nothing is queued: it looks for more, or is about to end."
     if not asked and queued == aside:
-        return f"All {numbers.number(queued)} queued URLs are of hosts set aside, which are tried again now and then."
+        later = "are tried again now and then" if sample.number("aside_due") else "wait until somebody resumes them"
+        return f"All {numbers.number(queued)} queued URLs are of hosts set aside, which {later}."
     said = [f"asks {numbers.count(asked, 'host')}"] if asked else []
     said += [f"{numbers.count(ready, 'host')} could be asked"] if ready else []
     said += [f"{numbers.count(waiting, 'host')} {'waits' if waiting == 1 else 'wait'} their turn"] if waiting else []

@@ -190,8 +190,10 @@ def check_pages(
             if counted and any(link is not None and link[0] != url for link in islice(left, count)):
                 counted = False
                 yield _odd(jobdir, number, f"{url} has other links than its {count} rows of the table links")
-            if place[0] is not None and (why := records.odd(*place)):
-                yield _odd(jobdir, number, f"{url}: {why}")
+            if place[0] is not None:
+                found["archived rows"] += 1
+                if why := records.odd(*place):
+                    yield _odd(jobdir, number, f"{url}: {why}")
         if agrees and next(lines, None) is not None:
             yield DamagedFile(log, 0, f"more lines than {FOLDER}/ has pages")
         if sum(1 for _ in left) and counted:

@@ -131,7 +131,7 @@ def errors_part(shown: Shown, found: Found, lines: Sequence[str]) -> Html:
     log = tag("pre", "\n".join(lines), tabindex="0", class_="log") if lines else note("None.")
     return join(
         answered(found, linker(shown)) if found else None,
-        *(made or [note("Nothing went wrong yet.")]),
+        *(made or [note("No attempt has ended without an answer yet, and no answer had a flaw.")]),
         tag("h3", "Unexpected errors: the end of logs/errors.log"),
         log,
     )

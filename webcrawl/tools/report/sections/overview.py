@@ -142,6 +142,7 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     return table(name, head, cells, caption)
 
 
+WALLS = "recognised/wall/"  # of counters, by vendor
 SERVERS = frozenset((429, *range(500, 600)))  # statuses of answers that are errors of their servers
 
 
@@ -156,20 +157,23 @@ def wrong(source: Source) -> Html:
     if rows:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
-    refused = {status: many for status, many in source.statistics.outcomes.items() if status in SERVERS}
-    if refused:
-        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in sorted(refused.items()))
+    if errors := {status: many for status in sorted(SERVERS) if (many := source.counters[f"status/{status}"])}:
+        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in errors.items())
+        parts.append(note(f"Answers that were an error of their server, repeats included: {each}."))
+    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in SERVERS):
         where = "awk '$2 == 429 || $2 >= 500' logs/crawl.log"
-        parts.append(note(f"URLs that ended with an error of their server: {each}; {where} names them."))
-    elif not rows:
-        parts.append(note("Nothing went wrong: no attempt failed, and no answer had a flaw or was a server's error."))
-    errors = int(source.stats.get("errors") or 0)
-    if errors:
-        parts.append(note(f"{numbers.count(errors, 'unexpected error')} in the last run: see logs/errors.log."))
+        parts.append(note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them."))
+    if walls := sum(many for name, many in source.counters.items() if name.startswith(WALLS)):
+        parts.append(note(f"{numbers.count(walls, 'answer')} of walls came in place of pages, repeats included."))
+    if unexpected := int(source.stats.get("errors") or 0):
+        parts.append(note(f"{numbers.count(unexpected, 'unexpected error')} in the last run: see logs/errors.log."))
     cut = source.statistics.truncated.rows()
     if cut:
         head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
         parts.append(table("cut-table", head, cut, "Answers that were not taken whole"))
+    if not parts:
+        right = "no attempt failed, and no answer had a flaw, was cut, a wall or a server's error"
+        parts.append(note(f"Nothing went wrong: {right}."))
     return section("wrong", "What went wrong", join(*parts))
 
 

@@ -124,7 +124,7 @@ def _slowest(rows: Iterable[HostRow]) -> Html:
 def _failing(rows: Iterable[HostRow]) -> Html:
     failing = sorted((row for row in rows if row.failures), key=lambda row: (-row.failures, row.name))
     if not failing:
-        return note("No host failed: every URL that was asked for got an answer below 500.")
+        return note("No URL has ended without an answer, or with 5xx.")
     cells: list[list[Cell]] = [[row.name, row.failures, row.downloads] for row in failing[:MOST]]
     head = [
         *(Column("Host"), Column("Failures", "number", "URLs that ended without an answer, or with 5xx")),
