@@ -1,11 +1,13 @@
 """`scrapy crawl web -a since=…`: the crawl of this month asks as that of the last one did, and stores what changed."""
 
+import gzip
 import re
 import zlib
 from collections import Counter
 
 import pytest
 
+from tests.support.cdx_server import columns
 from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.named_sites import sites
 from tests.support.reports import Report
@@ -138,6 +140,23 @@ def test_where_nothing_can_be_made_of_a_304_pages_are_fetched_whole(months, tmp_
     assert {status for status, _ in logged(second).values()} == {"200"}
     assert logged(second)["/1"] == ("200", "since:digest")
     assert len(months.tree.conditions) == (way == "412")
+
+
+@pytest.mark.parametrize("ending", [".cdxj.gz", ".cdx"])
+def test_an_index_of_another_form_serves_as_well(months, ending):
+    """Packed, or in CDX: beside it lie the archive files, which are asked for with conditions."""
+    first = months("jan")
+    (path,) = (first.jobdir / "warc").glob("*.cdxj")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.unlink()
+    data = gzip.compress(b"".join(lines)) if ending.endswith(".gz") else b"".join(map(columns, lines))
+    path.with_suffix(ending).write_bytes(data)
+    months.tree.month = 2
+    second = months("feb", first.jobdir / "warc")
+
+    assert logged(second)["/"] == ("304", "since:304")
+    assert logged(second)["/2"] == ("200", "since:digest")
+    assert logged(second).keys() == logged(first).keys()
 
 
 def test_a_server_that_never_sees_a_change_loses_no_links(months):

@@ -10,9 +10,10 @@ import pytest
 
 from tests.end_to_end.test_since import PAGES, Tree, logged, records
 from tests.support.cdx_server import cdx_server
-from tests.support.crawling import wait_until
+from tests.support.crawling import scrapy, wait_until
 from tests.support.named_sites import sites
 from tests.support.redis_server import free_port
+from tests.support.reports import Report
 from webcrawl.base.dates import digits
 from webcrawl.tools.verify.verify_crawl import verify
 
@@ -115,6 +116,9 @@ def test_a_server_that_fails_costs_no_page(months, tmp_path):
     said = second.output.read_text()
     assert said.count("status 500; pages are stored whole") == 1
     assert f"{unasked} answers stored whole: the CDX server of -a since did not answer" in said
+    assert scrapy(["report", str(second.jobdir), "-o", str(tmp_path / "r.html")], second.project, tmp_path / "out") == 0
+    said = Report((tmp_path / "r.html").read_text()).section("outcomes")
+    assert f"The CDX server was of no help with {unasked} answers." in said
 
 
 def test_a_server_that_is_not_there(months):

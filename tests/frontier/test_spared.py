@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.frontiers import OK, add, drain, make
-from webcrawl.base.model import Outcome, Status
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
 
@@ -99,6 +99,25 @@ def test_it_is_spared_again(frontier):
     add(frontier, "https://a/new")
 
     assert [link.url for _, link in drain(frontier, now + 1)] == ["https://a/new"]
+
+
+def test_a_server_of_http2_alone_spares_the_others(frontier, dropped):
+    """An https that speaks only HTTP/2, where the crawl does not, is given up after two tries; http is fetched."""
+    add(frontier, *(f"https://a/{number}" for number in range(5)))
+    now = 0.0
+    for _ in range(2):
+        robots = Link("https://a/robots.txt", "P", history="https://a")
+        frontier.expedite(robots.pack())
+        now = max(now, frontier.next_ready())
+        link = frontier.take(now)
+        assert link.is_prerequisite
+        frontier.done(link, Outcome(Status.UNSUPPORTED, 0.1, permanent=True), now)
+    now += 60
+    assert frontier.take(now) is None
+    assert (len(frontier), len(dropped)) == (0, 5)
+    add(frontier, "http://a/new")
+
+    assert [link.url for _, link in drain(frontier, now + 1)] == ["http://a/new"]
 
 
 def test_a_name_that_does_not_exist_spares_nobody(frontier, dropped):

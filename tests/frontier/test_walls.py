@@ -154,7 +154,7 @@ def test_a_wall_moves_with_its_host(db):
     record = pack_host(there, 200.0)
     here = frontier._hosts.get("b")
 
-    merge_host(here, record[:-2], 1000.0)
+    merge_host(here, record[:-3], 1000.0)
     assert here.wall is None
     merge_host(here, record, 1000.0)
     assert here.wall == there.wall._replace(since=there.wall.since + 800.0)

@@ -10,6 +10,7 @@ LINE = (
     b'test,a)/x 20260102030405 {"url": "http://a.test/x", "mime": "text/html", "status": "200", '
     b'"digest": "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "length": "9", "offset": "17", "filename": "f.warc.gz"}\n'
 )
+CDX = b"test,a)/x 20260102030405 http://a.test/x text/html 200 3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ - - 9 17 f.warc.gz\n"
 WORDS = [b"max-age=", b"no-cache", b", ", b'"', b"W/", b" GMT", b"Mon, 01 Jun 2026 00:00:00", b"0", b"\xff"]
 WRITER = RequestWriter("webcrawl")
 
@@ -43,7 +44,7 @@ TARGETS = [
     Target(
         "cdxj",
         cdxj,
-        [LINE],
+        [LINE, CDX],
         [b'"offset": ', b'"status": ', b"\\u00e9", b"\xff", b"{}", b" "],
         rooms=("webcrawl.store.jobdir.index_line",),
     ),

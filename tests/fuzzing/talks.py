@@ -20,6 +20,8 @@ from webcrawl.net.ftp_session import ReplyReader, http_date
 from webcrawl.net.gopher import GopherClient, parse_gopher, plain
 from webcrawl.net.gopher_menu import item_url, items
 from webcrawl.net.http import HttpClient
+from webcrawl.net.http2 import Session
+from webcrawl.net.http_answer import Answer
 from webcrawl.net.protocols import Access, Bounds
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
@@ -185,6 +187,31 @@ def client(data: bytes) -> None:
         assert got.truncated or got.flaws or got.body == body
 
 
+def http2(data: bytes) -> None:
+    """A message or a named error, the same however the bytes are cut; no more is written than frames ask for."""
+    assert _spoken([data]) == _spoken(pieces(data, chance(data)) if data else [])
+
+
+def _spoken(parts: list[bytes]) -> tuple[Any, ...]:
+    written: list[bytes] = []
+    session, answer = Session(written.append), Answer(TRUNCATE)
+    session.request(b"GET / HTTP/1.1\r\nHost: h.test\r\n\r\n", b"")
+    message, at = None, 0
+    try:
+        while message is None and at < len(parts):
+            message, at = session.feed(parts[at], answer), at + 1
+        message = message or answer.lost(reset=True)
+    except FetchError as error:
+        return (type(error),)
+    finally:
+        for part in parts[at:]:
+            session.between(part)
+        assert sum(map(len, written)) <= 100 + 3 * sum(map(len, parts))
+    wire, payload, body = message.forms()
+    assert max(len(payload), len(body)) <= TRUNCATE + len(wire)
+    return message.head.status, message.head.raw, message.truncated, message.flaws, body[:TRUNCATE]
+
+
 async def _asked(data: bytes) -> Exchange | FetchError:
     parts = pieces(data, chance(data)) if data else []
     async with serving(replay(b"".join(parts[:1]), b"".join(parts[1:]))) as port:
@@ -243,7 +270,17 @@ ITEMS = [
 GOPHER = tuple(f"webcrawl.net.{name}" for name in ("gopher", "gopher_menu"))
 FTP = tuple(f"webcrawl.net.{name}" for name in ("ftp", "ftp_session", "ftp_listing"))
 
+FRAMES = [  # heads of frames, and heads in small letters
+    *(b"\0\0\0" + bytes([kind, flags]) + b"\0\0\0\1" for kind in range(10) for flags in (0, 1, 4, 5, 8)),
+    *(b"\0\0\0\4\0\0\0\0\0", b"\0\0\5\0\1\0\0\0\1hello", b"\0\0\4\3\0\0\0\0\1\0\0\0\7"),
+    *(b"\0\0\1\1\4\0\0\0\1\x88", b"\0\0\2\1\5\0\0\0\1\x88\xbe", b"\0\0\x08\6\0\0\0\0\0pingping"),
+    *(b"\0\0\x08\7\0\0\0\0\0\0\0\0\1\0\0\0\0", b"\x0f\x0d\x015", b"\x08\x03103", b"\x88", b"\xff", b"\0\1x\1y"),
+]
+PAGE = b"\0\0\0\4\0\0\0\0\0\0\0\5\1\4\0\0\0\1\x88\x0f\x0d\x015\0\0\5\0\1\0\0\0\1hello"
+HTTP2 = ("webcrawl.net.http2",)
+
 TARGETS = [
+    Target("http2", http2, [PAGE, PAGE + PAGE[9:], PAGE[:9] + FRAMES[-6] + PAGE[9:]], FRAMES, rooms=HTTP2),
     Target("ftp", ftp, [TALK, TALK.replace(b"hello\0", LIST), b"220 x\r\n530 no\r\n"], [*SPOKEN, *LINES], rooms=FTP),
     Target("ftp_reply", replies, [TALK, b"220-a\n 220 b\n220-\n220 c\n"], SPOKEN, rooms=("webcrawl.net.ftp_session",)),
     Target("ftp_listing", listing, [LIST], LINES, _listings, ("webcrawl.net.ftp_listing", "webcrawl.crawl.listings")),

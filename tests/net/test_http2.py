@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.support.hostile import rows
 from tests.support.http2_servers import (
     NO_PROTOCOL,
     Http2Pages,
@@ -411,6 +412,7 @@ CASES = {
     "interim without end": ([], {"endless": headers(status=b"103") * 50}, (TooManyInterim, b"")),
     "switching": ([headers(status=b"101")], {"hang": True}, (Upgraded, b"")),
     "no status": ([headers((b"x", b"y"), status=b"")], {"hang": True}, (BadHead, b"")),
+    "no fields": ([plain(1, 4, 1)], {"hang": True}, (BadHead, b"")),
     "a status of letters": ([headers(status=b"ok")], {"hang": True}, (BadHead, b"")),
     "a request's pseudo header": ([headers((b":path", b"/"))], {"hang": True}, (BadHead, b"")),
     "a line in a value": ([headers((b"x", b"a\r\nb: c"))], {"hang": True}, (BadHead, b"")),
@@ -468,6 +470,14 @@ class TestHostile:
         pieces, options, expected = CASES[case]
 
         assert ending(*pieces, tls=tls, **options) == expected
+
+    def test_the_page_says_the_same(self):
+        """docs/hostile.md has the outcome of these cases."""
+        told = {case: one[0] if isinstance(one[0], str) else one[0].name for case, (_, _, one) in CASES.items()}
+        written = {case: outcome for case, _, outcome in rows("HTTP/2")}
+
+        assert written.items() <= told.items()
+        assert len(written) > 30
 
     def test_silence(self, tls):
         """Neither a head nor the rest of a body is waited for beyond the deadline."""

@@ -31,10 +31,11 @@ class CdxIndex:
         if query.get("sort") == "reverse":
             found.reverse()
         found = found[: int(query.get("limit", len(found)))]
-        return b"".join(found if self.pywb else map(_columns, found))
+        return b"".join(found if self.pywb else map(columns, found))
 
 
-def _columns(line):
+def columns(line):
+    """A line of CDXJ as CDX has it."""
     key, stamp, values = line.split(b" ", 2)
     values = json.loads(values)
     names = ("url", "mime", "status", "digest", "", "", "length", "offset", "filename")

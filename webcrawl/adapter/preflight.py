@@ -226,7 +226,7 @@ def _since(argument: str, jobdir: Path) -> None:
         found = sources(argument, jobdir)
         if not found.servers:
             check(found.files)
-        for address in () if is_crawl(jobdir) else found.servers:
+        for address in () if any(map(is_crawl, crawls_of(jobdir))) else found.servers:
             with closing(CdxServer(address, "")) as server:
                 server.check()
     except (NoEarlier, NoAnswer) as error:

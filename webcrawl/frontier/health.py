@@ -104,7 +104,8 @@ def revive_for_other_origin(host: Host, url: str) -> bool:
     It stays aside, and is tried with one URL when it is due.
     """
     row = host.row
-    if row is None or row.gone or not given_up(host) or row.origin in (0, origin_of(url)):
+    gone = row is not None and row.gone and row.status != Status.UNSUPPORTED  # https may speak what http does not
+    if row is None or gone or not given_up(host) or row.origin in (0, origin_of(url)):
         return False
     host.retired, host.row = 0, FailedRow(row.at, 0.0, row.status, 0, gone=False, origin=row.origin)
     return True

@@ -19,7 +19,7 @@ from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Signing, Watch
-from webcrawl.net.proxy import whole_url, with_credentials
+from webcrawl.net.proxy import Proxy, whole_url, with_credentials
 from webcrawl.net.shortage import until
 from webcrawl.net.tls import tls_context
 
@@ -153,16 +153,32 @@ class HttpClient:
         sent = signed if reader is None else with_credentials(signed, reader)
         started, begun, timings = self._now(), self._clock(), Timings()
         deadline = asyncio.get_running_loop().time() + bounds.timeout
-        visit = Visit(key, target, sent, body, method, bounds, options, timings, deadline, watch)
-        connection = self._pool.take(key)
+        connection, visit = self._pool.take(key), None
         if reused := connection is not None:
             self.counters.reused += 1
         else:
             if watch is not None:
                 watch.timings = timings
+            visit = Visit(key, target, sent, body, method, bounds, options, timings, deadline, watch)
             connection = await self._connected(visit)
-        connection, message, held = await self._answered(visit, connection, reused=reused)
-        timings.total = self._clock() - begun - held
+        if watch is not None:
+            watch.source = connection
+        answer = (
+            self._metered(connection, bounds, method)
+            if self._bandwidth.rate
+            else Answer(bounds.truncate, bodiless=method == "HEAD")
+        )
+        self._deadlines.add(connection, deadline)
+        asked, http2 = self._clock(), connection.http2
+        try:
+            message = await connection.ask(sent + body if http2 is None else http2.request(sent, body), answer)
+        except FetchError as error:
+            self._unanswered(key, connection, error, reused=reused)
+            connection, answer, asked, message = await self._once_more(target, visit, connection, error, proxy)
+        finally:
+            self._deadlines.remove(connection)
+        timings.first_byte = max(connection.first_byte - asked, 0.0)
+        timings.total = self._clock() - begun - answer.held
         if connection.open:
             if keep > 0:
                 self._pool.keep(key, connection, keep, spare=watch is not None and watch.spare)
@@ -179,47 +195,36 @@ class HttpClient:
         self._deadlines.close()
         await self._opener.close()
 
-    async def _answered(
-        self, visit: Visit, connection: Connection, *, reused: bool
-    ) -> tuple[Connection, Message, float]:
-        """The message, the connection that it came by, and the seconds for which it was not read."""
-        while True:
-            if visit.watch is not None:
-                visit.watch.source = connection
-            answer = (
-                self._metered(visit, connection)
-                if self._bandwidth.rate
-                else Answer(visit.bounds.truncate, bodiless=visit.method == "HEAD")
-            )
-            self._deadlines.add(connection, visit.deadline)
-            asked, http2 = self._clock(), connection.http2
-            try:
-                request = visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
-                message = await connection.ask(request, answer)
-            except FetchError as error:
-                second = await self._unanswered(visit, connection, error, reused=reused)
-            else:
-                visit.timings.first_byte = max(connection.first_byte - asked, 0.0)
-                return connection, message, answer.held
-            finally:
-                self._deadlines.remove(connection)
-            connection = second
-            if visit.watch is not None:
-                visit.watch.source = None  # what follows is a request of its own
-
-    async def _unanswered(self, visit: Visit, connection: Connection, error: FetchError, *, reused: bool) -> Connection:
-        """A connection to ask again by, because the server speaks only HTTP/2; raises the error for all others."""
-        key, target, proxy, ended = visit.key, visit.target, visit.options.proxy, isinstance(error, EmptyAnswer)
+    def _unanswered(self, key: Key, connection: Connection, error: FetchError, *, reused: bool) -> None:
+        connection.abort()
+        self._deadlines.remove(connection)
+        ended = isinstance(error, EmptyAnswer)
         self.counters.stale += reused and ended  # the server may have read the request
         if reused and (ended or (isinstance(error, TimedOut) and not connection.first_byte)):
             self._pool.distrust(key)
-        connection.abort()
         if connection.http2 is not None and connection.http2.refused:
-            self.http2.learn(key, target.host, speaks=False)
-        if not reused and visit.method in SAFE and self.http2.may_help(key, error, connection):
+            self.http2.learn(key, str(key[1]), speaks=False)
+
+    async def _once_more(
+        self, target: Target, visit: Visit | None, connection: Connection, error: FetchError, proxy: Proxy | None
+    ) -> tuple[Connection, Answer, float, Message]:
+        """Ask a server again that speaks only HTTP/2; raises the error for all others."""
+        if visit is not None and visit.method in SAFE and self.http2.may_help(visit.key, error, connection):
             second = await self._second(visit)
             if second is not None and second.http2 is not None:
-                return second
+                if visit.watch is not None:
+                    visit.watch.source = None  # a request of its own, for whoever counts them
+                    visit.watch.source = second
+                answer, asked = self._metered(second, visit.bounds, visit.method), self._clock()
+                self._deadlines.add(second, visit.deadline)
+                try:
+                    message = await second.ask(second.http2.request(visit.head, visit.body), answer)
+                except FetchError:
+                    second.abort()
+                    raise
+                finally:
+                    self._deadlines.remove(second)
+                return second, answer, asked, message
             if second is not None:
                 second.abort()
         if isinstance(error, Http2Only):
@@ -228,11 +233,10 @@ class HttpClient:
             raise self._proxied.unanswered(proxy, target, error) from error
         raise error
 
-    def _metered(self, visit: Visit, connection: Connection) -> Answer:
-        if window := self._bandwidth.window:
+    def _metered(self, connection: Connection, bounds: Bounds, method: str) -> Answer:
+        if self._bandwidth.rate and (window := self._bandwidth.window):
             connection.narrow(window)
-        bodiless, truncate = visit.method == "HEAD", visit.bounds.truncate
-        return MeteredAnswer(self._bandwidth, connection, self._clock, truncate, bodiless=bodiless)
+        return MeteredAnswer(self._bandwidth, connection, self._clock, bounds.truncate, bodiless=method == "HEAD")
 
     async def _connected(self, visit: Visit) -> Connection:
         http2 = self.http2.offered(visit.key, visit.target.host)

@@ -177,6 +177,7 @@ class Session:
         if isinstance(event, ResponseReceived | InformationalResponseReceived):
             return answer.feed(response_head(event.headers)) if answer is not None else None
         if isinstance(event, StreamEnded | StreamReset):
+            self._over = self._over or bool(self._rest)  # answered before the request was sent
             self._ended, self._rest = True, b""
             self.refused = getattr(event, "error_code", None) == ErrorCodes.HTTP_1_1_REQUIRED
             if answer is not None:
@@ -232,7 +233,7 @@ def request_fields(head: bytes) -> list[tuple[bytes, bytes]]:
 
 def response_head(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A head in HTTP/1.1's form, with the names as they came; raises BadHead."""
-    (name, status), *rest = fields
+    (name, status), *rest = [*fields] or [(b"", b"")]
     if name != b":status" or not _STATUS.fullmatch(status):
         raise BadHead(f"not a status: {name[:40]!r}: {status[:40]!r}")
     lines = [status_line(int(status))]

@@ -212,6 +212,17 @@ def test_a_kept_connection_may_have_been_closed(index):
     assert server.find(URL, [DIGEST])
 
 
+def test_a_question_that_was_cut_is_not_asked_again(index):
+    """On a kept connection neither: nobody waits for it any more."""
+    server = opened(index)
+    server.find("http://b.test/", [DIGEST])
+    index.fail = lambda site: server.cut()
+
+    with pytest.raises(NoAnswer):
+        server.find(URL, [DIGEST])
+    assert len(index.asked) == 2
+
+
 def test_a_longer_answer_than_is_read_is_not_whole(index, monkeypatch):
     """Of the URL's own captures those count that came; the one that is cut off does not."""
     monkeypatch.setattr(asking, "LONGEST", 3 * 90)

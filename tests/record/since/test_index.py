@@ -188,6 +188,9 @@ def test_packed_files_are_unpacked_beside_the_index(tmp_path, name, lines):
         assert index.latest("http://a.test/y")[0].offset == 17
         assert index.holder(DIGESTS[0])[1] == tmp_path / name
         index.close()
+    (tmp_path / "state/since/0.lines").unlink()
+
+    assert opened_again(tmp_path, [tmp_path / name]).latest("http://a.test/y")
 
 
 def test_a_damaged_packed_file_counts_as_far_as_it_goes(tmp_path, caplog):

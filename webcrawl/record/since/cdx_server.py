@@ -56,7 +56,7 @@ class CdxServer:
         self._connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE)
         self._start = f"{parts.path or '/'}?{parts.query + '&' if parts.query else ''}"
         self._whole: OrderedDict[str, Captures | None] = OrderedDict()  # by host or folder; None if it has too many
-        self._kept = 0
+        self._kept, self._is_cut = 0, False
         self._pause, self._until = 0.0, float("-inf")
 
     def find(self, url: str, digests: Sequence[str]) -> Referred | None:
@@ -81,6 +81,7 @@ class CdxServer:
 
     def cut(self) -> None:
         """Ends a question that another thread waits for."""
+        self._is_cut = True
         if (waiting := self._connection.sock) is not None:
             with suppress(OSError):
                 waiting.shutdown(socket.SHUT_RDWR)
@@ -141,12 +142,12 @@ class CdxServer:
 
     def _get(self, target: str) -> bytes:
         """The answer's body, as far as LONGEST and one byte more; a kept connection may have been closed meanwhile."""
-        is_kept = self._connection.sock is not None
+        is_kept, self._is_cut = self._connection.sock is not None, False
         try:
             return self._got(target)
         except (ConnectionError, HTTPException):
             self._connection.close()
-            if not is_kept:
+            if self._is_cut or not is_kept:
                 raise
             return self._got(target)
 

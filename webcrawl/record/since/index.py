@@ -294,6 +294,9 @@ class Index:
     def _kept(self, path: Path, signs: list[Sign]) -> Run | None:
         """The index that a former run has made of the same files; None if it is not whole."""
         try:
+            for number, file in enumerate(self._files):
+                if file.suffix == GZIP:
+                    _lines_of(self._folder, number).stat()
             return Run(path) if read_kept(self._folder) == signs else None
         except (OSError, DamagedFile):
             return None

@@ -1,0 +1,61 @@
+"""What a host's record knows of HTTP/2."""
+
+import pytest
+
+from tests.support.frontiers import OK, add, make
+from tests.support.saving import prepared
+from webcrawl.frontier.handover_records import merge_host, pack_host
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.host_row import check
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def learned(db):
+    """A frontier that knows it of one of two hosts."""
+    frontier = make(db)
+    add(frontier, "https://a/1", "https://b/1")
+    link = frontier.take(0)
+    frontier.http2(link.url[8:9], learned=True)
+    frontier.done(link, OK, 0)
+    return frontier, link.url[8:9]
+
+
+def test_it_survives(db, tmp_path):
+    """It is in the row of the host, which is sound; rows of other hosts have not changed."""
+    frontier, name = learned(db)
+    prepared(db)
+    db.checkpoint()
+    db.close()
+    again = CrawlDB(tmp_path)
+    rows = again.query("SELECT name, state, data, crc FROM host")
+    frontier = make(again)
+
+    assert {row[0]: check(row).http2 for row in rows} == {one: one == name for one in "ab"}
+    assert {one: frontier.http2(one) for one in "ab"} == {one: one == name for one in "ab"}
+    again.close()
+
+
+def test_it_moves_with_the_host(db):
+    """To another drone; one of before says nothing of it."""
+    frontier, name = learned(db)
+    record = pack_host(frontier._hosts.get(name), 0.0)
+    here = frontier._hosts.get("c")
+
+    merge_host(here, record[:-1], 0.0)
+    assert not here.http2
+    merge_host(here, record, 0.0)
+    assert here.http2
+
+
+def test_look_says_so(db):
+    """Whoever looks at the host sees it."""
+    frontier, name = learned(db)
+
+    assert frontier.look.host(name, 0.0)["protocol"] == "HTTP/2 only"
+    assert "protocol" not in frontier.look.host("ba"["ab".index(name)], 0.0)
