@@ -10,6 +10,7 @@ import pytest
 from tests.support.frontiers import OK, add, make
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.frontier.outcomes import DOWN
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
 
@@ -206,9 +207,12 @@ def test_a_robots_txt_says_nothing_of_pages(db):
     assert failures(frontier) == before + 1 > 1
 
 
-@pytest.mark.parametrize(("bad", "pages", "ends"), [(503, 9, False), (429, 9, False), (503, 20, True), (502, 9, True)])
+FEW = [(503, 9, False), (429, 9, False), (503, 20, True), (502, 9, True), (520, 9, True), (524, 9, True)]
+
+
+@pytest.mark.parametrize(("bad", "pages", "ends"), FEW + [(status, 9, False) for status in DOWN])
 def test_the_only_url_that_is_left(db, bad, pages, ends):
-    """If few pages of the host are known, 503 and 429 are the host's fault, and all else remains the URL's."""
+    """If few pages of the host are known, 503, 429 and those of a CDN that finds it down are the host's fault."""
     frontier = make(db)
     add(frontier, *urls(pages + 1))
 

@@ -26,6 +26,7 @@ class TestNameServers:
         answers = ask(server, "four.test", "six.test")
 
         assert answers == [Answer(("192.0.2.4",), 300.0), Answer(("2001:db8::6",), 99.0)]
+        assert [answer.half for answer in answers] == [True, False]
         assert [question[:2] for question in server.questions] == [
             ("four.test", A),
             ("six.test", A),

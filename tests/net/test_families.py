@@ -8,7 +8,7 @@ import pytest
 
 from webcrawl.base.model import Timings
 from webcrawl.net import connection_reach
-from webcrawl.net.address_families import ENOUGH, FIRST, LONGEST, Families
+from webcrawl.net.address_families import ENOUGH, FIRST, HOSTS, LONGEST, Families
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import ConnectFailed, NoFamily
 from webcrawl.net.protocols import Access
@@ -87,6 +87,24 @@ class TestWhatIsBroken:
 
         assert families.order([FOUR, SIX]) == [SIX, FOUR]
 
+    def test_silent_ones(self, families):
+        """An address that another one has overtaken counts as one that has failed: nobody waits for its time-out."""
+        for number in range(ENOUGH[6]):
+            families.connected(FOUR)
+            families.silent(f"2001:db8:{number:x}::1")
+
+        assert families.order([SIX, FOUR]) == [FOUR, SIX]
+
+    def test_no_route_where_ipv6_connects(self, families):
+        """A machine with IPv6 alone says so of IPv4, once IPv6 has connected."""
+        families.failed(FOUR, no_route=True)
+        assert families.order([FOUR, SIX]) == [FOUR, SIX]
+
+        families.connected(SIX)
+        families.failed(FOUR, no_route=True)
+
+        assert families.order([FOUR, SIX]) == [SIX, FOUR]
+
     def test_no_route(self, families):
         """A machine without IPv6 says so at once; without a route for IPv4 there is no network at all."""
         families.failed(FOUR, no_route=True)
@@ -123,6 +141,47 @@ class TestItsReturn:
         assert caplog.messages[-1] == "IPv6 works again"
 
 
+class TestOfOneHost:
+    def test_the_address_that_accepted_goes_first(self, families):
+        """Where one before it did not; other hosts are not concerned."""
+        families.prefer("a.test", SIX)
+
+        assert families.order([FOUR, SIX], "a.test") == [SIX, FOUR]
+        assert families.order([FOUR, SIX], "b.test") == [FOUR, SIX]
+
+    def test_one_that_the_name_has_no_more(self, families):
+        """It is not tried."""
+        families.prefer("a.test", SIX)
+
+        assert families.order([FOUR], "a.test") == [FOUR]
+
+    def test_a_family_that_is_broken_here_goes_last_all_the_same(self, families):
+        """What is wrong with us says nothing of the host."""
+        families.prefer("a.test", SIX)
+        families.failed(SIX, no_route=True)
+
+        assert families.order([FOUR, SIX], "a.test") == [FOUR, SIX]
+
+    def test_so_many_hosts_are_remembered(self, families):
+        """The one that was told longest ago is forgotten."""
+        for number in [*range(HOSTS), 0, HOSTS]:
+            families.prefer(str(number), SIX)
+
+        assert families.order([FOUR, SIX], "0") == [SIX, FOUR]
+        assert families.order([FOUR, SIX], "1") == [FOUR, SIX]
+
+
+def test_addresses_of_a_broken_family_are_asked_for_now_and_then(families, clock):
+    """Whenever one may be tried, for a single host."""
+    assert families.is_worth_asking(6)
+    families.failed(SIX, no_route=True)
+    assert not families.is_worth_asking(6)
+
+    clock.now += FIRST
+
+    assert [families.is_worth_asking(6) for _ in range(2)] == [True, False]
+
+
 def test_a_host_that_has_an_address_of_the_other_family(families):
     """It is away for another reason, and is charged."""
     families.failed(SIX, no_route=True)
@@ -135,9 +194,22 @@ class Names:
     async def resolve(self, _):
         return [SIX]
 
+    async def others(self, _):
+        return []
+
 
 class Anything:
     def check(self, address, port):
+        pass
+
+
+class Never(asyncio.Protocol):
+    """A connection that does not come about."""
+
+    def __init__(self, *_):
+        pass
+
+    def abort(self):
         pass
 
 
@@ -152,7 +224,7 @@ def test_a_connection_to_a_broken_family(monkeypatch, clock):
     async def scenario():
         monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", connect)
         monkeypatch.setattr(connection_reach, "lacks_route", lambda *_: True)
-        reach = Reach(Access(Names(), Anything(), families=families), lambda *_: asyncio.Protocol(), "http")
+        reach = Reach(Access(Names(), Anything(), families=families), Never, "http")
         for _ in range(3):
             with pytest.raises(NoFamily):
                 await reach.open("six.test", 80, Timings())

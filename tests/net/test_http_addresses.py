@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.support.net_http import LOOPS, Gate, Names, Visits, client, run, serving
+from tests.support.net_http import LOOPS, Gate, Names, Visits, client, run, serving, silence
 from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed, Sign
 from webcrawl.net.guard import AddressGuard
 
@@ -65,6 +65,46 @@ class TestAddresses:
                 return await http.fetch(f"http://a.test:{port}/")
 
         assert run(go(), loop).ip == "127.0.0.1"
+
+    def test_a_silent_address_is_overtaken(self, loop):
+        """Its host is asked at the other one from then on."""
+        names = Names(a=["127.0.0.2", "127.0.0.1"])
+
+        async def go():
+            async with serving(Visits()) as port, client(names, guard := Gate()) as http:
+                with silence("127.0.0.2", port):
+                    got = [await http.fetch(f"http://a.test:{port}/") for _ in range(2)]
+            return got, [address for address, _ in guard.checked]
+
+        got, checked = run(go(), loop)
+
+        assert [one.ip for one in got] == ["127.0.0.1", "127.0.0.1"]
+        assert checked == ["127.0.0.2", "127.0.0.1", "127.0.0.1"]
+
+    def test_ipv6_where_ipv4_is_silent(self, loop):
+        """The addresses of the other family are asked for then, and raced."""
+        _needs_ipv6()
+        names = Names(a=["127.0.0.2"])
+        names.more = {"a": ["127.0.0.2", "::1"]}
+
+        async def go():
+            async with serving(Visits(), "::1") as port:
+                with silence("127.0.0.2", port):
+                    async with client(names, AddressGuard(["127.0.0.0/8", "::1/128"])) as http:
+                        return [(await http.fetch(f"http://a.test:{port}/")).ip for _ in range(2)]
+
+        assert run(go(), loop) == ["::1", "::1"]
+
+    def test_ipv4_where_ipv6_is_refused(self, loop):
+        """At once, and it is tried first from then on."""
+        names = Names(a=["::1", "127.0.0.1"])
+
+        async def go():
+            guard = AddressGuard(["127.0.0.0/8", "::1/128"])
+            async with serving(Visits()) as port, client(names, guard) as http:
+                return [await http.fetch(f"http://a.test:{port}/") for _ in range(2)]
+
+        assert [one.ip for one in run(go(), loop)] == ["127.0.0.1"] * 2
 
     def test_no_more_than_four_addresses(self, loop):
         """A name with a hundred dead addresses costs four attempts."""
@@ -146,8 +186,7 @@ class TestAddresses:
 
     def test_ipv6_loopback(self, loop):
         """An IPv6 server is connected to over IPv6 if its address is allowed."""
-        if not socket.has_ipv6 or not _can_bind("::1"):
-            pytest.skip("this machine has no ::1")
+        _needs_ipv6()
 
         async def go():
             async with serving(Visits(), "::1") as port:
@@ -172,10 +211,9 @@ class TestAddresses:
             run(go(), loop)
 
 
-def _can_bind(address):
+def _needs_ipv6():
     try:
         with socket.socket(socket.AF_INET6) as found:
-            found.bind((address, 0))
+            found.bind(("::1", 0))
     except OSError:
-        return False
-    return True
+        pytest.skip("this machine has no ::1")

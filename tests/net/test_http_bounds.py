@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, told
+from webcrawl.net.codings import zstd
 from webcrawl.net.errors import FetchError, HeadTooLong, TooManyInterim
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_head import MAX_HEAD
@@ -207,6 +208,14 @@ class TestFlaws:
         message = read(head(b"Content-Encoding: compress", b"Content-Length: 3") + b"abc")
 
         assert (message.forms()[2], message.flaws) == (b"abc", ["unknown_coding"])
+
+    @pytest.mark.parametrize("coding", [b"dcb", b"dcz", b"dcz, gzip", b"br, dcb"])
+    def test_a_coding_that_needs_a_dictionary(self, coding):
+        """One of RFC 9842 is unknown like any other, alone or beside others, even if its stream could be decoded."""
+        body = b"\x5e\x2a\x4d\x18\x20\0\0\0" + bytes(32) + zstd.compress(PAGE)
+        message = read(head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(body)) + body)
+
+        assert (message.forms()[2], message.flaws) == (body, ["unknown_coding"])
 
     def test_a_coding_around_nothing(self):
         """An empty body with a coding is an empty body."""

@@ -59,6 +59,19 @@ class TestExchange:
         for status in (404, 500, 301, 999):
             assert run(answer(b"HTTP/1.1 %d x\r\nContent-Length: 1\r\n\r\nx" % status), loop).status == status
 
+    def test_no_dictionary_is_ever_spoken_of(self, loop):
+        """A server may offer one (RFC 9842): the next request to it has none, and asks for no coding that needs one."""
+        offer = b'HTTP/1.1 200 OK\r\nUse-As-Dictionary: match="/*"\r\nContent-Length: 2\r\n\r\nok'
+
+        async def go():
+            visits = Visits(offer)
+            async with serving(visits) as port, client() as http:
+                return [(await http.fetch(f"http://127.0.0.1:{port}/{page}", keep=10)).request for page in range(2)]
+
+        for request in run(go(), loop):
+            assert b"dictionary" not in request.lower()
+            assert b"\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n" in request
+
 
 class TestTime:
     def test_no_answer(self, loop):

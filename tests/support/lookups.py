@@ -15,6 +15,7 @@ class Told:
 
     def __init__(self, answers=None):
         self.answers = answers or {}
+        self.six: dict[str, Answer] = {}
         self.asked: list[str] = []
         self.gate: asyncio.Event | None = None
         self.now = self.most = 0
@@ -32,6 +33,12 @@ class Told:
             self.now -= 1
 
     check = ask
+
+    async def ask_six(self, host):
+        self.asked.append(f"{host} six")
+        if self.gate is not None:
+            await self.gate.wait()
+        return self.six[host]
 
     async def probe(self):
         pass

@@ -1,6 +1,6 @@
 """Many sites on one port of loopback, told apart by their names; they log what they are asked."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 from tests.support.crawling import Crawl
@@ -47,10 +47,10 @@ class Sites:
 
 
 @contextmanager
-def sites(answer, *, all_headers=False):
+def sites(answer, *, all_headers=False, six=False):
     """Serves what `answer(host, path, cookie)` gives: a body, None for 404, a Typed, or status, headers and body.
 
-    With `all_headers` it gets those of the request instead of the cookie.
+    With `all_headers` it gets those of the request instead of the cookie; with `six` [::1] serves the same, too.
     """
     found = Sites(answer)
 
@@ -73,4 +73,5 @@ def sites(answer, *, all_headers=False):
 
     with serving(Named) as address:
         found.port = int(address.rpartition(":")[2])
-        yield found
+        with serving(Named, "::1", found.port) if six else nullcontext():
+            yield found

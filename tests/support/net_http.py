@@ -1,9 +1,10 @@
 """Shared by the tests of the HTTP client: loops, small misbehaving servers, fakes of resolver and guard."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Names:
 
     def __init__(self, **table: list[str]) -> None:
         self.table = table
+        self.more: dict[str, list[str]] = {}  # all addresses of a name whose other family was not asked for
         self.asked: list[str] = []
 
     async def resolve(self, host: str) -> list[str]:
@@ -49,6 +51,22 @@ class Names:
         if name not in self.table:
             raise DnsFailed(host, permanent=True)
         return self.table[name]
+
+    async def others(self, host: str) -> list[str]:
+        return self.more.get(host.partition(".")[0], [])
+
+
+@contextmanager
+def silence(address: str, port: int):
+    """Nobody answers at this address: the queue of its listening socket is full."""
+    with socket.socket() as full, ExitStack() as stack:
+        full.bind((address, port))
+        full.listen(0)
+        for _ in range(2):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex((address, port))
+        yield
 
 
 class Gate:

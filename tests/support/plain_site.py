@@ -1,5 +1,6 @@
 """A plain HTTP server in a thread, for tests that do not care much about its answers."""
 
+import socket
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -32,10 +33,16 @@ class Site(BaseHTTPRequestHandler):
         pass
 
 
+class SixServer(ThreadingHTTPServer):
+    """The same over IPv6."""
+
+    address_family = socket.AF_INET6
+
+
 @contextmanager
-def serving(handler=Site, address="127.0.0.1"):
+def serving(handler=Site, address="127.0.0.1", port=0):
     """The server's address, during the block."""
-    with ThreadingHTTPServer((address, 0), handler) as server:
+    with (SixServer if ":" in address else ThreadingHTTPServer)((address, port), handler) as server:
         server.daemon_threads = True
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

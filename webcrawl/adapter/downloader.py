@@ -47,6 +47,7 @@ from webcrawl.base.resource_exhaustion import lack
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
+from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, ProxyFailed, Untried
 from webcrawl.net.network import Network
 from webcrawl.net.retry_after import NAMES, asked_wait
@@ -104,6 +105,7 @@ class FrontierDownloader:
         )
         self.turns: Turns | None = None  # while the scheduler is open
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
+        self.on_accepted: Callable[[Trip], None] = _nothing  # the same, of a 202 that says when to come again
         self.on_failure: Callable[[Link, FetchError], None] | None = None  # called for the scheduler's own
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.on_send: Callable[[Request, Trip | None], None] | None = None  # called before a request is sent
@@ -206,7 +208,7 @@ class FrontierDownloader:
                 trip.outcome.retries = _retries(request.meta)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange, trip.fetched)
-                self._note_cut(request, trip.outcome, trip.exchange, inline=trip.inline)
+                self._note_unfinished(request, trip, trip.outcome, trip.exchange)
                 if self.since is not None:
                     await self._compare(self.since, trip.exchange)
                 reading = self.read_ahead(trip) if self.read_ahead is not None and not trip.inline else None
@@ -235,12 +237,14 @@ class FrontierDownloader:
         """Return whether the failure is the request's that chose this proxy: other ways to the web work."""
         return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
 
-    def _note_cut(self, request: Request, outcome: Outcome, exchange: Exchange, *, inline: bool) -> None:
-        """Notes that a part of the answer is missing; whoever awaits it gets it as it is.
+    def _note_unfinished(self, request: Request, trip: Trip, outcome: Outcome, exchange: Exchange) -> None:
+        """Notes that a part of the answer is missing, or all of it for now; whoever awaits it gets it as it is.
 
         Where answers need not be whole, it is tried again only if our own network turns out to have been out.
         """
-        if exchange.truncated in SHORT and not inline and 200 <= outcome.status < 300:
+        if outcome.status == ACCEPTED and outcome.wait and not trip.inline:
+            self.on_accepted(trip)
+        if exchange.truncated in SHORT and not trip.inline and 200 <= outcome.status < 300:
             outcome.short, outcome.doubtful = exchange.truncated, True
             outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
 

@@ -59,6 +59,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.visitor import Visitor
+from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
@@ -220,6 +221,7 @@ class FrontierScheduler:
             downloader.on_failure = self.fates.failed
         if makes_pages:
             downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdf_process(values))
+        downloader.on_accepted = self._hide
         if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
             downloader.reader = Reader.BOTH if makes_pages else Reader.CALLBACKS
@@ -461,9 +463,9 @@ class FrontierScheduler:
         call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
 
     def _hide(self, trip: Trip) -> None:
-        """As with Scrapy's own retries, the spider gets only the last answer to a request."""
+        """As with Scrapy's own retries, the spider gets only the last answer to a request; ours so, if it is a 202."""
         if trip.link is not None and trip.outcome is not None:
-            if trip.exchange is not None and trip.exchange.status >= 400:
+            if trip.exchange is not None and (trip.exchange.status >= 400 or trip.exchange.status == ACCEPTED):
                 self.visitor.looks(trip.link, trip.exchange, trip.outcome)
             trip.comes_again = trip.abandoned or self.crawl.tries_again(trip.link, trip.outcome)
 

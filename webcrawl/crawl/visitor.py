@@ -24,6 +24,7 @@ from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
 from webcrawl.crawl.withholding import Owners, forget_links, withhold
+from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.frontier.seen.content import SHELL_SIZE, Shells
 from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_entry import head_of
@@ -37,7 +38,8 @@ KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
-ACCEPTED = 202
+PAYMENT_REQUIRED = 402
+PRICE = 40  # bytes of a price that are noted
 UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for
 ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
 NEEDED = {"refresh": "R"}  # all other requisites are E
@@ -117,6 +119,8 @@ class Visitor:
         exchange.recognised = kind
         if kind:
             self._note(exchange, kind)
+            if exchange.status == PAYMENT_REQUIRED and (price := exchange.header(b"crawler-price")):
+                exchange.notes += (f"price:{price[:PRICE].decode('latin-1')}",)
         return kind
 
     def _note(self, exchange: Exchange, kind: str) -> None:

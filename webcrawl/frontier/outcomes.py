@@ -24,6 +24,9 @@ URL = Rule(again=True, failed=False)
 HOST = Rule(again=True, failed=True, charged=False)
 EITHER = Rule(again=True, failed=True)  # the URL's, or the host's: HealthRules.is_charged
 
+ACCEPTED = 202
+DOWN = (521, 522, 523, 525, 526, 530)  # a CDN says that it does not reach the host behind it
+
 RULES: dict[int, Rule] = {
     Status.DNS_FAILED: HOST,
     Status.CONNECT_FAILED: HOST,
@@ -32,6 +35,7 @@ RULES: dict[int, Rule] = {
     408: URL,
     429: HOST,  # RFC 6585: too many requests by the client, whatever the URL
     **dict.fromkeys(range(500, 600), URL),
+    **dict.fromkeys(DOWN, HOST),
     503: HOST,  # RFC 9110 15.6.4: the server is overloaded or in maintenance
 }
 
@@ -51,6 +55,8 @@ def rule(outcome: Outcome) -> Rule:
         return HOST
     if outcome.permanent and outcome.status == Status.CONNECT_FAILED:
         return FINAL
+    if outcome.status == ACCEPTED and outcome.wait:  # it is not there yet, and the server says when to come again
+        return URL
     if outcome.by_proxy or (outcome.short and outcome.status > 0):
         return URL
     return RULES.get(outcome.status, FINAL)

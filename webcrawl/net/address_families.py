@@ -1,4 +1,7 @@
-"""Address families that work: where IPv6 is broken and IPv4 is well, or the reverse, no host is charged for that."""
+"""Address families that work: where IPv6 is broken and IPv4 is well, or the reverse, no host is charged for that.
+
+Of a host of which one address is silent and another is not, that one is remembered.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ logger = logging.getLogger(__name__)
 ENOUGH = {4: 100, 6: 10}
 FIRST, LONGEST = 5.0, 960.0  # seconds until one more address of a broken family is tried; doubled each time
 MOST = 1000  # failures in a row that are remembered while the other family is silent too
+HOSTS = 1 << 14  # whose address is remembered; the oldest is forgotten
 NETWORKS = {4: 24, 6: 48}  # bits of an address that say whose it is
 _NAMES = {4: "IPv4", 6: "IPv6"}
 
@@ -36,9 +40,13 @@ class Families:
         self._clock = clock
         self._of = {4: _Family(), 6: _Family()}
         self._broken = False
+        self._best: dict[str, str] = {}  # host -> the address that accepted where the first one did not
 
-    def order(self, addresses: list[str]) -> list[str]:
+    def order(self, addresses: list[str], host: str = "") -> list[str]:
         """The addresses in the order in which to try them; raises NoFamily if none is worth it for now."""
+        best = self._best.get(host)
+        if best in addresses:
+            addresses = [best, *(address for address in addresses if address != best)]
         if not self._broken:
             return addresses
         good = [address for address in addresses if not self._of[_version(address)].pause]
@@ -52,6 +60,23 @@ class Families:
             raise NoFamily(f"{_NAMES[number]} does not work", wait=family.until - now)
         self._pause(family, now)
         return bad[:1]
+
+    def is_worth_asking(self, number: int) -> bool:
+        """True if addresses of the family may be of use. Of a broken one a single host is told so at a time."""
+        family, now = self._of[number], self._clock()
+        if not family.pause:
+            return True
+        if now < family.until:
+            return False
+        self._pause(family, now)
+        return True
+
+    def prefer(self, host: str, address: str) -> None:
+        """The address has accepted a connection, and one that was tried before it had not."""
+        self._best.pop(host, None)
+        self._best[host] = address
+        if len(self._best) > HOSTS:
+            del self._best[next(iter(self._best))]
 
     def blame(self, addresses: list[str], error: FetchError) -> FetchError:
         """The error of a host none of whose addresses, at least one, has accepted a connection."""
@@ -72,6 +97,10 @@ class Families:
             self._broken = any(one.pause for one in self._of.values())
             logger.info("%s works again", _NAMES[number])
 
+    def silent(self, address: str) -> None:
+        """Another address has accepted a connection while this one had not answered yet."""
+        self.failed(address, no_route=False)
+
     def failed(self, address: str, *, no_route: bool) -> None:
         """An address did not accept one; `no_route`: this machine knows no way there."""
         number = _version(address)
@@ -81,7 +110,8 @@ class Families:
         if not family.failed:
             other.connected = False
         family.failed.add(str(ip_network(f"{address}/{NETWORKS[number]}", strict=False)))
-        certain = no_route and number == 6  # many machines have no IPv6; without IPv4 there is no network at all
+        # Many machines have no IPv6; without IPv4 there is no network at all, unless IPv6 connects
+        certain = no_route and (number == 6 or other.connected)
         if not certain and (len(family.failed) < ENOUGH[number] or not other.connected):
             if len(family.failed) >= MOST:
                 family.failed.clear()

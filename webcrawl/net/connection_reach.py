@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, Protocol, TypeVar, cast
 
 from webcrawl.base.model import Timings
+from webcrawl.net.connection_race import race
 from webcrawl.net.dns_answer import known_without_asking
-from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused, Sign
+from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, NoFamily, NoSocket, PortRefused, Sign
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, lacks_route, port_lacks, until
-
-_MAX_ADDRESSES = 4  # tried in turn; a name with a hundred dead addresses must not cost a hundred timeouts
 
 
 class Reachable(Protocol):
@@ -62,7 +62,7 @@ class Reach(Generic[C]):
         timings.dns = self._clock() - start
         start = self._clock()
         try:
-            connection = await self._first(addresses[:_MAX_ADDRESSES], port, bind)
+            connection = await self._first(host, addresses, port, bind)
         except AddressRefused as error:
             if known_without_asking(host) is None:  # else the URL itself names the address
                 error.sign = Sign.NO_NAME
@@ -72,7 +72,7 @@ class Reach(Generic[C]):
 
     async def open_trusted(self, addresses: list[str], port: int, bind: Bind | None = None) -> C:
         """Connect to a server that the operator has named, whatever guard and ports say of it; raises FetchError."""
-        return await self._first(addresses[:_MAX_ADDRESSES], port, bind, trusted=True)
+        return await race(addresses, partial(self._connect, port=port, bind=bind), _nothing)
 
     async def open_data(self, address: str, port: int) -> C:
         """Connect to a port that an FTP server has named for a transfer; raises FetchError."""
@@ -93,16 +93,38 @@ class Reach(Generic[C]):
         if not self._connections:
             self._none.set()
 
-    async def _first(self, addresses: list[str], port: int, bind: Bind | None, *, trusted: bool = False) -> C:
-        error: FetchError = ConnectFailed("no address")
-        for address in addresses if trusted else self._access.families.order(addresses):
-            try:
-                if not trusted:
-                    self._access.guard.check(address, port)
-                return await self._connect(address, port, bind)
-            except (AddressRefused, ConnectFailed) as failed:
-                error = failed
-        raise error if trusted or not addresses else self._access.families.blame(addresses, error)
+    async def _first(self, host: str, addresses: list[str], port: int, bind: Bind | None) -> C:
+        """A connection to the first address of the host that accepts one."""
+        families, resolver, ordered = self._access.families, self._access.resolver, list[str]()
+
+        async def more() -> list[str]:
+            """With addresses of the family that the resolver has not asked for, where that family works."""
+            nonlocal addresses
+            if families.is_worth_asking(6) and (others := await resolver.others(host)):
+                addresses = others
+                return families.order(others, host)
+            return ordered
+
+        try:
+            ordered = families.order(addresses, host)
+        except NoFamily:
+            ordered = await more()
+            if not ordered:
+                raise
+        try:
+            connection = await race(ordered, partial(self._checked, port=port, bind=bind), families.silent, more)
+        except (AddressRefused, ConnectFailed) as error:
+            blamed = families.blame(addresses, error)
+            if blamed is error:
+                raise
+            raise blamed from error
+        if connection.ip != ordered[0]:
+            families.prefer(host, connection.ip)
+        return connection
+
+    async def _checked(self, address: str, port: int, bind: Bind | None) -> C:
+        self._access.guard.check(address, port)
+        return await self._connect(address, port, bind)
 
     async def _connect(self, address: str, port: int, bind: Bind | None) -> C:
         """Connect to an address that was checked."""
@@ -119,6 +141,7 @@ class Reach(Generic[C]):
                         lambda: cast("asyncio.Protocol", connection), address, port, local_addr=bind
                     )
             except BaseException:
+                connection.abort()
                 self.lost(connection)  # uvloop does not report a connection whose opener was just cancelled
                 raise
         except TimeoutError as error:
@@ -141,6 +164,10 @@ class Reach(Generic[C]):
     def _opened(self, connection: C) -> None:
         self._connections.add(connection)
         self._none.clear()
+
+
+def _nothing(_: str) -> None:
+    """The proxy's address says nothing of families."""
 
 
 def _at(address: str, error: ConnectFailed) -> ConnectFailed:

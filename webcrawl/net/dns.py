@@ -10,7 +10,9 @@ import logging
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from itertools import chain, zip_longest
 
 from webcrawl.base.quantities import count
 from webcrawl.net.dns_answer import Answer, Failure, Lookup, known_without_asking
@@ -97,6 +99,7 @@ class Witnesses:
             )
 
 
+SOON = 2.0  # seconds within which IPv6 addresses are of use to who waits for a connection
 SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
 
 
@@ -152,6 +155,30 @@ class CachingResolver:
             raise DnsFailed(f"{host}: {answer.failure.words}", permanent=answer.failure.permanent)
         return list(answer.addresses)
 
+    async def others(self, host: str) -> list[str]:
+        """All addresses of a name of which only the IPv4 ones were asked for, once it has others; else none."""
+        name = host.lower().removesuffix(".")
+        kept = self._kept.get(name)
+        if kept is None or not kept[1].half or self._closed:
+            return []
+        until_then, four = kept
+        found = (until_then, replace(four, half=False))  # for whoever comes meanwhile, too
+        self._kept[name] = found
+        try:
+            async with self._places:
+                six = await self._measured(name, self._lookup.ask_six, SOON)
+        except BaseException:
+            self._kept[name] = kept
+            raise
+        if six.failure is None:
+            both = chain.from_iterable(zip_longest(four.addresses, six.addresses))
+            again = self._clock() + max(six.ttl, SHORTEST)
+            found = (min(until_then, again), Answer(tuple(filter(None, both)), six.ttl))
+        elif six.failure not in DENIALS:  # to be asked for again
+            found = kept
+        self._kept[name] = found
+        return list(found[1].addresses) if six.failure is None else []
+
     def _remembered(self, host: str) -> Answer | None:
         kept = self._kept.get(host)
         if kept is not None and kept[0] > self._clock():
@@ -186,8 +213,11 @@ class CachingResolver:
         async with self._places:
             begun = self._clock()
             before = self._kept.get(name)
+            # the name was denied a moment ago, and the lookup's own cache would only repeat that
             denied = before is not None and before[1].failure in (Failure.NO_NAME, Failure.NO_ADDRESS)
-            answer = await self._measured(name, again=denied)
+            answer = await self._measured(name, self._lookup.check if denied else self._lookup.ask, self._timeout)
+            if denied and answer == Answer():  # an alias that is to be followed
+                answer = await self._measured(name, self._lookup.ask, self._timeout)
         self.silence.heard(name, answer, begun)
         answer = await self._witnesses.confirm(name, answer)
         if answer.failure is not Failure.NO_SOCKET and not (self.silence.on and answer.failure in LATER):
@@ -205,15 +235,12 @@ class CachingResolver:
         else:
             future.set_result(task.result())
 
-    async def _measured(self, name: str, *, again: bool) -> Answer:
-        """`again`: the name was denied a moment ago, and the lookup's own cache would only repeat that."""
+    async def _measured(self, name: str, ask: Callable[[str], Awaitable[Answer]], seconds: float) -> Answer:
         start = self._clock()
         self.counters["asked"] += 1
         try:
-            async with until(asyncio.get_running_loop().time() + self._timeout):
-                answer = await (self._lookup.check if again else self._lookup.ask)(name)
-                if again and answer == Answer():  # an alias that is to be followed
-                    answer = await self._lookup.ask(name)
+            async with until(asyncio.get_running_loop().time() + seconds):
+                answer = await ask(name)
         except TimeoutError:
             answer = Answer(failure=Failure.TIMEOUT)
         self.seconds += self._clock() - start

@@ -6,7 +6,7 @@ No query is needed for literal addresses, for what cannot be a name, and for the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -46,6 +46,7 @@ class Answer:
     addresses: tuple[str, ...] = ()
     ttl: float = 0.0
     failure: Failure | None = None
+    half: bool = field(default=False, compare=False)  # of IPv4, and IPv6 was not asked for: Lookup.ask_six does
 
 
 class Lookup(Protocol):
@@ -53,6 +54,10 @@ class Lookup(Protocol):
 
     async def ask(self, host: str) -> Answer:
         """The answer for a lower-case name without trailing dot. Every failure is an Answer."""
+        ...
+
+    async def ask_six(self, host: str) -> Answer:
+        """The IPv6 addresses of a name whose answer was half."""
         ...
 
     async def probe(self) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pycares
@@ -183,7 +183,7 @@ class NameServers:
     server has to ask for itself take longer, and so does a busy machine. So it is the tries that give them time, eight
     to twelve seconds. With three tries it was a second and a half.
 
-    IPv4 first, IPv6 only for a name without it: one question per name instead of two, and every crawler has IPv4.
+    IPv4 first, IPv6 for a name without it, or if no connection opens soon: one question per name instead of two.
     Raises DnsFailed if a server is given by a name that the system cannot resolve.
     """
 
@@ -198,11 +198,13 @@ class NameServers:
         return f"<NameServers {', '.join(self._servers) or 'of the system'}>"
 
     async def ask(self, host: str) -> Answer:
-        for qtype in (pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA):
-            answer = await self._ask(host, qtype)
-            if answer.failure is not Failure.NO_ADDRESS:
-                break
-        return answer
+        answer = await self._ask(host, pycares.QUERY_TYPE_A)
+        if answer.failure is Failure.NO_ADDRESS:
+            return await self.ask_six(host)
+        return replace(answer, half=True) if answer.failure is None else answer
+
+    async def ask_six(self, host: str) -> Answer:
+        return await self._ask(host, pycares.QUERY_TYPE_AAAA)
 
     async def _ask(self, host: str, qtype: int) -> Answer:
         """Follows CNAMEs that the name server has not followed itself."""

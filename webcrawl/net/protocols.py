@@ -25,6 +25,10 @@ class Resolver(Protocol):
         """The host's addresses, best first and at least one; raises DnsFailed."""
         ...
 
+    async def others(self, host: str) -> list[str]:
+        """All addresses, if there are some of a family that `resolve` has not asked for; else none."""
+        ...
+
 
 class Guard(Protocol):
     """Checks the address of every connection."""

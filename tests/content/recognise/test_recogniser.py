@@ -33,6 +33,29 @@ def test_a_header_field_is_a_mark_with_its_statuses(headers, status, kind):
     assert of(page("Words", ARTICLE), headers, status=status) == kind
 
 
+@pytest.mark.parametrize("body", ["", page("Request denied"), page("News", ARTICLE), page("", SCRIPT)])
+def test_999_is_a_wall_whatever_it_shows(body):
+    """No page has this status. A vendor's own mark goes before it."""
+    assert of(body, status=999) == "wall:999"
+    assert of(body, (b"X-Li-Pop", b"prod"), status=999) == "wall:linkedin"
+
+
+@pytest.mark.parametrize(
+    ("field", "status", "kind"),
+    [
+        ((b"Crawler-Price", b"USD 0.01"), 402, "wall:cloudflare-pay"),
+        ((b"Crawler-Price", b"USD 0.01"), 200, ""),
+        ((b"WWW-Authenticate", b'Basic realm="x"'), 401, ""),
+        ((b"WWW-Authenticate", b'LSAT macaroon="x", invoice="y"'), 402, "wall:l402"),
+        ((b"WWW-Authenticate", b'License error="invalid_request"'), 402, "wall:rsl"),
+        ((b"Server", b"x"), 402, ""),
+    ],
+)
+def test_who_wants_to_be_paid_is_a_wall(field, status, kind):
+    """A 402 that does not say how is somebody's unpaid bill, and what a page costs is no wall where it is given."""
+    assert of(page("Words", ARTICLE), field, status=status) == kind
+
+
 def test_a_mark_counts_whatever_the_status_and_the_language():
     """Anubis answers with 200."""
     body = page("Dein Browser wird geprüft!", '<script id="anubis_challenge" type="application/json">{}</script>')

@@ -25,8 +25,11 @@ LITTLE = 600  # characters: a page that says only why it is not the page
 WORDY = 1500  # a title that says so counts up to here
 PAGE = ""
 WALL, UNKNOWN = "wall:", "wall:unknown"
+DENIED = "wall:999"  # no standard has this status, and nobody gives it to people
 RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
 
+NINES = 999
+BY_STATUS = {429: RATELIMIT, NINES: DENIED}  # of an answer that says nothing else
 ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED))  # hints that count with any status
 
 Headers = list[tuple[bytes, bytes]]
@@ -56,15 +59,15 @@ class Recogniser:
                 return marks[0].kind
         kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
-            return RATELIMIT if status == 429 else PAGE
+            return BY_STATUS.get(status, PAGE)
         size = SMALL if status >= 400 else BEGINNING
         glance = self._glance(body[:size], body, kind)
         lean = len(body) <= LEAN and _is_lean(body, glance.hints)
         if lean and len(body) > size:
             glance = self._glance(body, body, kind)
         marks += [mark for mark in glance.marks if mark.fits(status)]
-        if marks and not marks[0].bare:
-            return marks[0].kind
+        if status == NINES or (marks and not marks[0].bare):
+            return marks[0].kind if marks else DENIED
         if not marks and not self._is_worth_a_look(status, body, glance.hints, lean=lean):
             return PAGE
         shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))

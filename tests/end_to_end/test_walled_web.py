@@ -1,0 +1,214 @@
+"""A crawl of sixty hosts, forty of them behind ten kinds of walls: killed once, let in by some, shut out by others."""
+
+import asyncio
+import json
+from collections import Counter
+from contextlib import contextmanager
+from threading import Thread
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.crawling import Crawl, scrapy, wait_until
+from tests.support.fulltext import indexed, written
+from tests.support.named_sites import sites
+from tests.support.nameserver import AAAA, NameServer
+from tests.support.net_http import silence
+from tests.support.places import ROOT
+from tests.support.walled_web import (
+    APP,
+    BOTH,
+    HOSTS,
+    LOST,
+    OPEN,
+    OWNERS,
+    PAGES,
+    SHUT,
+    SIX,
+    SOFT,
+    WALLED,
+    WALLS,
+    WalledWeb,
+    pages_of,
+)
+from webcrawl.record.fulltext.text_search import SearchAll
+from webcrawl.tools.verify.verify_crawl import verify
+
+pytestmark = pytest.mark.campaign
+SETTINGS = {
+    "OUTPUTS": "warc cdxj text index tables",
+    "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16,::1/128",
+    "CHECKPOINT_INTERVAL": 1,
+    "SOFT404_PROBE": 2,
+    "OUTAGE_END_WAIT": 3,
+    "POLITENESS_FACTOR": 0,
+    "DOWNLOAD_TIMEOUT": 20,
+    "HOST_PATIENCE": 100,
+}
+NOWHERE = "127.0.0.9"  # nobody answers there
+
+
+@contextmanager
+def named():
+    """A name server in a thread; its address."""
+    server, loop, stop = NameServer(), asyncio.new_event_loop(), asyncio.Event()
+    for host in HOSTS:
+        if host != SIX:
+            server.add(host, NOWHERE if host == BOTH else "127.0.0.1")
+    for host in (SIX, BOTH):
+        server.add(host, "::1", kind=AAAA)
+
+    async def serve():
+        async with server.running():
+            await stop.wait()
+
+    thread = Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
+    thread.start()
+    wait_until(lambda: server.port)
+    try:
+        yield server.address
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture(name="crawled", scope="module")
+def _crawled(tmp_path_factory):
+    """The crawl, the web, and the annotations of each URL in the log."""
+    folder, web = tmp_path_factory.mktemp("walled"), WalledWeb()
+    with named() as names, sites(web, six=True) as served, silence(NOWHERE, served.port):
+        (folder / "seeds.txt").write_text("".join(f"{served.url(host)}\n" for host in HOSTS))
+        crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, {**SETTINGS, "DNS_NAMESERVERS": names})
+        running = crawl.start()
+        wait_until(lambda: web.asked.total() > 150 and (crawl.jobdir / "stats.json").exists())
+        running.kill()
+        web.forget()
+        running = crawl.start()
+        wait_until(lambda: web.has_given(set(OPEN) - set(OWNERS)))
+        web.let_in = True
+        wait_until(lambda: web.has_given(OPEN))
+        assert running.wait() == 0
+        crawl.url = served.url
+    log = {}
+    for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines():
+        fields = line.split()
+        log.setdefault(tuple(fields[3].removeprefix("http://").split("/", 1)), []).append(fields[-1].split(","))
+    return crawl, web, {(host.partition(":")[0], path): notes for (host, path), notes in log.items()}
+
+
+def truth():
+    """Host and path of all pages."""
+    return {(host, page) for host in OPEN for page in pages_of(host)}
+
+
+def parts(url):
+    host, _, path = url.removeprefix("http://").partition("/")
+    return host.partition(":")[0], path
+
+
+def test_the_text_has_all_pages_and_nothing_else(crawled):
+    """No wall, and nothing that a host shows for what is not there, whatever its status."""
+    crawl, _, _ = crawled
+
+    assert sorted(parts(line["url"]) for line in written(crawl.jobdir)) == sorted(truth())
+
+
+def test_the_index_has_what_the_text_has(crawled):
+    """A search finds pages by their words, and no wall by its own."""
+    crawl, _, _ = crawled
+
+    assert sorted(parts(url) for _, url in indexed(crawl.jobdir)) == sorted(truth())
+    assert {word: SearchAll([crawl.jobdir]).find(word, 5)[0] for word in ("lamp", "halt", "offer7")} == {
+        "lamp": sum(host not in APP for host, _ in truth()),
+        "halt": 0,
+        "offer7": 0,
+    }
+
+
+def test_the_table_names_what_each_answer_is(crawled):
+    """Walls by vendor, soft 404s that the probe has shown, shells; the last row of a page has nothing."""
+    crawl, _, log = crawled
+    rows = []
+    for path in (crawl.jobdir / "tables").glob("pages-*.parquet"):
+        rows += pq.read_table(path, columns=["url", "recognised"]).to_pylist()
+    found = {}
+    for row in rows:
+        found.setdefault(parts(row["url"]), set()).add(row["recognised"])
+
+    assert all(found[host, "1"] == {"shell"} for host in APP)
+    assert all(found[host, lost] == {"soft404"} for host in SOFT for lost in LOST)
+    assert all(None in found[host, page] for host, page in truth() if host not in APP)
+    assert {host: found[host, ""] for host in SHUT} == {host: {f"wall:{WALLED[host][0]}"} for host in SHUT}
+    assert len(rows) == sum(map(len, log.values()))
+
+
+def test_links_of_walls_are_not_followed(crawled):
+    """Nobody asked for them."""
+    _, _, log = crawled
+
+    assert not any(path == "beyond" for _, path in log)
+
+
+def test_walls_cost_no_budget(crawled, tmp_path):
+    """A domain's pages are those that were let in, however often its wall has answered, and none is owed."""
+    crawl, _, _ = crawled
+    hosts = [host for host in WALLED if host not in SHUT]
+    found = [why(crawl, host, "1", tmp_path)["domain"] for host in hosts[::7]]
+
+    assert {one["pages"] for one in found} == {len(PAGES)}
+    assert {one["over_budget"] for one in found} == {0}
+    assert {one["debt"] for one in found} == {0}
+
+
+def test_the_report_counts_walls_by_vendor(crawled, tmp_path):
+    """Those that are shut at the end, one of each."""
+    crawl, _, _ = crawled
+
+    assert scrapy(["report", str(crawl.jobdir), "-o", str(tmp_path / "r.html")], ROOT, tmp_path / "out") == 0
+    page = (tmp_path / "r.html").read_text()
+    assert f"{len(SHUT)} hosts behind walls (" in page
+    assert all(f"{vendor}: 1" in page for vendor in WALLS)
+
+
+def test_who_is_let_in_crawls_at_once(crawled):
+    """The next probe after its owner has let us in is the first page; no further wait follows."""
+    _, web, _ = crawled
+
+    assert {host: all(web.after[host]) for host in OWNERS} == dict.fromkeys(OWNERS, True)
+
+
+def why(crawl, host, path, folder):
+    """The answer of `scrapy why --json`."""
+    out = folder / f"why-{host}-{path}"
+    assert scrapy(["why", "--json", str(crawl.jobdir), crawl.url(host, f"/{path}")], ROOT, out) == 0
+    return json.loads(out.read_text())
+
+
+def test_why_has_one_clear_answer(crawled, tmp_path):
+    """Of a page that a wall keeps from us, and of one that came after it."""
+    crawl, _, _ = crawled
+    shut, soon = why(crawl, "datadome-shut.test", "", tmp_path), why(crawl, "datadome-soon.test", "", tmp_path)
+
+    assert (shut["state"], soon["state"]) == ("queued", "fetched")
+    assert "its host is behind a wall: datadome, " in shut["reason"]
+    assert soon["reason"].startswith("answered 200 (text/html")
+    assert "wall" not in soon["reason"]
+
+
+def test_hosts_on_ipv6_are_reached(crawled):
+    """One that has no other address, and one whose IPv4 address is silent: none of their URLs has failed."""
+    crawl, _, log = crawled
+    tables = [pq.read_table(path, columns=["url", "ip"]) for path in (crawl.jobdir / "tables").glob("pages-*.parquet")]
+    found = {(parts(row["url"])[0], row["ip"]) for table in tables for row in table.to_pylist()}
+
+    assert {ip for host, ip in found if host in (SIX, BOTH)} == {"::1"}
+    assert {tuple(notes) for host in (SIX, BOTH) for page in PAGES for notes in log[host, page]} == {("-",)}
+    assert crawl.stats.get("outcome/connect_timeout", 0) == 0
+
+
+def test_nothing_is_damaged(crawled):
+    """Although the crawl was killed among it."""
+    crawl, _, _ = crawled
+
+    assert list(verify(crawl.jobdir, Counter())) == []
