@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from webcrawl import __version__
+from webcrawl.base.program import NAME
 
 GROUPS = {
     "Crawl": ("crawl", "hive", "segments", "demo"),
@@ -29,6 +30,7 @@ def main() -> None:
         return
     if "://" in sys.argv[1]:
         sys.exit(f"{sys.argv[1]}: a command comes first: webcrawl crawl {sys.argv[1]}")
+    os.environ[NAME] = "webcrawl"
     os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"  # before a scrapy.cfg, which may be another project's
     sys.path.append(str(Path.cwd()))  # where a user keeps pipelines
     from scrapy.cmdline import execute  # noqa: PLC0415 - half a second that --version need not wait

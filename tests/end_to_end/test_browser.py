@@ -1,16 +1,20 @@
 """Pages rendered by a real browser. Needs scrapy-playwright, Playwright and Chromium, and is skipped without them.
 
 Chromium asks the kernel how it would reach public addresses, so these tests run in a network namespace that has nothing
-but loopback: the one test outside runs those inside.
+but loopback and a link to itself: the one test outside runs those inside.
 """
 
 import json
 import os
 import re
+import select
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from collections import Counter
+from contextlib import ExitStack
 from importlib.util import find_spec
 
 import pytest
@@ -39,7 +43,10 @@ MISSING = [
 ]
 INSIDE = "WEBCRAWL_TEST_NAMESPACE"  # in the environment of the tests inside
 ALONE = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
-LOOPBACK = 'ip link set lo up && exec "$@"'
+LINK = (
+    "ip link add d0 type veth peer name d1 && ip addr add 10.9.9.1/24 dev d0 && ip link set d0 up && ip link set d1 up"
+)
+LOOPBACK = f'ip link set lo up && {LINK} && ip route add default via 10.9.9.2 && exec "$@"'
 
 inside = pytest.mark.skipif(INSIDE not in os.environ, reason="runs in a namespace, by the test outside")
 PAGE = b"""<!doctype html><title>Plain</title><script src=/app.js></script><a href=/plain>plain</a>
@@ -49,6 +56,63 @@ fetch('/data.json').then(r => r.json()).then(u => { document.body.innerHTML += `
 fetch('/form', {method: 'POST', body: 'x'})
 new WebSocket('ws://' + location.host + '/socket')
 open('/popup')"""
+
+
+INNER = "10.9.9.1:8099"  # in a network of its own, for browsers send no datagrams to loopback
+WALLS = [
+    (socket.AF_INET, socket.SOCK_STREAM),
+    (socket.AF_INET, socket.SOCK_DGRAM),
+    (socket.AF_INET6, socket.SOCK_STREAM),
+]
+PRISON = f"""<!doctype html><title>Prison</title><meta http-equiv=x-dns-prefetch-control content=on>
+<link rel=preconnect href=http://{INNER}><link rel=dns-prefetch href=//inner.test>
+<link rel=prefetch href=http://{INNER}/prefetch><link rel=preload as=font crossorigin href=http://{INNER}/font>
+<link rel=modulepreload href=http://{INNER}/module><link rel=manifest href=http://{INNER}/manifest>
+<script type=speculationrules>{{"prerender": [{{"source": "list", "urls": ["http://{INNER}/prerender"]}}]}}</script>
+<style>@import "http://{INNER}/css"; body {{ background: url(http://{INNER}/background) }}</style>
+<img src=http://{INNER}/img><img src=http://0x0a090901:8099/><img src=http://[::1]:8099/><img src=http://localhost:8099/>
+<img src=file:///etc/passwd><iframe src=file:///etc/passwd></iframe><iframe src=http://{INNER}/frame></iframe>
+<object data=http://{INNER}/object></object><embed src=http://{INNER}/embed><video src=http://{INNER}/video></video>
+<form action=http://{INNER}/form method=post target=f></form><iframe name=f></iframe><p id=said></p><script>
+const tries = [
+  () => new WebSocket('ws://{INNER}/'), () => new WebSocket('wss://{INNER}/'), () => new EventSource('http://{INNER}/'),
+  () => new WebTransport('https://{INNER}/').ready.catch(() => 0), () => navigator.sendBeacon('http://{INNER}/', 'x'),
+  () => fetch('http://{INNER}/', {{mode: 'no-cors', keepalive: true}}).catch(() => 0),
+  () => fetch('file:///etc/passwd').then(r => r.text()).then(t => document.body.append(t)).catch(() => 0),
+  () => document.forms[0].submit(), () => open('http://{INNER}/open'), () => open('file:///etc/passwd'),
+  () => new Worker(URL.createObjectURL(new Blob(["fetch('http://{INNER}/worker')"]))),
+  () => navigator.serviceWorker.register('/sw.js').catch(() => 0),
+  ...['stun:{INNER}', 'turn:{INNER}', 'turn:{INNER}?transport=tcp', 'turns:{INNER}'].map(urls => async () => {{
+    const peer = new RTCPeerConnection({{iceServers: [{{urls, username: 'a', credential: 'b'}}]}})
+    peer.createDataChannel('x')
+    await peer.setLocalDescription(await peer.createOffer())
+    await peer.addIceCandidate({{candidate: 'candidate:1 1 udp 2122260223 10.9.9.1 8099 typ host', sdpMid: '0'}})
+  }}),
+]
+for (const one of tries) try {{ Promise.resolve(one()).catch(() => 0) }} catch {{}}
+setTimeout(() => {{ said.textContent = 'tried ' + 'all' }}, 1500)
+fetch('/slow')
+</script>""".encode()
+
+
+class Prison(Site):
+    """A page that tries each way that a browser has to send something to a server."""
+
+    def answer(self):
+        kind, body = {"/": ("text/html", PRISON), "/robots.txt": ("text/plain", b"")}.get(
+            self.path, ("text/plain", b"")
+        )
+        if self.path == "/slow":
+            time.sleep(2)  # for so long the page is not at rest
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Reporting-Endpoints", f'default="http://{INNER}/reports"')
+        self.send_header("Content-Security-Policy-Report-Only", f"img-src 'none'; report-uri http://{INNER}/csp")
+        self.send_header("Link", f"<http://{INNER}/link>; rel=preload; as=image")
+        self.send_header("Alt-Svc", f'h3="{INNER}"; ma=3600')
+        self.end_headers()
+        self.wfile.write(body)
 
 
 LISTED = 8
@@ -190,6 +254,28 @@ def test_pages_are_rendered(crawl, tmp_path):
     assert b"made<script>" in of["conversion", f"{site}/made"].block
     assert ("conversion", f"{site}/plain") not in of  # not HTML: nothing to render
     assert list(verify(tmp_path / "job", Counter())) == []
+
+
+@inside
+def test_no_way_out(crawl, tmp_path):
+    """Whatever a page tries, nothing arrives at an inner address, and no file is in its document."""
+    with serving(Prison) as site, ExitStack() as opened:
+        walls = [opened.enter_context(socket.socket(*kind)) for kind in WALLS]
+        for wall, (family, kind) in zip(walls, WALLS, strict=True):
+            wall.bind(("::1" if family == socket.AF_INET6 else "10.9.9.1", 8099))
+            if kind == socket.SOCK_STREAM:
+                wall.listen()
+        status, output = crawl(site, PRIVATE_NETWORKS_ALLOWED="127.0.0.1/32", DOWNLOAD_TIMEOUT=10)
+        reached, _, _ = select.select(walls, [], [], 0)
+
+    assert status == 0, output
+    assert reached == []
+    records = [record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)]
+    (document,) = (record.block.decode() for record in records if record.kind == "conversion")
+    assert "tried all" in document  # the script has come to its end
+    assert "root:" not in document
+    stats = json.loads((tmp_path / "job/stats.json").read_text())
+    assert stats["outcome/address_refused"] >= 5
 
 
 @inside

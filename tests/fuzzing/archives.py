@@ -1,5 +1,7 @@
-"""Targets: WARC files of anybody, and what their records say of downloads."""
+"""Targets: WARC files of anybody, what their records say of downloads, and the packages that they come in."""
 
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -7,6 +9,7 @@ from tests.fuzzing.target import Target, chance, folder
 from tests.support.archive_files import gzipped, one_gzip, plain, record, response, torn_gzip, zstd
 from webcrawl.base.model import unpack
 from webcrawl.record.archives.archived_answers import Answers, Unusable, captures
+from webcrawl.record.warc.packed_files import opened, packed, size_of
 from webcrawl.record.warc.reader import NotWarc, Records
 
 URL = "http://a.test/"
@@ -54,6 +57,33 @@ def _read(reader: Records) -> None:
         assert unpack(link.pack()) == link
 
 
+def package(data: bytes) -> None:
+    """Nothing but the package itself is read, and of a file in it no more than the package has."""
+    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:  # noqa: S108 - no disk
+        path = Path(place) / "x.wacz"
+        path.write_bytes(data)
+        try:
+            found = packed(path, NAMES)
+        except OSError:
+            return
+        for one in found:
+            assert one.is_relative_to(path)
+            try:
+                with opened(one) as file:
+                    assert len(file.read(MOST)) <= min(len(data), max(size_of(one), 0))
+            except OSError:
+                continue
+
+
+def _package(*names: str) -> bytes:
+    """One archive under each of these names."""
+    whole = BytesIO()
+    with zipfile.ZipFile(whole, "w") as file:
+        for name in names:
+            file.writestr(name, b"WARC/1.1\r\n")
+    return whole.getvalue()
+
+
 def _collected() -> list[bytes]:
     real = folder("warc")
     return [] if real is None else [path.read_bytes() for path in sorted((real / "files").rglob("*.warc*"))]
@@ -71,5 +101,12 @@ TARGETS = [
             "webcrawl.record.warc.unpacking",
             "webcrawl.record.archives.archived_answers",
         ),
+    ),
+    Target(
+        "package",
+        package,
+        [_package("archive/x.warc"), _package("é/x.warc", "a/x.warc.gz"), _package("/x.warc"), _package("../x.warc")],
+        [b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"\xff\xff\xff\xff", b"../", b"/"],
+        rooms=("webcrawl.record.warc.packed_files",),
     ),
 ]

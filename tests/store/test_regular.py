@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from webcrawl.store.regular import appending, regular
+from webcrawl.store.regular import appending, own_folder, regular
 
 
 def bound(path):
@@ -47,3 +47,23 @@ def test_a_folder(tmp_path):
     """It is called what it is."""
     with pytest.raises(IsADirectoryError, match="Is a directory"):
         regular(tmp_path)
+
+
+def test_a_folder_of_ours(tmp_path):
+    """It is for its owner alone, and may have been left by an earlier run."""
+    own_folder(tmp_path / "x.part")
+    own_folder(tmp_path / "x.part")
+
+    assert (tmp_path / "x.part").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
+    """What another user of the machine has put in its place, a folder or a link to one of ours, is not used."""
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "link.part").symlink_to(tmp_path / "ours")
+    with pytest.raises(PermissionError, match="not ours"):
+        own_folder(tmp_path / "link.part")
+
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(PermissionError, match="not ours"):
+        own_folder(tmp_path / "ours")

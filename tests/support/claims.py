@@ -38,5 +38,5 @@ def template(node) -> str:
 
 
 def pattern(template: str) -> re.Pattern[str]:
-    """What a text has that says this sentence."""
-    return re.compile(".*?".join(map(re.escape, template.split("{}"))), re.DOTALL)
+    """What a line has that says this sentence; whatever is in braces may be anything."""
+    return re.compile("[^\n]*?".join(map(re.escape, re.split(r"\{[^{}]*\}", template))))

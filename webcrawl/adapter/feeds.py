@@ -22,6 +22,7 @@ from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 from scrapy.settings import BaseSettings, Settings
 
 from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.base.readable import in_sheet
 from webcrawl.content.page import Page
 
 if TYPE_CHECKING:
@@ -145,7 +146,17 @@ class PageRows(Exporter):
 
 
 class Csv(PageRows, CsvItemExporter):
-    """`-o pages.csv`."""
+    """`-o pages.csv`. Spreadsheets open it, and strangers write its titles and texts."""
+
+    _is_page = False
+
+    def export_item(self, item: Any) -> None:
+        self._is_page = isinstance(item, Page)
+        super().export_item(item)
+
+    def serialize_field(self, field: Any, name: str, value: Any) -> Any:
+        written = super().serialize_field(field, name, value)
+        return in_sheet(written) if self._is_page else written
 
 
 class Json(PageRows, JsonItemExporter):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
 from webcrawl.base.outputs import LIBRARIES
+from webcrawl.base.program import program
 
 READABLE = ("text", "tables", "index")  # what people and programs read, and a crawl leaves out unless it is asked
-
-
-def program() -> str:
-    """The name of the command that runs."""
-    return "scrapy" if Path(sys.argv[0]).name == "scrapy" else "webcrawl"
 
 
 def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:

@@ -31,6 +31,7 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.loading import load
+from webcrawl.base.program import program
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError
@@ -199,7 +200,9 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
         if name not in known and name != JOB:
             raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
     if not given.get("seeds", "").strip() and not elsewhere and spider.needs_seeds():
-        raise CannotStart(f"no seeds: scrapy crawl {spider.name} -a seeds=FILE or a URL, several with commas between")
+        raise CannotStart(
+            f"no seeds: {program()} crawl {spider.name} -a seeds=FILE or a URL, several with commas between"
+        )
     if getattr(spider, "allowed_domains", None):
         raise CannotStart(f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE")
     if given.get("scope", "any") not in SCOPES:
@@ -287,7 +290,7 @@ def _folder(
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
     if (folder / HIVE).exists():
-        raise CannotStart(f"{folder}: holds a hive: scrapy hive {spider} -s JOBDIR={folder}, or another JOBDIR")
+        raise CannotStart(f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import logging
 import re
+from typing import TypeVar
 
 from webcrawl.base.credentials import text_without_credentials
 
+T = TypeVar("T")
 # Control characters, surrogates, what some program takes for the end of a line (Python: U+0085, U+2028, U+2029),
 # marks that change the direction of text (UAX #9 2), and other invisible marks.
 STRANGE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ud800-\udfff]"
 _STRANGE = re.compile(STRANGE)
+_FORMULAS = frozenset("=+-@\t\r")  # how a cell begins that spreadsheets reckon out
 _WITHIN_LINES = re.compile(rf"(?!\n){STRANGE}")
 
 
 def readable(text: str, *, lines: bool = False) -> str:
     r"""The text on one line, with strange characters as `\xNN` or `\uNNNN`. `lines` keeps its line ends."""
     return text if text.isprintable() else (_WITHIN_LINES if lines else _STRANGE).sub(spelled, text)
+
+
+def in_sheet(value: T) -> T | str:
+    """The value, with an apostrophe before a text that a spreadsheet would take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULAS else value
 
 
 def spelled(match: re.Match[str]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from http import HTTPStatus
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
@@ -24,7 +23,7 @@ from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.history_line import mix
 from webcrawl.store.jobdir.meta_row import CLEAN
 
-TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
+TOO_MANY = 429  # requests: as with 5xx, the server says that it fails
 PROBES = "probes"
 REPEATS = "repeats"  # the counter of answers that ended nothing: their URLs were asked for again
 NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
@@ -142,7 +141,7 @@ class Crawl:
             final = parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
         else:
             parts.frontier.unasked(link, parts.clock())
-        ends = not asked or final or bool(outcome.wall)
+        ends = not asked or final or outcome.wall
         self._counted(outcome, exchange, PROBES if link.is_probe else "pages" if ends else REPEATS)
         if not asked:
             parts.log.finished(link, outcome, None, ["unasked", *(withheld.notes if withheld is not None else ())])
@@ -162,10 +161,11 @@ class Crawl:
     def _counted(self, outcome: Outcome, exchange: Exchange | None, answer: str = "pages") -> None:
         """`answer`: the counter of an answer. A server's error is one, and a failure; a probe is neither."""
         counters, status = self.parts.counters, outcome.status
-        if status > 0 or answer == PROBES:
+        if 0 < status < TOO_MANY or answer == PROBES:  # nearly always
             counters[answer] += 1
-        if (status < 0 or status == TOO_MANY or status >= 500) and answer != PROBES:
-            counters["failures"] += 1
+        else:
+            counters[answer] += status > 0
+            counters["failures"] += status < 0 or status == TOO_MANY or status >= 500
         counters[f"status/{status}"] += 1
         if exchange is not None:
             counters["bytes"] += exchange.received

@@ -16,6 +16,7 @@ from typing import Any
 from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.names import current, path_of
 from webcrawl.base.outputs import ONLY_FETCHED
+from webcrawl.base.program import program
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import TERMS as META
@@ -135,7 +136,7 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
     if not late or "OUTPUTS" not in before or now[SPIDER] == PROCESS:  # which reads the archives for them
         return ""
     made = [name for name in late if name not in ONLY_FETCHED]
-    of_earlier = f"; of the pages before: scrapy process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
+    of_earlier = f"; of the pages before: {program()} process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
     return f"OUTPUTS: {', '.join(late)} begins now, with the pages that come{of_earlier}"
 
 

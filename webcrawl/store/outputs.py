@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
+from webcrawl.base.program import program
 from webcrawl.store import lock, rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import remove_unnamed
@@ -70,7 +71,7 @@ class Outputs:
             self._cut(self._where(name), self._noted[name][0])
         stored = {name.removeprefix(STORED) for name, _ in db.named(STORED)}
         if gone := len(self._noted.keys() - here - stored):
-            logger.info("%s: %d finished files are no longer there: scrapy verify names them", root, gone)
+            logger.info("%s: %d finished files are no longer there: %s verify names them", root, gone, program())
         self._rename()
         db.join(self)
 

@@ -1,4 +1,7 @@
-"""Opens files without waiting for anybody: a FIFO in the place of one would wait for its other end."""
+"""Opens files without waiting for anybody, and folders that are nobody else's.
+
+A FIFO in the place of a file would wait for its other end.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import BinaryIO
 
 
@@ -23,6 +27,17 @@ def appending(path: str | os.PathLike[str]) -> BinaryIO:
 def to_append(path: str | os.PathLike[str], access: int) -> int:
     """A descriptor of the same, for this access."""
     return _opened(path, access | os.O_CREAT | os.O_APPEND, lambda mode: stat.S_ISREG(mode) or stat.S_ISCHR(mode))
+
+
+def own_folder(path: Path) -> None:
+    """Makes a folder for what is under way. One that is there must be ours: who made it could lead us elsewhere."""
+    try:
+        path.mkdir(0o700)
+    except FileExistsError:
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            why = "it is not ours: choose another place"
+            raise PermissionError(errno.EPERM, why, str(path)) from None
 
 
 def _opened(path: str | os.PathLike[str], flags: int, wanted: Callable[[int], bool]) -> int:

@@ -8,6 +8,7 @@ import sqlite3
 import struct
 from pathlib import Path
 
+from webcrawl.base.program import program
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 from webcrawl.store.write_ahead_log import files
@@ -140,7 +141,7 @@ def versions_of(path: Path, version: int) -> str:
     if version > VERSION:
         return f"{path}: made by a later webcrawl (version {version} of the state, this program reads {VERSION})"
     line = f"{path}: written by version {version} of the state, this program reads {VERSION}"
-    return line if version < OLDEST else f"{line}: scrapy upgrade {path.parent.parent}"
+    return line if version < OLDEST else f"{line}: {program()} upgrade {path.parent.parent}"
 
 
 def _has_bytes(path: Path) -> bool:

@@ -1,10 +1,12 @@
 """Links and text of PDFs, read in a process that may die."""
 
 import os
+import re
 import signal
 import sys
 import threading
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -154,6 +156,13 @@ class TestWhatItSurvives:
         assert reader.read(pdf(), URL).note == "pdf:died"
         assert process.returncode == -signal.SIGKILL
         reader.close()
+
+    def test_it_can_open_nothing(self, reader):
+        """A PDF that gets the better of its reader finds no file and no socket: its process may open none."""
+        reader.links(pdf("http://a.test/"), URL)
+        limits = Path(f"/proc/{reader._process.pid}/limits").read_text()
+
+        assert re.search(r"Max open files +0 +0 ", limits)
 
     def test_killed_by_somebody_else(self, tmp_path):
         """The PDF is read once more by a new process, and only once: it is not its fault, as far as one can see."""

@@ -15,6 +15,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl.crawl.checks import SettingError, check
+from webcrawl.crawl.metrics.exposition import TextFile
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.05, "CHECKPOINT_INTERVAL": 0.3}
 
@@ -157,3 +158,13 @@ def test_metrics_json_is_no_damage(tmp_path, simweb):
     assert "webcrawl_pages_total" in "".join(json.loads((tmp_path / "job/metrics.json").read_text()))
     words = [sys.executable, "-m", "scrapy.cmdline", "verify", str(tmp_path / "job")]
     assert "no damage found" in subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_file_follows_no_link(tmp_path):
+    """What somebody's link in the place of the temporary file leads to stays as it is."""
+    (tmp_path / "precious").write_bytes(b"precious")
+    (tmp_path / "crawl.prom.new").symlink_to(tmp_path / "precious")
+    TextFile(tmp_path / "crawl.prom").write(b"figures")
+
+    assert (tmp_path / "crawl.prom").read_bytes() == b"figures"
+    assert (tmp_path / "precious").read_bytes() == b"precious"

@@ -344,6 +344,28 @@ class TestPackages:
         with pytest.raises(NoArchive, match="no WARC files"):
             archive_files([str(package)])
 
+    @pytest.mark.parametrize("place", ["{}/secret.warc.gz", "../secret.warc.gz", "archive/../../secret.warc.gz"])
+    def test_a_name_that_leads_out_of_the_package(self, reading, place):
+        """An entry whose path is that of another file is refused: nothing but the package is read."""
+        reading.write("secret.warc.gz", [response(URL)])
+        package = reading.folder / "crawl.wacz"
+        with zipfile.ZipFile(package, "w") as file:
+            file.writestr(place.format(reading.folder), gzipped([response(URL)]))
+
+        with pytest.raises(NoArchive, match="leads out of it"):
+            archive_files([str(package)])
+
+    @pytest.mark.parametrize(("before", "after"), [(b"\x14\x03\x14", b"\x14\x03\xff"), (b"\xc3\xa9", b"\xc3\x28")])
+    def test_a_directory_that_is_none(self, reading, before, after):
+        """A version that nobody has written yet, and a name that is no text, are one line."""
+        package = reading.folder / "crawl.wacz"
+        with zipfile.ZipFile(package, "w") as file:
+            file.writestr("é.warc.gz", gzipped([response(URL)]))
+        package.write_bytes(package.read_bytes().replace(before, after))
+
+        with pytest.raises(NoArchive, match="not a WACZ package"):
+            archive_files([str(package)])
+
 
 class TestLosses:
     """What cannot be read is counted and said, and the rest is read."""

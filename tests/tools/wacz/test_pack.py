@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.archive_files import gzipped, response
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, exchange, files, indexes
 from webcrawl.base.model import Link, Referred
@@ -219,6 +220,30 @@ class TestWithoutAnIndex:
             packed(job)
         assert not list(job.glob("*.wacz*"))
 
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"WARC_Payload_Digest": 'x", "offset": "0'},
+            {"WARC_Payload_Digest": "x\ntest,bank)/ 20260102030405 {}"},
+            {"WARC_Date": "2026\n-01-02T03:04:05Z"},
+        ],
+    )
+    def test_fields_that_would_forge_lines_of_the_index(self, job, fields):
+        """A record of an archive of somebody else's cannot say where another one lies."""
+        (job / "warc/z.warc.gz").write_bytes(gzipped([response(SEED, **fields)]))
+
+        with pytest.raises(CannotPack, match=r"z\.warc\.gz: damaged \(byte 0: a record whose fields fit in no index"):
+            packed(job)
+
+    def test_a_file_that_is_no_archive(self, job, tmp_path):
+        """Whatever a link leads to, and though its index has no line: only archives are packed."""
+        (tmp_path / "key").write_text("secret")
+        (job / "warc/z.warc.gz").symlink_to(tmp_path / "key")
+        (job / "warc/z.cdxj").touch()
+
+        with pytest.raises(CannotPack, match=r"z\.warc\.gz: not as its index says"):
+            packed(job)
+
 
 class TestRefusals:
     def test_a_file_that_exists(self, job):
@@ -301,6 +326,16 @@ class TestRefusals:
         (job / "job.wacz.part/package").write_bytes(b"half")
 
         assert packed(job)[0].testzip() is None
+
+    def test_a_link_in_the_place_of_its_folder(self, job, tmp_path):
+        """What somebody's link leads to is neither emptied nor written to."""
+        (tmp_path / "precious").mkdir()
+        (tmp_path / "precious/file").write_bytes(b"precious")
+        (job / "job.wacz.part").symlink_to(tmp_path / "precious")
+
+        with pytest.raises(OSError, match="not ours"):
+            packed(job)
+        assert (tmp_path / "precious/file").read_bytes() == b"precious"
 
 
 class TestLeftOut:

@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.adapter.commanding import Commanding
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.program import program
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS, obey
 from webcrawl.crawl.control.server import ControlServer
@@ -52,7 +53,7 @@ class Control:
             self._server = ControlServer(self._folder, self._obey)
         except OSError as error:
             why = error.strerror or error
-            logger.warning("%s: %s: scrapy ctl cannot reach this crawl", self._folder / NAME, why)
+            logger.warning("%s: %s: %s ctl cannot reach this crawl", self._folder / NAME, why, program())
         else:
             self._server.start()
 

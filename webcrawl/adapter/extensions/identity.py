@@ -12,6 +12,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.values import values_of
+from webcrawl.base.program import program
 from webcrawl.net.dns_records import ReverseNames
 from webcrawl.net.errors import DnsFailed
 from webcrawl.net.identity.identity_page import misfits
@@ -46,7 +47,8 @@ class Identity:
             )
         if values["BOT_KEY"] is not None:
             keyid, agent = SigningKey.read(values["BOT_KEY"]).keyid, values["BOT_AGENT"]
-            logger.info("requests are signed: key %s, directory %s (scrapy identity verify %s)", keyid, agent, agent)
+            check = f"{program()} identity verify {agent}"
+            logger.info("requests are signed: key %s, directory %s (%s)", keyid, agent, check)
         if values["BOT_ADDRESSES"]:
             self._asking = asyncio.get_running_loop().create_task(self._ask())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 
 from webcrawl.content.formats import pdf
@@ -16,7 +17,7 @@ CUT = "pdf:cut"  # a note: there may be more
 def main() -> None:
     """Reads one PDF after the other."""
     _check()
-    serve(_read, memory=MEMORY, seconds=HARD)
+    serve(_read, memory=MEMORY, seconds=HARD, files=0)
 
 
 def _read(body: bytes) -> tuple[list[str], str, str, str]:
@@ -29,7 +30,8 @@ def _read(body: bytes) -> tuple[list[str], str, str, str]:
 
 
 def _check() -> None:
-    """Loads the library, while there is room for it."""
+    """Loads the library and the one codec that Python loads late, while there is room, and files can be opened."""
+    codecs.lookup("utf-16-le")
     try:
         pdf.contents(b"")
     except ValueError:

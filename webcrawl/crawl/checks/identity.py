@@ -7,6 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
+from webcrawl.base.program import program
 from webcrawl.base.settings.setting_kinds import Secret, is_none, text
 from webcrawl.net.identity.signing_key import BadKey, SigningKey
 from webcrawl.urls.canonical import canonical
@@ -36,7 +37,7 @@ class KeyFile:
         except FileNotFoundError as error:
             if _BARE.fullmatch(found):
                 raise Secret("there is no such file, and it may be a key itself") from None
-            raise ValueError("there is no such file: scrapy identity new makes one") from error
+            raise ValueError(f"there is no such file: {program()} identity new makes one") from error
         except BadKey as error:
             raise ValueError(str(error)) from None
         except OSError as error:

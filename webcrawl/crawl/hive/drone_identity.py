@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgpack
 
+from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.store.crawldb import CrawlDB
@@ -64,7 +65,7 @@ def refuse_drone(db: CrawlDB) -> None:
     if identity is not None:
         jobdir: Path = db.folder.parent
         raise HiveError(
-            f"{jobdir}: is drone {identity.drone} of the hive {identity.name}: start it by `scrapy hive`, "
+            f"{jobdir}: is drone {identity.drone} of the hive {identity.name}: start it by `{program()} hive`, "
             "or with its HIVE_ settings"
         )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import msgpack
 
+from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.slot_map import Groups, SlotMap
 
@@ -106,7 +107,7 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
         where = f"{jobdir} on {host}" if host else f"another folder (its state is {state})"
         raise HiveError(
             f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or give its "
-            f"part of the web to others first (scrapy hive adopt)"
+            f"part of the web to others first ({program()} hive adopt)"
         )
     known[me.drone] = me.identity
     if record.fresh and len(known) >= record.drones:  # nobody is left who could know of an older hive

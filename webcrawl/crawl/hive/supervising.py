@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from webcrawl.base.program import program
 from webcrawl.crawl.hive.drone_process import TRIES, Process, Restarts
 
 logger = logging.getLogger(__name__)
@@ -163,9 +164,8 @@ class Supervisor:
         if status == 0:
             self._ended(number, now)
         elif status > 0 and (left := self._unstored(number)):  # another start would wait for the store as long again
-            logger.error(
-                "drone %d: ended, but files not stored: %d; scrapy store does it, or the next start", number, left
-            )
+            store = f"{program()} store"
+            logger.error("drone %d: ended, but %d files not stored: %s does it, or the next start", number, left, store)
             self._failed = True
             self._ended(number, now)
         elif status > 0 and (lost := self._unkept(number)):

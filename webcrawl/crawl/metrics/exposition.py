@@ -68,7 +68,9 @@ class TextFile:
     def write(self, data: bytes) -> None:
         """Raises OSError."""
         new = self.path.with_name(f"{self.path.name}.new")
-        new.write_bytes(data)
+        new.unlink(missing_ok=True)
+        with new.open("xb") as file:  # follows no link that somebody put there
+            file.write(data)
         new.replace(self.path)
 
     def remove(self) -> None:

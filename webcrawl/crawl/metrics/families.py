@@ -75,7 +75,7 @@ VERDICTS = ("true", "false", "ignored")
 FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
 
 COUNTERS = (
-    Row("pages", "pages", "Answers of any status, robots.txt included."),
+    Row("pages", "pages", "Answers of any status that ended their URLs, robots.txt included."),
     Row("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as they came."),
     Row("links", "links", "Links found in pages."),
     Row("seeds", "seeds", "Seeds read."),

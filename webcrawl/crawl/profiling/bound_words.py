@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from webcrawl.base.program import program
 from webcrawl.crawl.profiling.bound import Cause, Tally
 
 PREFIX = "bound/"  # of the counters, in whole seconds by cause
@@ -33,15 +34,15 @@ WORDS = {
 }
 HELPS = {
     Cause.PAUSE: (
-        "scrapy ctl JOBDIR resume, if it was paused by command; else it goes on by itself, once there are a network, "
-        "name servers and room on the disk, and QUIET_HOURS are over"
+        f"{program()} ctl JOBDIR resume, if it was paused by command; else it goes on by itself, once there are a "
+        "network, name servers and room on the disk, and QUIET_HOURS are over"
     ),
     Cause.FILES: "a higher ulimit -n, or fewer CONCURRENT_REQUESTS",
     Cause.BANDWIDTH: "a higher BANDWIDTH_MAX",
     Cause.DISK: "a local SSD for JOBDIR; fewer OUTPUTS; a longer CHECKPOINT_INTERVAL",
     Cause.PROCESSOR: (
-        "where cores are idle, scrapy hive with a process for each; fewer OUTPUTS; scrapy ctl JOBDIR profile 10 says "
-        "what it does"
+        f"where cores are idle, {program()} hive with a process for each; fewer OUTPUTS; "
+        f"{program()} ctl JOBDIR profile 10 says what it does"
     ),
     Cause.NAMES: (
         "a name server nearby (DNS_NAMESERVERS); a higher CONCURRENT_REQUESTS, so that more names are asked for at once"
@@ -58,8 +59,8 @@ HELPS = {
     Cause.SLOTS: "a higher CONCURRENT_REQUESTS",
     Cause.ANSWERS: "more hosts: more seeds, a wider URL_SCOPE. Where the owners agree: HOST_CONNECTIONS",
     Cause.FAILURES: (
-        "nothing but time: a host that failed is tried again after HOST_RETRY_WAIT, then after twice that; scrapy ctl "
-        "JOBDIR host NAME retry, if you know that it is well"
+        f"nothing but time: a host that failed is tried again after HOST_RETRY_WAIT, then after twice that; "
+        f"{program()} ctl JOBDIR host NAME retry, if you know that it is well"
     ),
     Cause.RETRY_AFTER: "nothing but time, as the hosts have asked for it; RETRY_AFTER_MAX bounds it",
     Cause.CRAWL_DELAY: (
@@ -70,8 +71,8 @@ HELPS = {
         "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
     ),
     Cause.ASIDE: (
-        "nothing but time, as hosts that failed are tried again now and then; scrapy ctl JOBDIR host NAME resume, "
-        "for one that was paused by command"
+        f"nothing but time, as hosts that failed are tried again now and then; {program()} ctl JOBDIR host NAME "
+        "resume, for one that was paused by command"
     ),
     Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET",
     Cause.WORK: (
@@ -79,7 +80,7 @@ HELPS = {
     ),
 }
 PAUSES = {  # by what the crawl says of itself
-    "paused": "scrapy ctl JOBDIR resume",
+    "paused": f"{program()} ctl JOBDIR resume",
     "no network": "a network: then it goes on by itself",
     "no name server": "a name server that answers (DNS_NAMESERVERS): then it goes on by itself",
     "quiet hours": "nothing but time: QUIET_HOURS say when",

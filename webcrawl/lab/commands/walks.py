@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import say_all, whole
@@ -33,8 +34,8 @@ class Command(ToolCommand):
 
     def long_desc(self) -> str:
         return (
-            "JOBDIR: of a scrapy crawl walk, which may be under way. Says what was visited, or prints a sample of the"
-            " pages, one URL per line, or estimates which part of the web's PageRank an index has."
+            f"JOBDIR: of a {program()} crawl walk, which may be under way. Says what was visited, or prints a sample of"
+            " the pages, one URL per line, or estimates which part of the web's PageRank an index has."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

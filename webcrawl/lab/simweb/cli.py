@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from webcrawl.base.program import program
 from webcrawl.lab.simweb.mix import changing, even, has_changes, hostile
 from webcrawl.lab.simweb.request_log import Log
 from webcrawl.lab.simweb.web_server import Server, new_event_loop
@@ -134,7 +135,7 @@ async def _serve(server: Server, seeds: Path, *, until_eof: bool) -> None:
     world = server.world
     print(  # noqa: T201 -- the parent process waits for this line
         f"simweb ready: {world.hosts} hosts, {world.pages} pages, http port {world.port}, dns {server.nameserver}; "
-        f"crawl it: scrapy crawl web -a seeds={seeds} -s DNS_NAMESERVERS={server.nameserver} "
+        f"crawl it: {program()} crawl web -a seeds={seeds} -s DNS_NAMESERVERS={server.nameserver} "
         "-s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
         flush=True,
     )

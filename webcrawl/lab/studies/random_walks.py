@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from webcrawl.base.program import program
 from webcrawl.lab.studies.traces import NoTrace, opened
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -106,7 +107,7 @@ def _rows(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
                 except ValueError:
                     raise NoWalk(f"{path}: line {number} is none of a walk") from None
     except FileNotFoundError:
-        raise NoWalk(f"{path}: missing: this is no JOBDIR of scrapy crawl walk") from None
+        raise NoWalk(f"{path}: missing: this is no JOBDIR of {program()} crawl walk") from None
     except (OSError, UnicodeDecodeError) as error:
         raise NoWalk(f"{path}: {getattr(error, 'strerror', None) or 'no text'}") from error
 

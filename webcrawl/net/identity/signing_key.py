@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from webcrawl.base.program import program
 from webcrawl.store.disk import Disk
 from webcrawl.store.regular import regular
 
@@ -58,7 +59,7 @@ class SigningKey:
         """The key in a file, PEM (PKCS #8) or a JWK; raises BadKey or OSError."""
         key = cls(_parsed(_private_bytes(path)))
         if key.keyid in PUBLISHED:
-            raise BadKey("it is the test key of RFC 9421, which everybody has: make one with scrapy identity new")
+            raise BadKey(f"it is the test key of RFC 9421, which everybody has: make one with {program()} identity new")
         return key
 
     @classmethod

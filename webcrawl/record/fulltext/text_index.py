@@ -16,6 +16,7 @@ from typing import Any
 
 import tantivy
 
+from webcrawl.base.program import program
 from webcrawl.record.fulltext.index_fields import ORDINAL, register, schema
 from webcrawl.store.errors import StoreError
 
@@ -52,7 +53,7 @@ def _refuse_pipes(folder: Path) -> None:
 def how_made(folder: Path) -> str:
     """The command that makes an index, wherever there is an archive."""
     jobdir = folder.parent
-    return f"scrapy process {jobdir} -s OUTPUTS=index -s JOBDIR={jobdir}-read makes one, to be searched there"
+    return f"{program()} process {jobdir} -s OUTPUTS=index -s JOBDIR={jobdir}-read makes one, to be searched there"
 
 
 def opened(folder: Path) -> tantivy.Index:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.record.objectstore.place import Place
 from webcrawl.record.objectstore.upload import digest
@@ -95,7 +96,8 @@ def not_looked_at(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterat
     """A line, for those who read files of a folder, if some of them lie in a store."""
     names = [name for name in elsewhere(jobdir) if name.startswith(f"{folder}/") and name.endswith(endings)]
     if names:
-        yield f"{jobdir}/{folder}: {count(len(names), 'file')} in the store, not looked at (scrapy store -l says where)"
+        files = count(len(names), "file")
+        yield f"{jobdir}/{folder}: {files} in the store, not looked at ({program()} store -l says where)"
 
 
 @dataclass(frozen=True, slots=True)

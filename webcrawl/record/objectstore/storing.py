@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from webcrawl.base.dates import iso
+from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.record.objectstore.place import Place, Refused
 from webcrawl.record.objectstore.stored import WHERE, Stored, goes, listing
@@ -208,7 +209,11 @@ class Storing:
             self._told = True
             left = f"{count(len(self._waiting), 'file')} ({sum(self._waiting.values())} bytes)"
             logger.warning(
-                "%s: %s not stored there: scrapy store %s does it, or the next start", self._address, left, self._root
+                "%s: %s not stored there: %s store %s does it, or the next start",
+                self._address,
+                left,
+                program(),
+                self._root,
             )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.program import program
 from webcrawl.base.resource_exhaustion import lack
 from webcrawl.net.shortage import is_ours
 from webcrawl.record.objectstore.place import PIECE, Place, Refused, Stopped
@@ -65,7 +66,7 @@ def upload(place: Place, path: Path, name: str, crc: int | None, begun: set[str]
     """
     size, there, is_new = _size(path), place.size(name), name not in begun
     if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
-        raise Refused(f"{path}: damaged, and so not stored: scrapy verify says where")
+        raise Refused(f"{path}: damaged, and so not stored: {program()} verify says where")
     sums = Sums()
     if there == size and is_new and _is_there(place, path, name, sums, going):
         return sums, READ

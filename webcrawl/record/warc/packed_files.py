@@ -6,7 +6,7 @@ They are read in place, which the standard makes possible: they should be stored
 from __future__ import annotations
 
 import io
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
@@ -14,6 +14,7 @@ from webcrawl.store.regular import regular
 
 WACZ = ".wacz"
 HEADER = 30  # bytes of a file's header in a ZIP file, before its name and extra field
+BROKEN = (BadZipFile, NotImplementedError, ValueError)  # the latter two for odd versions, and names that are no text
 
 
 def package_of(path: Path) -> Path | None:
@@ -26,9 +27,12 @@ def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
     try:
         with ZipFile(package) as file:
             found = [one for one in file.infolist() if one.filename.endswith(endings)]
-    except BadZipFile as error:
+    except BROKEN as error:
         raise OSError(f"not a WACZ package: {error}") from error
     for one in found:
+        inside = PurePosixPath(one.filename)
+        if inside.is_absolute() or ".." in inside.parts:  # a path of ours would lead to another file
+            raise OSError(f"{one.filename}: a name that leads out of it")
         if one.compress_type != ZIP_STORED or one.flag_bits & 1:
             raise OSError(f"{one.filename} is compressed within it: unpack it first")
     return sorted(package / one.filename for one in found)
@@ -58,7 +62,7 @@ class _Stored(io.RawIOBase):
                 entry = file.getinfo(path.relative_to(package).as_posix())
             self._file.seek(entry.header_offset)
             header = self._file.read(HEADER)
-        except (BadZipFile, KeyError) as error:
+        except (*BROKEN, KeyError) as error:
             self._file.close()
             raise OSError(f"not in the package: {error}") from error
         name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))

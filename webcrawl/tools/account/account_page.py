@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from statistics import median
 
 from webcrawl.base.dates import iso
+from webcrawl.base.program import program
+from webcrawl.base.readable import in_sheet
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED
 from webcrawl.tools import charts
 from webcrawl.tools.account.site_account import Account, Asked, unknown, waits
@@ -43,7 +45,7 @@ def page(account: Account, now: float) -> str:
         _robots(account),
         _requests(account),
     )
-    footer = tag("footer", note(f"Made by scrapy account at {numbers.when(now)}. Times are UTC."))
+    footer = tag("footer", note(f"Made by {program()} account at {numbers.when(now)}. Times are UTC."))
     body = tag("body", header, tag("main", *sections), footer)
     return f"<!doctype html>\n{tag('html', head(f'Requests to {account.site.name}', POLICY), body, lang='en')}\n"
 
@@ -262,7 +264,7 @@ def sheet(account: Account) -> Iterator[str]:
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
     for one in account.requests:
-        writer.writerow([_safe(value) for value in _sheet_row(account, one)])
+        writer.writerow(map(in_sheet, _sheet_row(account, one)))
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
@@ -277,10 +279,3 @@ def _sheet_row(account: Account, one: Asked) -> list[object]:
         *(iso(one.at), one.method, one.url, *done, one.waited, one.needed, one.rule, one.tries),
         *(int(one.path.endswith("P")), kept(one), *about, outcome(one, lost=unknown(account, one))),
     ]
-
-
-def _safe(value: object) -> object:
-    """A text that a spreadsheet would take for a formula gets an apostrophe: servers choose some of them."""
-    if value is None:
-        return ""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value

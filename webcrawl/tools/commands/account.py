@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import read_enough, say, say_all, write_page
@@ -41,7 +42,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 2:
-            raise UsageError("a folder and a site: scrapy account JOBDIR DOMAIN")
+            raise UsageError(f"a folder and a site: {program()} account JOBDIR DOMAIN")
         try:
             if opts.offsets:
                 self._list(Path(args[0]), args[1])

@@ -22,6 +22,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.program import program
 from webcrawl.base.resource_exhaustion import lack
 from webcrawl.tools.commands.interrupts import OneSignal
 
@@ -34,7 +35,7 @@ ARGUMENTS = (
     "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds.  "
     "-a since=JOBDIR: of pages that an earlier crawl, or a CDX server (cdx+http://…), has, only what changed is stored "
     "(docs/since.md).  "
-    "-a follow=0: only the seeds; links are left to scrapy segments (docs/segments.md)."
+    f"-a follow=0: only the seeds; links are left to {program()} segments (docs/segments.md)."
 )
 
 
@@ -53,7 +54,9 @@ class Command(CrawlCommand):
         if unknown := next((arg for arg in args if arg.startswith("-")), ""):
             raise UsageError(f"unknown option {unknown}", print_help=False)
         if len(args) != 1:
-            raise UsageError("URLs are needed, or exactly one spider is needed: scrapy crawl NAME", print_help=False)
+            raise UsageError(
+                f"URLs are needed, or exactly one spider is needed: {program()} crawl NAME", print_help=False
+            )
         return spider_named(settings, args[0])
 
     def syntax(self) -> str:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.store.errors import StoreError
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
 PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint, or for the end of a profile
 WIDTH = 32  # columns of the help before its explanations
-USAGE = "usage: scrapy ctl JOBDIR COMMAND [WORDS]; scrapy ctl --help lists the commands"
+USAGE = f"usage: {program()} ctl JOBDIR COMMAND [WORDS]; {program()} ctl --help lists the commands"
 
 
 class Command(ToolCommand):
@@ -44,7 +45,7 @@ class Command(ToolCommand):
         from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415
 
         lines = (_line(one.usage, one.says) for one in COMMANDS.values())
-        here = _line("why URL", "what became of a URL, and why: as `scrapy why` says")
+        here = _line("why URL", f"what became of a URL, and why: as `{program()} why` says")
         return "\n".join((f"{self.says}\n\ncommands:", *lines, here))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -19,6 +19,7 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.base.libraries import missing
 from webcrawl.base.outputs import LIBRARIES
+from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.tools.commands import store, wacz
 from webcrawl.tools.commands.console import say
@@ -44,7 +45,7 @@ class Documents(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args or not all(args):
-            raise UsageError("which crawl? scrapy export documents JOBDIR, or WARC files")
+            raise UsageError(f"which crawl? {program()} export documents JOBDIR, or WARC files")
         source = Path(args[0])
         place = source if source.is_dir() else source.parent
         target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.documents.parquet"
@@ -62,6 +63,7 @@ class Documents(ToolCommand):
             raise ValueError(lack)
         from webcrawl.adapter.crawl_end import FINISHED  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
+        from webcrawl.store.regular import own_folder  # noqa: PLC0415 - as above
         from webcrawl.tools.documents_export import ending, tables_of, write  # noqa: PLC0415 - pyarrow is optional
 
         ending(target)
@@ -73,7 +75,7 @@ class Documents(ToolCommand):
         scratch = target.with_name(target.name + PART)
         tables = tables_of(crawl for source in sources for crawl in _crawls(Path(source)))
         made = "" if tables else "of the archive, "
-        scratch.mkdir(exist_ok=True)
+        own_folder(scratch)
         if not tables:
             self.exitcode = _processed(sources, scratch, self.settings or BaseSettings())
             if stats_file.read(scratch).get("reason") != FINISHED:

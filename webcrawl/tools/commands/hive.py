@@ -21,6 +21,7 @@ from scrapy.utils.conf import arglist_to_dict
 from webcrawl import settings as defaults
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.slot_map import MOST_DRONES
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
     from webcrawl.tools.supervisor.adopt import Found
 
 INTERRUPTED = 130
-COMMANDS = """SPIDER [-n N] -a seeds=SRC [options]
-       scrapy hive status|resize|adopt|verify JOBDIR|URL [options]
-       scrapy hive stop|pause|resume|checkpoint JOBDIR|URL
-       scrapy hive exclude RULE [--by WHO] [--why TEXT] [--until DATE] [--forget] JOBDIR|URL
-       scrapy hive include RULE JOBDIR|URL
-       scrapy hive seeds SRC JOBDIR|URL
-       scrapy hive set NAME VALUE JOBDIR|URL"""
+COMMANDS = f"""SPIDER [-n N] -a seeds=SRC [options]
+       {program()} hive status|resize|adopt|verify JOBDIR|URL [options]
+       {program()} hive stop|pause|resume|checkpoint JOBDIR|URL
+       {program()} hive exclude RULE [--by WHO] [--why TEXT] [--until DATE] [--forget] JOBDIR|URL
+       {program()} hive include RULE JOBDIR|URL
+       {program()} hive seeds SRC JOBDIR|URL
+       {program()} hive set NAME VALUE JOBDIR|URL"""
 
 
 class Command(BaseRunSpiderCommand):
@@ -84,10 +85,10 @@ class Command(BaseRunSpiderCommand):
                 self.exitcode = _give(self._settings, name, rest)
             elif name in ONE_HIVE:
                 if len(rest) != 1:
-                    raise UsageError(f"one hive: scrapy hive {name} JOBDIR|URL", print_help=False)
+                    raise UsageError(f"one hive: {program()} hive {name} JOBDIR|URL", print_help=False)
                 self.exitcode = ONE_HIVE[name](self._settings, rest[0], opts)
             elif rest:
-                raise UsageError("exactly one spider is needed: scrapy hive NAME -n N", print_help=False)
+                raise UsageError(f"exactly one spider is needed: {program()} hive NAME -n N", print_help=False)
             else:
                 self.exitcode = _crawl(self._settings, name, opts)
         except Away as error:
@@ -123,7 +124,7 @@ def _give(settings: Settings, name: str, rest: Sequence[str]) -> int:
     from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if len(rest) <= COMMANDS[name].least:
-        raise UsageError(f"scrapy hive {COMMANDS[name].usage} JOBDIR|URL", print_help=False)
+        raise UsageError(f"{program()} hive {COMMANDS[name].usage} JOBDIR|URL", print_help=False)
     return give(Target(settings, rest[-1]), name, rest[:-1])
 
 
@@ -146,7 +147,7 @@ def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drones is None:
-        raise CannotStart("how many drones? scrapy hive resize JOBDIR|URL -n N")
+        raise CannotStart(f"how many drones? {program()} hive resize JOBDIR|URL -n N")
     return resize(Target(settings, hive), _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say)
 
 
@@ -156,7 +157,7 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drone is None:
-        raise CannotStart("which drone? scrapy hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost")
+        raise CannotStart(f"which drone? {program()} hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost")
     if opts.lost and opts.jobdir:
         raise CannotStart("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
     drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings, Settings
 
+from webcrawl.base.program import program
 from webcrawl.tools.commands.console import say, say_all, whole
 from webcrawl.tools.tool_command import ToolCommand
 
@@ -37,7 +38,7 @@ class Command(ToolCommand):
         return "new FILE | directory … | verify … | page …"
 
     def long_desc(self) -> str:
-        return "  ".join(f"scrapy identity {use}" for use in USES.values()) + "  (docs/identity.md)"
+        return "  ".join(f"{program()} identity {use}" for use in USES.values()) + "  (docs/identity.md)"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -46,13 +47,13 @@ class Command(ToolCommand):
         parser.add_argument("--days", metavar="N", default="30", help="directory: its signatures hold so long (30)")
         parser.add_argument("--request", metavar="FILE", help="verify: a request as bytes, checked with these keys")
         parser.add_argument("--why", metavar="TEXT", default="", help="page: what the crawl is for")
-        parser.add_argument("--form", metavar="URL", default="", help="page: where scrapy leaving is reached")
+        parser.add_argument("--form", metavar="URL", default="", help=f"page: where {program()} leaving is reached")
         parser.add_argument("-o", metavar="PATH", help="directory: the folder; page: the file")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         action = args[0] if args else ""
         if action not in USES:
-            raise UsageError("scrapy identity new, directory, verify or page", print_help=False)
+            raise UsageError(f"{program()} identity new, directory, verify or page", print_help=False)
         rest = args[1:]
         runs: dict[str, Callable[[], None]] = {
             "new": lambda: self._new(_one("new", rest)),
@@ -76,7 +77,7 @@ class Command(ToolCommand):
 
     def _directory(self, rest: list[str], opts: argparse.Namespace) -> None:
         if rest or not opts.key or not opts.agent or not opts.o:
-            raise UsageError(f"scrapy identity {USES['directory']}", print_help=False)
+            raise UsageError(f"{program()} identity {USES['directory']}", print_help=False)
         days, folder = whole("--days", opts.days, 1, MOST_DAYS), Path(opts.o)
         from webcrawl.base.dates import iso  # noqa: PLC0415 - as above
         from webcrawl.net.identity import key_directory as directory  # noqa: PLC0415 - as above
@@ -141,7 +142,7 @@ class Command(ToolCommand):
 
     def _page(self, rest: list[str], opts: argparse.Namespace) -> None:
         if rest or (opts.form and not opts.form.startswith(("https://", "http://"))):
-            raise UsageError(f"scrapy identity {USES['page']}", print_help=False)
+            raise UsageError(f"{program()} identity {USES['page']}", print_help=False)
         from webcrawl.crawl.checks import SettingError  # noqa: PLC0415 - as above
         from webcrawl.net.identity.identity_page import (  # noqa: PLC0415 - as above
             ADDRESSES,
@@ -181,7 +182,7 @@ def _agent(origin: str) -> str:
 
 def _one(action: str, rest: list[str]) -> str:
     if len(rest) != 1 or not rest[0]:
-        raise UsageError(f"scrapy identity {USES[action]}", print_help=False)
+        raise UsageError(f"{program()} identity {USES[action]}", print_help=False)
     return rest[0]
 
 

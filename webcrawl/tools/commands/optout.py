@@ -14,6 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.program import program
 from webcrawl.tools.commands.console import say
 from webcrawl.tools.commands.crawl_queries import ask
 from webcrawl.tools.tool_command import ToolCommand
@@ -37,7 +38,7 @@ class Command(ToolCommand):
     def long_desc(self) -> str:
         return (
             f"{self.says}. A token in a file of the site, or in a TXT record, is the proof; what is proven is "
-            "ordered of the crawl or hive in JOBDIR, as `scrapy ctl JOBDIR exclude` does (docs/leaving.md)."
+            f"ordered of the crawl or hive in JOBDIR, as `{program()} ctl JOBDIR exclude` does (docs/leaving.md)."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -49,7 +50,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or args[0].startswith("-"):
-            raise UsageError(f"scrapy optout {self.syntax()}", print_help=False)
+            raise UsageError(f"{program()} optout {self.syntax()}", print_help=False)
         if self.settings is None:
             raise RuntimeError("Scrapy sets them before it asks for anything")
         try:

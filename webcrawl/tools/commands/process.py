@@ -20,6 +20,7 @@ from scrapy.utils.misc import load_object
 
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.outputs import ONLY_FETCHED
+from webcrawl.base.program import program
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ class Command(CrawlCommand):
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
         del opts, settings
         if not args:
-            raise UsageError("which archives? scrapy process FILE ..., or a folder of WARC files", print_help=False)
+            raise UsageError(
+                f"which archives? {program()} process FILE ..., or a folder of WARC files", print_help=False
+            )
         from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below  # noqa: PLC0415 - 0.4 s, here and below
         from webcrawl.record.archives.archives import NoArchive, archive_files  # noqa: PLC0415  # noqa: PLC0415
 

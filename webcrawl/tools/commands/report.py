@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
+from webcrawl.base.program import program
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands import account, dashboard
 from webcrawl.tools.commands.console import say, say_all, whole, write_page
@@ -59,7 +60,7 @@ class Command(ToolCommand):
             self._delegate(account.Command(), [*args, opts.site], opts)
             return
         if len(args) != 1:
-            raise UsageError("one folder: scrapy report JOBDIR")
+            raise UsageError(f"one folder: {program()} report JOBDIR")
         jobdir, near = Path(args[0]), whole("--near", opts.near, 0, FARTHEST)
         try:
             if opts.graph is None:

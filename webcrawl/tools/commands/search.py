@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from webcrawl.base.libraries import missing
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
@@ -51,7 +52,7 @@ class Command(ToolCommand):
             args.remove("--")
         query = " ".join(args[1:])
         if not query.strip():
-            raise UsageError("a folder and words: scrapy search JOBDIR WORDS...", print_help=False)
+            raise UsageError(f"a folder and words: {program()} search JOBDIR WORDS...", print_help=False)
         most = whole("-n", opts.most, 1, MOST)
         try:
             from webcrawl.record.fulltext.query_words import BadQuery  # noqa: PLC0415 - tantivy is optional

@@ -16,6 +16,7 @@ from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.base.readable import readable
 from webcrawl.tools.commands.console import say, say_all, whole
@@ -35,13 +36,13 @@ class Command(ToolCommand):
     default_settings: ClassVar[dict[str, Any]] = {}
 
     def syntax(self) -> str:
-        return "build JOBDIR... [options]\n       scrapy segments run DIR -a seeds=SRC [options]"
+        return f"build JOBDIR... [options]\n       {program()} segments run DIR -a seeds=SRC [options]"
 
     def long_desc(self) -> str:
         return (
             "build: reads what crawls have left since the last time, and writes the next segment of new URLs, sorted by"
-            " domain, for scrapy crawl web -a seeds=segment.csv -a follow=0.  run: builds and crawls segments in DIR,"
-            " one after the other, until nothing is new; the same command resumes it."
+            f" domain, for {program()} crawl web -a seeds=segment.csv -a follow=0.  run: builds and crawls segments in"
+            " DIR, one after the other, until nothing is new; the same command resumes it."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -69,7 +70,7 @@ class Command(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         name, *folders = args or [""]
         if name not in ("build", "run") or not folders or not all(folders):
-            raise UsageError("scrapy segments build JOBDIR... | run DIR -a seeds=SRC", print_help=False)
+            raise UsageError(f"{program()} segments build JOBDIR... | run DIR -a seeds=SRC", print_help=False)
         assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
         opts.urls = whole("--urls", opts.urls, 1, MOST)
         from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415 - Scrapy imports every command for any
@@ -78,7 +79,7 @@ class Command(ToolCommand):
             if name == "build":
                 self.exitcode = _build(self.settings, [*map(Path, folders)], opts)
             elif len(folders) > 1 or opts.o or opts.json or opts.tables:
-                raise UsageError("scrapy segments run DIR -a seeds=SRC: one folder, and no -o", print_help=False)
+                raise UsageError(f"{program()} segments run DIR -a seeds=SRC: one folder, and no -o", print_help=False)
             else:
                 self.exitcode = _run(self.settings, Path(folders[0]), opts)
         except (*REASONS, CannotStart, OSError) as error:
@@ -100,7 +101,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     from webcrawl.tools.segments.segment import copied  # noqa: PLC0415
 
     if opts.spargs:
-        raise UsageError("-a is for scrapy segments run; settings are -s NAME=VALUE", print_help=False)
+        raise UsageError(f"-a is for {program()} segments run; settings are -s NAME=VALUE", print_help=False)
     target = Path(opts.o or "segment.csv")
     if not target.parent.is_dir() or target.is_dir():
         raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")

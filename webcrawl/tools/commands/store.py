@@ -11,6 +11,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.tools.commands.console import say
 from webcrawl.tools.tool_command import ToolCommand
@@ -35,7 +36,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
-            raise UsageError("one folder: scrapy store JOBDIR")
+            raise UsageError(f"one folder: {program()} store JOBDIR")
         if opts.list and opts.verify:
             raise UsageError("-l or --verify")
         from webcrawl.store.errors import StoreError  # noqa: PLC0415 - Scrapy imports every command for any

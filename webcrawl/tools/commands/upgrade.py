@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
@@ -27,7 +28,7 @@ class Command(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
         if len(args) != 1 or not args[0]:  # an empty name would be the current folder
-            raise UsageError("one folder: scrapy upgrade JOBDIR")
+            raise UsageError(f"one folder: {program()} upgrade JOBDIR")
         self.exitcode = upgraded(Path(args[0]))
 
 

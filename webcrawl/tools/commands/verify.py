@@ -10,6 +10,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from webcrawl.base.libraries import install
+from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
@@ -35,7 +36,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
-            raise UsageError("one folder: scrapy verify JOBDIR")
+            raise UsageError(f"one folder: {program()} verify JOBDIR")
         self.exitcode = upgraded(Path(args[0])) if opts.upgrade else 0
         self.exitcode = self.exitcode or verified(args[0])
 
@@ -84,7 +85,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         lines.append(f"text: {found['texts']} pages{_of_index(found)}")
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
     lines += [
-        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at: scrapy store --verify does"
+        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at: {program()} store --verify does"
         for name in found
         if name.startswith(IN_STORE)
     ]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import read_enough
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST = 1000  # of a sample
 INTERRUPTED = 130
-USAGE = "a folder and a URL: scrapy why JOBDIR URL, or --sample N, or --file URLS"
+USAGE = f"a folder and a URL: {program()} why JOBDIR URL, or --sample N, or --file URLS"
 
 
 class Command(ToolCommand):

@@ -19,6 +19,7 @@ from hashlib import sha256
 
 from aiohttp import web
 
+from webcrawl.base.program import program
 from webcrawl.net import host_header
 
 logger = logging.getLogger(__name__)
@@ -36,8 +37,9 @@ HEADERS = {
 }
 COOKIE = "webcrawl-dashboard"
 FORM_TYPE = "application/x-www-form-urlencoded"
-REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>webcrawl dashboard</title>
-<p>This needs the address that <code>scrapy dashboard</code> printed when it was started, with its token.</p></html>
+REFUSED = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>webcrawl dashboard</title>
+<p>This needs the address that <code>{program()} dashboard</code> printed when it was started, with its
+token.</p></html>
 """
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
+from webcrawl.base.program import program
 from webcrawl.content.neardup.near_duplicates import DISTANCE
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.crawl_line import LOG
@@ -159,8 +160,8 @@ def _footer(log: Log, now: float) -> Html:
     return tag(
         "footer",
         note(
-            f"Made by scrapy report at {numbers.when(now)} from the state and {numbers.count(log.lines, 'line')} of "
-            "crawl.log. A document is an answer of status 2xx to anything but robots.txt.",
+            f"Made by {program()} report at {numbers.when(now)} from the state and {numbers.count(log.lines, 'line')} "
+            "of crawl.log. A document is an answer of status 2xx to anything but robots.txt.",
         ),
     )
 

@@ -12,6 +12,7 @@ from typing import IO, Any
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.program import program
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning, host_named
 from webcrawl.crawl.control.commands import COMMANDS
@@ -121,7 +122,7 @@ class AskedHive:
         if folder is None or not _is_here(look, drone, folder):
             report, (host, pid) = look.reports.get(drone), look.places.get(drone, ("", 0))
             where = f"{host}:{report.jobdir if report else ''} (process {pid})"
-            raise CommandError(f"that is drone {drone}'s, which runs elsewhere: scrapy ctl on {where}")
+            raise CommandError(f"that is drone {drone}'s, which runs elsewhere: {program()} ctl on {where}")
         return Client(folder.drone(drone), self._patience)
 
     # -- seeds

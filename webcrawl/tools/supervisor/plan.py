@@ -17,6 +17,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.names import path_of
+from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 
@@ -58,7 +59,7 @@ class Plan:
         if self._wanted not in (0, len(before.drones)):
             has = count(len(before.drones), "drone")
             raise CannotStart(
-                f"{path}: has {has}: start it without -n, then scrapy hive resize {path} -n {self._wanted}"
+                f"{path}: has {has}: start it without -n, then {program()} hive resize {path} -n {self._wanted}"
             )
         if self._spider.name != before.spider:
             raise CannotStart(f"{path}: a hive of the spider {before.spider}, not of {self._spider.name}")

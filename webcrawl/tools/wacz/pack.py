@@ -19,13 +19,14 @@ from typing import BinaryIO, Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from webcrawl.base.dates import read_digits
+from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
-from webcrawl.store.regular import regular
+from webcrawl.store.regular import own_folder, regular
 from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.earlier_records import ARCHIVE, INDEX, Lies, Needed, copy, look, said
 from webcrawl.tools.wacz.packable_archives import (
@@ -38,14 +39,15 @@ from webcrawl.tools.wacz.packable_archives import (
     make_index,
     merged,
 )
-from webcrawl.tools.wacz.warc_records import PageEntry, Reference, elsewhere, first_of, header, pages
+from webcrawl.tools.wacz.warc_records import PageEntry, Reference, elsewhere, first_of, header, pages, records
 from webcrawl.urls.exclusion_rules import Forgotten
 
 PART = ".part"  # after the name: the folder in which the package is put together
 MIB = 1 << 20
 NOBODY = Forgotten()
 STAY = (
-    "are in no index and no list of this package; their bytes are still in its archive files: scrapy account --offsets"
+    "are in no index and no list of this package; their bytes are still in its archive files: "
+    f"{program()} account --offsets"
 )
 NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
@@ -89,6 +91,7 @@ def pack(
             with Package(file, now) as package:
                 for path in archives.paths:
                     with regular(path) as archive:
+                        _refuse_other(archive, path)
                         package.add(f"archive/{path.name}", archive)
                 if found["earlier"]:
                     indexes.append(folder / INDEX)
@@ -113,7 +116,7 @@ def _index(archive: Path, folder: Path) -> Path:
     try:
         make_index(archive, made)
     except Torn as torn:
-        raise CannotPack(f"{archive}: damaged ({torn}): scrapy verify says where") from torn
+        raise CannotPack(f"{archive}: damaged ({torn}): {program()} verify says where") from torn
     return made
 
 
@@ -138,6 +141,14 @@ def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
         return forgotten.has(found.url, read_digits(f"{found.stamp}000"))
     except (ValueError, IndexError):
         return False
+
+
+def _refuse_other(file: BinaryIO, archive: Path) -> None:
+    """The index that came with it may be empty: nobody's other file gets into a package, by a link or by its name."""
+    try:
+        next(records(file, 0, os.fstat(file.fileno()).st_size), None)
+    except Torn as torn:
+        raise _damaged(archive, torn) from torn
 
 
 def _elsewhere(both: list[tuple[Path, Path]]) -> Iterator[Reference]:
@@ -166,7 +177,7 @@ def _depends(left: int, lies: Lies) -> dict[str, list[dict[str, str | int]]]:
 
 
 def _damaged(archive: Path, error: Exception) -> CannotPack:
-    return CannotPack(f"{archive}: not as its index says ({error}): scrapy verify says where")
+    return CannotPack(f"{archive}: not as its index says ({error}): {program()} verify says where")
 
 
 def _add_index(package: Package, indexes: list[Path], folder: Path, found: Counter[str]) -> None:
@@ -213,8 +224,8 @@ def _pages(archive: Path, index: Path) -> Iterator[PageEntry]:
 def _folder(target: Path) -> Iterator[Path]:
     """An empty folder beside the file to be, for this process alone; removed at the end, or by the next one."""
     folder = target.with_name(target.name + PART)
-    folder.mkdir(exist_ok=True)
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    own_folder(folder)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

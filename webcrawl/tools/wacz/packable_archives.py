@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import BinaryIO, Self
 
 from isal import isal_zlib
 
+from webcrawl.base.program import program
 from webcrawl.frontier.seen.files import opened
 from webcrawl.record.objectstore.stored import elsewhere
 from webcrawl.store.disk import Disk
@@ -24,6 +26,7 @@ from webcrawl.store.jobdir.index_line import (
     INDEX,
     INDEXED,
     REVISIT,
+    SHAPE,
     archive_of,
     begin,
     end,
@@ -36,10 +39,11 @@ from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
 from webcrawl.store.regular import regular
 from webcrawl.store.sorting import sort_lines
+from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.warc_records import Record, records
 
 FOLDER = "warc"
-IN_STORE = ": they lie in the store (scrapy store -l says where); copy them back first"
+IN_STORE = f": they lie in the store ({program()} store -l says where); copy them back first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,7 @@ BLOCK = 1024  # lines, 60 KB packed: what a reader loads for one page
 GZIP = 31  # zlib's number for a gzip member
 LEVEL = 2
 WAYS = 200  # files merged at once
+_ENDS = re.compile(r'["\\]')  # a text in JSON
 
 
 def make_index(archive: Path, target: Path) -> None:
@@ -208,4 +213,7 @@ def line_of(record: Record, archive: str) -> bytes:
     status = f'"status": "{record.status}", ' if record.status else ""
     digest = fields.get("WARC-Payload-Digest") or fields.get("WARC-Block-Digest", "")
     start = begin(fields.get("WARC-Target-URI", "").strip("<>"), fields.get("WARC-Date", ""))
-    return f"{start}{mime(kind)}{status}{place(digest, record.length, record.at)}{end(archive)}".encode()
+    line = f"{start}{mime(kind)}{status}{place(digest, record.length, record.at)}{end(archive)}".encode()
+    if SHAPE.fullmatch(line) is None or _ENDS.search(digest):  # a field that would begin others, or another line
+        raise Torn(f"byte {record.at}: a record whose fields fit in no index")
+    return line

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from webcrawl.base.dates import iso
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Status
+from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.content.recognise import wall_of
@@ -114,7 +115,7 @@ def _left(later: Later) -> str:
         return f"it is in a segment that was built, {later.file}, which this crawl has not read up to there"
     if later.where == IN_POOL:
         return f"it was found, and waits in the pool of {later.file} for a later segment"
-    return f"it was found, and is left for a later segment: in {later.file}, which `scrapy segments build` reads"
+    return f"it was found, and is left for a later segment: in {later.file}, which `{program()} segments build` reads"
 
 
 def _without_end(facts: Facts) -> Verdict:

@@ -15,6 +15,7 @@ from typing import IO, Protocol
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from webcrawl.base.program import program
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 NAME = ("seeds", "top1m.csv")
@@ -51,7 +52,7 @@ def _provide(path: Path, url: str) -> None:
         raise CannotProvide(f"{path}: cannot be written ({error.strerror or error})") from error
     except _Unusable as error:
         raise CannotProvide(
-            f"{path} is missing, and {error}; put a list there, or try the crawler without a network: scrapy demo"
+            f"{path} is missing, and {error}; put a list there, or try the crawler without a network: {program()} demo"
         ) from error
     finally:
         for left in (packed, new):

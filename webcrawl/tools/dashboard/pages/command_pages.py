@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from webcrawl.base.program import program
 from webcrawl.tools.dashboard.answers import answered
 from webcrawl.tools.dashboard.command_forms import DESTROYING, Order, Row, fields, known, sent
 from webcrawl.tools.dashboard.pages.crawl_page import Shown
@@ -47,7 +48,7 @@ def commands_content(shown: Shown, host: str) -> Html:
         why = "Nobody is there to command: the crawl does not run, or does not listen."
         return section("Commands", note(why))
     made = [_form(shown, command, host) for command in known()]
-    return section("Commands", note("As scrapy ctl gives them."), tag("div", *made, class_="forms"))
+    return section("Commands", note(f"As {program()} ctl gives them."), tag("div", *made, class_="forms"))
 
 
 def _form(shown: Shown, command: Row, host: str) -> Html:
@@ -94,7 +95,7 @@ def sure_content(shown: Shown, order: Order, back: str) -> Html:
 
 
 SURE = {
-    "stop": "The run ends: downloads under way are finished, and the same scrapy crawl goes on with the rest later.",
+    "stop": "The run ends: downloads under way are finished. Run the same command to resume.",
     "exclude": "Queued URLs that this rule names are dropped as they come up; include does not bring them back.",
     "drop": "The URLs that wait there are given up, and do not come back.",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from webcrawl.base.program import program
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.tools import charts
 from webcrawl.tools.dashboard import curves
@@ -33,7 +34,7 @@ def crawls_parts(site: Site, rows: Sequence[Row], where: str) -> Parts:
             "div",
             tag("h2", "No crawl yet"),
             note("There is none in ", tag("code", where), ". It appears here as soon as one begins:"),
-            tag("pre", "scrapy crawl web -a seeds=seeds/small.txt"),
+            tag("pre", f"{program()} crawl web -a seeds=seeds/small.txt"),
             class_="empty",
         )
         return {"crawls": found}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from webcrawl.base.program import program
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawl_line import FIELDS
 from webcrawl.tools.dashboard.answers import Link, answered, table
@@ -171,7 +172,7 @@ def seeds_part(shown: Shown, progress: SeedProgress) -> Html:
         tag("progress", value=str(min(ended, max(read, 1))), max=str(max(read, 1)), aria_label="Seeds with an outcome"),
         left,
         table(rows, linker(shown), "What became of each seed, those that failed first") if rows else None,
-        note(f"The first {MOST_SEEDS}; scrapy report has more.") if ended > MOST_SEEDS else None,
+        note(f"The first {MOST_SEEDS}; {program()} report has more.") if ended > MOST_SEEDS else None,
     )
 
 

@@ -164,7 +164,7 @@ def depth(source: Source) -> Html:
             charts.columns(
                 by_time,
                 charts.linear(max(times), numbers.number, least=charts.TICKS),
-                ("Downloads by duration", "Every answer, robots.txt included, by the time it took."),
+                ("Downloads by duration", "Answers that ended their URLs, robots.txt included, by the time they took."),
                 ("duration, from the label up to twice as long", "downloads"),
             ),
         ),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from webcrawl.base.program import program
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.log_summary import Extreme, Log
@@ -16,7 +17,7 @@ MIB = 1 << 20
 LET_IN = (
     "Walls are not evaded: one URL of each host is tried now and then, and all are fetched once it opens. An owner "
     "lets this crawl in by its signed requests (Web Bot Auth: BOT_KEY, BOT_AGENT) or by its addresses; the page that "
-    "`scrapy identity page` makes has both."
+    f"`{program()} identity page` makes has both."
 )
 
 
@@ -51,7 +52,7 @@ def waiting(source: Source) -> Html:
         "waiting",
         "Waiting and given up",
         join(_aside(source), _walls(source), _given_up(source), _budgets(source), _queues(source)),
-        note(f"{numbers.count(source.state.damaged, 'host record')} cannot be read: run `scrapy verify`.")
+        note(f"{numbers.count(source.state.damaged, 'host record')} cannot be read: run `{program()} verify`.")
         if source.state.damaged
         else None,
     )

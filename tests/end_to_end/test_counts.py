@@ -1,0 +1,46 @@
+"""A crawl whose pages are tried again: all commands count the same pages and failures."""
+
+import re
+from collections import Counter
+
+from tests.support.crawling import Crawl, scrapy
+from tests.support.failing_site import CUT, WHOLE, FailingHosts
+from tests.support.places import ROOT
+from webcrawl.store.jobdir import crawl_line
+from webcrawl.tools.report.report_source import read_source
+from webcrawl.tools.verify.verify_crawl import verify
+
+PAGES = 14
+SETTINGS = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02}
+
+
+def behave(_host, path, times):
+    """One page comes at the third attempt, one is cut once, one never comes, and one is not there."""
+    fails = {"/3": 503 if times < 3 else WHOLE, "/5": CUT if times == 1 else WHOLE, "/13": 503, "/7": 404}
+    return fails.get(path, WHOLE)
+
+
+def test_all_commands_count_the_same(tmp_path):
+    """Pages are lines of crawl.log with an answer, failures attempts that failed; the last lines say what is lost."""
+    with FailingHosts(1, PAGES, behave).serving() as hosts:
+        (tmp_path / "hosts").write_text(hosts.hosts_file)
+        (tmp_path / "seeds.txt").write_text(hosts.seeds())
+        names = {"HOSTS_FILE": tmp_path / "hosts", "PORTS_ALLOWED": hosts.port, "OUTPUTS": "warc cdxj tables"}
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {**SETTINGS, **names})
+        assert crawl.run() == 0
+    found = Counter()
+    assert list(verify(crawl.jobdir, found)) == []
+    words = ["process", crawl.jobdir, "-s", f"JOBDIR={tmp_path / 'read'}", "-s", "OUTPUTS="]
+    assert scrapy(list(map(str, words)), ROOT, tmp_path / "process.out") == 0
+    lines = list(map(crawl_line.read, (crawl.jobdir / crawl_line.LOG).read_bytes().splitlines()))
+    (pages, failures), said = (crawl.stats[name] for name in ("pages", "failures")), crawl.output.read_text()
+
+    answered = PAGES + 1  # with robots.txt
+    assert answered == pages == len(lines) == found["rows"] == read_source(crawl.jobdir).statistics.lines
+    assert f" {answered} pages in " in said
+    assert f" {answered} pages in " in (tmp_path / "process.out").read_text()
+    again = sum(hosts.asked.values()) - answered
+    assert f"{again} answers left out that ended nothing" in (tmp_path / "process.out").read_text()
+    assert failures == 5  # 503, of two pages
+    assert ", 5 failures" in said
+    assert re.search(r"5 of the answers are errors of servers, repeats included \(503: 5\); 1 URL ended so", said)

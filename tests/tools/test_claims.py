@@ -1,0 +1,966 @@
+"""Every sentence that states a fact on a crawl is true where it is said: each is made true once, and false once.
+
+A row of CLAIMS is a sentence as the code has it, a state of which it is said, and one of which it is not. A sentence
+that is added to one of these files needs a row here, a name among LABELS if it states nothing of a crawl, or a test
+elsewhere, which PROVED names.
+"""
+
+import html
+import re
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from unittest.mock import MagicMock, patch
+
+import pytest
+
+from tests.support.claims import pattern, templates
+from tests.support.places import ROOT
+from webcrawl.adapter import finished_crawl, seed_fates
+from webcrawl.adapter.extensions import process_progress, progress, summary
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.program import program
+from webcrawl.crawl.control.answer_text import status
+from webcrawl.crawl.control.command import NotRunning
+from webcrawl.crawl.profiling import bound_words
+from webcrawl.crawl.profiling.bound import Cause, Look, Tally
+from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, Waits
+from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.store.jobdir.history_line import Moment
+from webcrawl.store.jobdir.series import Series
+from webcrawl.tools.commands import verify
+from webcrawl.tools.dashboard import crawl_states
+from webcrawl.tools.dashboard.crawl_states import Sample
+from webcrawl.tools.dashboard.signs import signs, waits_for
+from webcrawl.tools.report import report_page
+from webcrawl.tools.report.log_summary import Log, SeedRow
+from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
+from webcrawl.tools.report.sections import overview, seeds, server_sections, waiting
+from webcrawl.tools.supervisor import display, hive_status
+
+JOB = Path("job")
+
+
+# -- what says them, of a state
+
+
+def last_lines(figures):
+    state = Figures({"statistics": {"outcomes": figures.get("outcomes", {})}, **figures})
+    return "\n".join(summary.summary(JOB, state, 9.0, state["before"]))
+
+
+def first_and_last(state):
+    """What the extension says around a crawl."""
+    state = Figures({"pages": 0, "queued": 0, "failures": 0, **state})
+    statistics = SimpleNamespace(outcomes={})
+    crawl = SimpleNamespace(
+        stats=lambda: state, bound=str, parts=SimpleNamespace(counters=Counter(), statistics=statistics)
+    )
+    fates = SimpleNamespace(lines=lambda: state.get("fates", []))
+    scheduler = SimpleNamespace(crawl=crawl, failed=state.get("failed"), fates=fates)
+    crawler = SimpleNamespace(spider=SimpleNamespace(seed_lists=state.get("seeds", "")), stats=None)
+    values = {"URL_SCOPE": state.get("scope", "any"), "HIVE_DRONES": 0, "OUTPUTS": ()}
+    with (
+        patch.multiple(summary, scheduler_of=lambda _: scheduler, values_of=lambda _: values),
+        patch.object(summary.logger, "info") as log,
+    ):
+        extension = summary.Summary(crawler, Path("/"), aloud=False)
+        extension._crawl, extension._begun, extension._before = crawl, 0.0, state["before"]
+        extension.closed()
+        return "\n".join((extension.beginning(), *(str(call.args[1]) for call in log.call_args_list)))
+
+
+class Figures(dict):
+    """Counters, and whatever else a crawl says of itself."""
+
+    def __missing__(self, _):
+        return 0
+
+
+def progress_line(figures):
+    figures = Figures(figures)
+    crawl = SimpleNamespace(
+        parts=SimpleNamespace(counters=figures),
+        ready_hosts=lambda: figures["ready"],
+        stats=lambda: figures,
+        trouble=figures.get("trouble", ""),
+        waits=lambda: figures.get("waits", Waits()),
+    )
+    lines = progress.Lines(crawl)
+    return f"{lines.line()}\n{lines.short()}"
+
+
+def process_lines(figures):
+    return "\n".join(process_progress.summary(JOB, Figures(figures), 9.0, figures.get("before", 0)))
+
+
+def processing(state):
+    """Beginning, progress and end of a run over archives."""
+    state = Figures(state)
+    crawl = SimpleNamespace(
+        stats=lambda: state, parts=SimpleNamespace(counters=state), ready_hosts=lambda: 0, trouble=""
+    )
+    archives = MagicMock(done=state["done"], size=9, number=1)
+    with patch.object(process_progress, "archives_of", lambda _: archives):
+        extension = process_progress.RereadingSummary(None, JOB, aloud=False)
+        extension._crawl, extension._before = crawl, state["before"]
+        lines = process_progress.ArchiveLines(crawl, archives)
+        return "\n".join((extension.beginning(), lines.line(), lines.short(), *extension.end(9.0)))
+
+
+def bound_by(state):
+    tally = Tally()
+    for cause, look in state.items():
+        tally.add(Look(**{"seconds": 5.0, **look}), Cause(cause))
+    counted = {f"bound/{cause}": 5 for cause in state}
+    return f"{bound_words.sentence(tally)}\n{bound_words.in_words(counted)}"
+
+
+def ctl_status(figures):
+    return "\n".join(status(figures))
+
+
+def waits(state):
+    return str(Waits(host="a.test", seconds=9.0, **state))
+
+
+def hive_table(common):
+    rows = [dict.fromkeys(hive_status.COLUMNS, 0)] if common.get("rows") else []
+    usual = {"name": "h", "state": "running", "running": 2, "meant": 2, "changing": False, "queen": None}
+    return "\n".join(hive_status.table(rows, {**usual, "server_bytes": 0, **common}))
+
+
+def hive_line(figures):
+    down = figures.get("down", ())
+    return f"{display.line(figures, 1.0, 2, down)}\n{display.short_line(figures, 1.0, 2, down)}"
+
+
+def verified(found):
+    return "\n".join(verify._summary("job", Counter(found)))
+
+
+def source(state):
+    """What a report is made of; names of the state are fields, with dots between."""
+    made = Source(JOB, b"k" * 16, Statistics(b"k" * 16), True, *(Counter() for _ in range(3)), {}, {}, {}, State())
+    for name, value in state.items():
+        *path, last = name.split(".")
+        place = made
+        for one in path:
+            place = getattr(place, one)
+        setattr(place, last, value)
+    return made
+
+
+def text(page):
+    return html.unescape(re.sub(r"<[^>]+>", "", str(page)))
+
+
+def report_overview(state):
+    made, log = source(state), Log()
+    parts = overview.overview(made, log), overview.over_time(made), overview.outcomes(made), overview.wrong(made)
+    return "\n".join(map(text, (*parts, overview.bound(made))))
+
+
+def report_waiting(state):
+    state = dict(state)
+    log = Log(slowest=state.pop("slowest", []))
+    made = source(state)
+    parts = (
+        waiting.skipped(made),
+        waiting.waiting(made),
+        waiting.disk(made),
+        waiting.terms(made, {}),
+        waiting.extremes(log),
+    )
+    return "\n".join(map(text, parts))
+
+
+def report_servers(state):
+    state = dict(state)
+    made = source({"drones": [source({"clean": state.pop("clean")})] if "clean" in state else []})
+    made.statistics.hosts.level = state.pop("level", 0)
+    made.statistics.documents = sum(figures[0] for figures in state.values())
+    for host, figures in state.items():
+        made.statistics.hosts.row(host)[:5] = figures
+    return "\n".join(
+        map(text, (server_sections.servers(made), server_sections.domains(made), server_sections.drones(made) or ""))
+    )
+
+
+def report_seeds(state):
+    state = dict(state)
+    log, rows = Log(), state.pop("rows", [])
+    log.seeds = MagicMock(more=state.pop("more", 0))
+    log.seeds.__len__.return_value = len(rows)
+    log.seeds.rows.return_value = rows
+    log.seeds.missing.return_value = state.pop("missing", [])
+    log.seeds.outcomes.return_value = Counter(row.status for row in rows)
+    return text(seeds.seeds(source(state), log))
+
+
+def seed(status, *, redirected=False):
+    return SeedRow("http://a.test/", status, redirected, 1, 0, 0, 0)
+
+
+def report_head(state):
+    log, made = SimpleNamespace(damaged=0, missing=0), source({})
+    for name, value in state.items():
+        setattr(log if hasattr(log, name) else made, name, value)
+    return f"{text(report_page._state(made))}\n{text(report_page._odd(made, log) or '')}"
+
+
+def dashboard_signs(state):
+    sample, moments = Sample(0.0, state.get("state", "running"), state, state.get("note", "")), state.get("moments", ())
+    with patch("webcrawl.tools.dashboard.signs._free", return_value=state.get("free", 1 << 40)):
+        return "\n".join((waits_for(sample, moments), *signs(sample, moments, JOB)))
+
+
+def moments(pages, no_answer=0):
+    """A minute of a crawl that has five URLs queued."""
+    first = Moment(*[0.0] * 10, mix=(0,) * 6, milliseconds=())._replace(queued=5)
+    return [first, first._replace(at=60.0, pages=pages, mix=(0, 0, 0, 0, no_answer, 0))]
+
+
+def no_seed(state):
+    """Of a crawl whose seeds gave nothing; `forbidden`: hosts whose robots.txt is against theirs."""
+    parts = SimpleNamespace(
+        log=SimpleNamespace(hearers=[]),
+        statistics=SimpleNamespace(outcomes=state.get("outcomes", {})),
+        pipeline=SimpleNamespace(filtered=state.get("filtered", {})),
+    )
+    fates = seed_fates.SeedFates(SimpleNamespace(parts=parts))
+    for name in state.get("forbidden", ()):
+        parts.log.hearers[0](Link(f"http://{name}/"), Outcome(Status.ROBOTS_FORBIDDEN), None)
+    return "\n".join((fates.progress(), *fates.lines()))
+
+
+def started_again(state):
+    """The refusal of a crawl that is complete, and what is said of one that begins anew."""
+    figures = Figures(state)
+    crawl = SimpleNamespace(stats=lambda: figures, pending=False, parts=SimpleNamespace(counters=figures))
+    crawl.parts.seeding = SimpleNamespace(away=0)
+    said = ""
+    with patch.object(finished_crawl.stats_file, "read", return_value={"reason": state.get("reason", "finished")}):
+        try:
+            finished_crawl.refuse_complete(JOB, crawl)
+        except finished_crawl.NothingLeft as refusal:
+            said = str(refusal)
+    with TemporaryDirectory() as folder, patch.object(finished_crawl.logger, "warning") as log:
+        (Path(folder) / "job/state").mkdir(parents=True)
+        finished_crawl.make_room(Path(folder) / "job", again=state.get("again", False))
+        return "\n".join((said, *(call.args[0] % call.args[1:] for call in log.call_args_list)))
+
+
+def left_behind(state):
+    """What the dashboard says of a crawl that does not answer, or of some drones that do."""
+    if drones := state.get("drones"):
+        return crawl_states.together({str(at): Sample(0.0, one) for at, one in enumerate(drones)}).note
+    known = MagicMock(jobdir=Path(state.get("folder", "/")), drones=())
+    ask, stats = MagicMock(side_effect=NotRunning("none")), MagicMock(read=lambda _: state["stats"])
+    with patch.multiple(crawl_states, is_locked=lambda _: state.get("locked", False), stats_file=stats):
+        return crawl_states.look(known, ask).note
+
+
+# -- the claims: a sentence, a state that makes it true, one that makes it false
+
+EXACT = "A point (x, y) means that x servers had at least y documents, or bytes. All hosts are counted exactly."
+ABOUT = (
+    "A point (x, y) means that x servers had at least y documents, or bytes. There are more hosts than are kept by "
+    "name: what the table says of one may be too little by {} and {} at most, and no host with more is missing. The "
+    "small ones are known from a sample of one in {}."
+)
+SERIES = Series()
+SERIES.add(1, 1, 2)
+LEFT = {"aside": 3, "hosts_aside": 1, "aside_due": 9.0}
+DUE = {"aside": 3, "hosts_aside": 1, "aside_due": 0}
+STORED = {"store/files": 2, "store/bytes": 10**6, "store/waiting": 1}
+
+KILLED = {"pages": 1, "reason": None}
+
+CLAIMS = {
+    "adapter/seed_fates.py": (
+        no_seed,
+        [
+            ("no seed has answered: {}{}", {"forbidden": ["a.test"]}, {"forbidden": ["a.test"], "outcomes": {200: 1}}),
+            ("{}: its robots.txt forbids {}", {"forbidden": ["a.test"]}, {}),
+            (" and {} more", {"forbidden": ["a.test", "b.test"]}, {"forbidden": ["a.test"]}),
+            (" ({} more like it)", {"forbidden": ["a.test", "b.test"]}, {"forbidden": ["a.test"]}),
+            ("{} left out by the filter {}: {}", {"filtered": {"port": 1}}, {"filtered": {"port": 0}}),
+            ("URL_FILTERS has it", {"filtered": {"mine": 1}}, {"filtered": {"port": 1}}),
+            *(
+                (words, {"filtered": {name: 1}}, {"filtered": {"mine": 1}})
+                for name, words in seed_fates.OF_FILTERS.items()
+            ),
+        ],
+    ),
+    "adapter/finished_crawl.py": (
+        started_again,
+        [
+            ("{}: complete, with {}: {} left to do; take another JOBDIR{}", {}, {"reason": "stopped"}),
+            ("complete, with 3 pages: nothing left to do", {"pages": 3}, {"pages": 3, "queued": 1}),
+            ("only {} over the budgets of domains", {"queued": 2, "over_budget": 2}, {"queued": 0}),
+            (": begins anew; what it had is in ", {"again": True}, {"again": False}),
+        ],
+    ),
+    "tools/dashboard/crawl_states.py": (
+        left_behind,
+        [
+            (
+                "it runs, and does not listen to commands: these are its last saved figures",
+                {"locked": True, "stats": KILLED},
+                {"stats": KILLED},
+            ),
+            ("it has saved no figures yet", {"stats": {}}, {"stats": KILLED}),
+            (
+                "its last run was killed: run the same command to resume from its last checkpoint",
+                {"stats": KILLED},
+                {"stats": {"reason": "finished"}},
+            ),
+            ("{} of {} drones run here", {"drones": ["running", "stopped"]}, {"drones": ["running", "running"]}),
+            ("its folder is no longer there", {"stats": {}, "folder": "/nowhere"}, {"stats": {}}),
+        ],
+    ),
+    "adapter/extensions/summary.py": (
+        last_lines,
+        [
+            ("{}, {} with earlier runs{}{}", {"before": 2, "pages": 5}, {"pages": 5}),
+            (" ({} over the budget of {}{})", {"over_budget": 2, "over_budget/domains": 1}, {"queued": 2}),
+            (
+                " or folded: their like brought nothing new",
+                {"over_budget": 2, "frontier/folded": 1},
+                {"over_budget": 2},
+            ),
+            ("{} of the answers are {}, repeats included ({}){}", {"status/503": 2}, {"status/404": 2}),
+            ("errors of servers", {"status/429": 1}, {"status/404": 1}),
+            (
+                "; {} ended so, and crawl.log has them",
+                {"status/503": 3, "outcomes": {503: 1}},
+                {"status/503": 3, "outcomes": {200: 1}},
+            ),
+            ("{}: see logs/errors.log; what failed at a page does not get it again", {"errors": 1}, {}),
+            ("unexpected error", {"errors": 1}, {}),
+            ("{} of the spider lost, as the log says: they could not be kept", {"requests/unkept": 1}, {}),
+            ("with status {}: the spider no longer has the methods that they name", {"status/-5005": 1}, {}),
+            ("{} of letters from the hive's server refused in this run, as the log says", {"hive/refused": 1}, {}),
+            (
+                "{} cut short: the connection ended, or time was up, at every attempt",
+                {"frontier/cut short": 1},
+                {"status/200": 1},
+            ),
+            (
+                "{} of {} to need scripts: -s RENDER=auto{} (docs/browser.md)",
+                {"need_scripts": 1, "need_scripts/hosts": 1},
+                {},
+            ),
+            (
+                "more than ",
+                {"need_scripts": 1, "need_scripts/hosts": 1, "need_scripts/others": 1},
+                {"need_scripts": 1, "need_scripts/hosts": 1},
+            ),
+            (
+                "{} as sent: the browser had no time for them, or gave no document (unrendered)",
+                {"flaw/unrendered": 1},
+                {},
+            ),
+            ("{} unchanged since the earlier crawl, {}: {} not stored", {"since/unmodified": 1}, {}),
+            ("{} sent again the same", {"since/identical": 1}, {}),
+            ("{} in the store ({} MB){}", STORED, {}),
+            (", {} not yet", STORED, {**STORED, "store/waiting": 0}),
+            ("what the store has not", STORED, {}),
+            ("everything is in", {}, STORED),
+            (": a new crawl{}", {}, {"queued": 1}, first_and_last),
+            (": resumed with {} and {}", {"queued": 1}, {}, first_and_last),
+            (
+                " of all that the links lead to (scope any); -a scope=host stays on the seeds' hosts",
+                {"seeds": "http://a.test/"},
+                {"seeds": "http://a.test/", "scope": "host"},
+                first_and_last,
+            ),
+            ("nothing was fetched: {}", {"fates": ["no address"]}, {}, first_and_last),
+            ("{} has what the last checkpoint has", {"failed": OSError()}, {}, first_and_last),
+            ("bound by {}", {"bound/disk": 3}, {}),
+            ("{} from the server refused, as the log says", {"redis_seeds/bad": 1}, {}),
+            (
+                "{} of seeds by command cannot be opened, as the log says: the next run tries again",
+                {"seed_lists_away": 1},
+                {},
+            ),
+            ("{} of {} set aside", LEFT, {"hosts_aside": 0}),
+            ("; {} behind walls", {**LEFT, "frontier/hosts behind walls": 1}, LEFT),
+            ("; run the same command to resume, the next is due at {}", LEFT, DUE),
+            ("{} paused by command; their URLs count as set aside", {"hosts_paused": 1}, DUE),
+            (" from 1 host", {"pages": 3, "frontier/hosts answered": 1}, {"pages": 3}),
+            ("1 failure", {"failures": 1}, {"failures": 0}),
+        ],
+    ),
+    "adapter/extensions/progress.py": (
+        progress_line,
+        [
+            (" ({} of {} set aside)", {"aside": 3, "hosts_aside": 1}, {}),
+            (", {} revisits ({} fresh)", {"revisit/records": 3, "revisit/sampled": 1}, {}),
+            ("waits 9 s after an error", {"waits": Waits(host="a", seconds=9.0, rule=FAILURE)}, {"in_flight": 1}),
+            ("1 asked 2 ready 3 waiting", {"hosts": 6, "in_flight": 1, "ready": 2}, {"hosts": 5, "in_flight": 1}),
+        ],
+    ),
+    "adapter/extensions/process_progress.py": (
+        process_lines,
+        [
+            (", {} with earlier runs", {"pages": 5, "before": 2}, {"pages": 5}),
+            (
+                "{} left out that ended nothing: their URLs were asked for again",
+                {"archive/repeats": 1},
+                {"archive/others": 1},
+            ),
+            ("{} of other kinds of URLs left out", {"archive/others": 1}, {"archive/repeats": 1}),
+            (", {} that cannot be read", {"archive/lost/files": 1}, {}, processing),
+            (": resumed with {}", {"before": 2, "pages": 2}, {}, processing),
+            ("stopped after {}; run the same command to resume", {"done": 5}, {"done": 9}, processing),
+            ("cannot be read: {}", {"archive/lost/files": 1}, {"archive/others": 1}),
+        ],
+    ),
+    "crawl/profiling/bound_words.py": (
+        bound_by,
+        [
+            *(
+                (words, {cause: {}}, {"work" if cause is not Cause.WORK else "disk": {}})
+                for cause, words in bound_words.WORDS.items()
+            ),
+            *(
+                (bound_words.HELPS[cause], {cause: {}}, {"work" if cause is not Cause.WORK else "disk": {}})
+                for cause in Cause
+            ),
+            *((figures, {cause: {}}, {"work": {}}) for cause, figures in bound_words.FIGURES.items()),
+            (f"{program()} ctl JOBDIR resume", {"pause": {"trouble": "paused"}}, {"disk": {}}),
+            *((why, {"pause": {"trouble": why}}, {"disk": {}}) for why in bound_words.PAUSES),
+            *((helps, {"pause": {"trouble": why}}, {"disk": {}}) for why, helps in bound_words.PAUSES.items()),
+            ("{} {} of the time", {"disk": {}}, {}),
+            ("{}{}; what helps: {}", {"disk": {}}, {}),
+            (
+                bound_words.FEW_FILES,
+                {"files": {"slots": 3, "wanted": 9}},
+                {"files": {"slots": 9, "wanted": 9}},
+            ),
+            (
+                bound_words.CROWDED,
+                {"processor": {"crowded": 4.0, "ran": 1.0}},
+                {"processor": {"crowded": 1.0, "ran": 4.0}},
+            ),
+        ],
+    ),
+    "crawl/control/answer_text.py": (
+        ctl_status,
+        [
+            ("bound by {}", {"bound": "the disk"}, {}),
+            ("in force by command:", {"in_force": ["pause"]}, {"in_force": []}),
+            ("5 s since it was started", {"state": "running", "seconds": 5}, {"state": "running", "seconds": 6}),
+            ("1 failure,", {"failures": 1}, {"failures": 0}),
+            ("running (no network)", {"state": "running", "trouble": "no network"}, {"state": "running"}),
+        ],
+    ),
+    "frontier/waits.py": (
+        waits,
+        [
+            ("as {host} asks (Retry-After)", {"rule": RETRY_AFTER}, {}),
+            ("between requests to {host} (Crawl-delay)", {"rule": CRAWL_DELAY}, {}),
+            ("between requests to {host} (politeness)", {}, {"rule": FAILURE}),
+            ("for {host} (behind a wall: {wall})", {"rule": WALL}, {}),
+            ("after {said} from {host}", {"rule": FAILURE}, {"rule": WALL}),
+            ("no address", {"rule": FAILURE, "said": Status.DNS_FAILED}, {"rule": FAILURE}),
+            ("no connection", {"rule": FAILURE, "said": Status.CONNECT_FAILED}, {"rule": FAILURE}),
+            ("a lost connection", {"rule": FAILURE, "said": Status.CONNECTION_LOST}, {"rule": FAILURE}),
+            ("no answer", {"rule": FAILURE, "said": Status.TIMEOUT}, {"rule": FAILURE}),
+            ("an error", {"rule": FAILURE}, {"rule": FAILURE, "said": 503}),
+        ],
+    ),
+    "tools/supervisor/hive_status.py": (
+        hive_table,
+        [
+            (", the queen is drone {}", {"queen": 0}, {}),
+            (": the change goes on", {"changing": True}, {}),
+            (
+                ": the change to {} has not ended, and goes on at the next start",
+                {"changing": True, "state": "stopped"},
+                {"state": "stopped"},
+            ),
+            ("; {} MB of links on their way", {"server_bytes": 10**6}, {}),
+            (", 3 meant", {"meant": 3}, {}),
+        ],
+    ),
+    "tools/supervisor/display.py": (
+        hive_line,
+        [
+            (", {} revisits ({} fresh)", {"revisit/records": 3, "revisit/sampled": 1}, {}),
+            ("(1 down)", {"down": [1]}, {}),
+            ("no network, ", {"trouble": "no network"}, {}),
+        ],
+    ),
+    "tools/commands/verify.py": (
+        verified,
+        [
+            (" ({} over their domains' budgets)", {"over budget": 1}, {"queued": 1}),
+            (", {} of them in the index{}{}", {"texts": 2, "indexed": 1}, {"texts": 2}),
+            (
+                ", {} replaced there by later ones",
+                {"texts": 2, "indexed": 1, "replaced": 1},
+                {"texts": 2, "indexed": 1},
+            ),
+            (", {} will be added by the next start", {"texts": 2, "unindexed": 1}, {"texts": 2, "indexed": 1}),
+            ("; the index was not checked: {}", {"texts": 2, "index unread": 1}, {"texts": 2}),
+            ("changes: {} fetches of pages, as crawl.log has them", {"changes": 1}, {}),
+            ("documents: {}, of pages that crawl.log has", {"documents": 1}, {}),
+            ("hive: {} letters that are not acknowledged, {} items", {"letters": 1}, {}),
+            ("hive: {}; {} in use, each of one drone", {"drones": 2}, {}),
+            ("revisits: {} pages wait, {} were fetched ahead of their turns", {"revisits": 1}, {}),
+            ("tables: only their checksums were looked at: {}", {"tables unread": 1}, {"rows": 1}),
+            ("tables: {} pages, as {} them", {"rows": 1}, {}),
+            ("crawl.log and the archive have", {"rows": 1, "archived rows": 1}, {"rows": 1}),
+            ("crawl.log has", {"rows": 1}, {"rows": 1, "archived rows": 1}),
+            ("the URLs of {} are not looked at", {"frontier a.B": 1}, {"queued": 1}),
+            ("{} URLs queued", {"queued": 1}, {"frontier a.B": 1}),
+            ("{} in {}, not looked at: {} store --verify does", {"in store s3://a": 1}, {"absent a": 1}),
+            ("{}: finished, and no longer here", {"absent a": 1}, {"in store s3://a": 1}),
+            ("{} bytes written after the last checkpoint will be cut off by the next start", {"behind": 1}, {}),
+        ],
+    ),
+    "tools/report/sections/overview.py": (
+        report_overview,
+        [
+            ("No URL has ended yet.", {}, {"statistics.outcomes": Counter({200: 1})}),
+            ("How URLs ended, robots.txt apart", {"statistics.outcomes": Counter({200: 1})}, {}),
+            ("No robots.txt was asked for.", {}, {"statistics.robots": Counter({404: 1})}),
+            ("How requests for robots.txt ended", {"statistics.robots": Counter({404: 1})}, {}),
+            ("Nobody has looked at it while it ran.", {}, {"counters": Counter({"bound/disk": 1})}),
+            ("Nothing was fetched: {}.", {"stats": {"unreached": ["no address"]}}, {}),
+            *(
+                (
+                    "Nothing went wrong: {}.",
+                    {},
+                    wrong,
+                )
+                for wrong in (
+                    {"counters": Counter({"outcome/dns": 1})},
+                    {"counters": Counter({"flaw/coding": 1})},
+                    {"counters": Counter({"status/503": 1})},  # although the URL had a good answer later
+                    {"counters": Counter({"recognised/wall/anubis": 1})},
+                    {"stats": {"errors": 1}},
+                )
+            ),
+            (
+                "Answers that were an error of their server, repeats included: {}.",
+                {"counters": Counter({"status/429": 1})},
+                {"counters": Counter({"status/404": 1})},
+            ),
+            (
+                "{} ended with such an error; {} names them.",
+                {"statistics.outcomes": Counter({503: 1})},
+                {"statistics.outcomes": Counter({404: 1})},
+            ),
+            (
+                "{} of walls came in place of pages, repeats included.",
+                {"counters": Counter({"recognised/wall/anubis": 1})},
+                {"counters": Counter({"recognised/soft404": 1})},
+            ),
+            ("Nothing was downloaded yet.", {}, {"statistics.series": SERIES}),
+            ("At most {} documents per second.", {"statistics.series": SERIES}, {}),
+            ("At most {} megabits per second.", {"statistics.series": SERIES}, {}),
+            ("none yet", {}, {"statistics.series": SERIES}),
+            ("Time of the crawl, by what bounded it", {"counters": Counter({"bound/disk": 1})}, {}),
+            ("What went wrong, once per attempt", {"counters": Counter({"outcome/dns": 1})}, {}),
+            ("{} unchanged since the earlier crawl", {"counters": Counter({"since/unmodified": 1})}, {}),
+            (
+                "100.0 % without a good answer",
+                {"statistics.outcomes": Counter({404: 1})},
+                {"statistics.outcomes": Counter({200: 1})},
+            ),
+            ("2 hosts known", {"state.hosts": 2}, {"state.hosts": 3}),
+            ("{} in the last run: see logs/errors.log.", {"stats": {"errors": 1}}, {}),
+            ("unexpected error", {"stats": {"errors": 1}}, {}),
+            (
+                "{} (status 304), {} sent again the same: {} not stored.",
+                {"counters": Counter({"since/unmodified": 1})},
+                {},
+            ),
+            ("{} set aside, of {}", {"aside": (3, 1)}, {}),
+            ("none set aside", {}, {"aside": (3, 1)}),
+        ],
+    ),
+    "tools/report/sections/waiting.py": (
+        report_waiting,
+        [
+            ("No URL was left out.", {}, {"filtered": Counter({"scope": 1})}),
+            ("What was left out, and why", {"frontier": Counter({"dropped/-9998": 1})}, {}),
+            ("more links on a page than PAGE_MAX_LINKS", {"counters": Counter({"links/cut": 1})}, {}),
+            ("There are no answers yet.", {}, {"slowest": [(5, b"http://a.test/")]}),
+            ("No host is set aside.", {}, {"aside": (3, 1)}),
+            ("{} set aside, with {}", {"aside": (3, 1)}, {}),
+            (
+                "asked to wait",
+                {"aside": (3, 1), "state.aside": [Waiting("a.test", 3, 0, 0, 9.0)]},
+                {"aside": (3, 1), "state.aside": [Waiting("a.test", 3, 5, -2, 9.0)]},
+            ),
+            ("No host is behind a wall.", {}, {"state.walls": [Walled("a.test", "anubis", 3, 1.0, 2, 9.0)]}),
+            ("{} behind walls ({})", {"state.walls": [Walled("a.test", "anubis", 3, 1.0, 2, 9.0)]}, {}),
+            ("No host was given up.", {}, {"state.given_up_by": Counter({-2: 1})}),
+            ("{} given up: {}", {"state.given_up_by": Counter({-2: 1})}, {}),
+            ("No domain is over its budget.", {}, {"state.over_budget": (1, 5)}),
+            ("{} over budget, with {}", {"state.over_budget": (1, 5)}, {}),
+            ("No host has URLs in its queue.", {}, {"state.queues": [Waiting("a.test", 3, 0, 0, 0.0)]}),
+            ("Hosts with the longest queues", {"state.queues": [Waiting("a.test", 3, 0, 0, 0.0)]}, {}),
+            ("{} cannot be read: run `{} verify`.", {"state.damaged": 1}, {}),
+            ("Nothing was written yet.", {}, {"outputs": {"logs/crawl.log": 5}}),
+            ("What was written", {"outputs": {"logs/crawl.log": 5}}, {}),
+            (
+                "No URL has ended yet, so nothing can be said of what the rest will need.",
+                {"outputs": {"logs/crawl.log": 5}},
+                {"outputs": {"logs/crawl.log": 5}, "statistics.outcomes": Counter({200: 1})},
+            ),
+            (
+                "the crawl pauses at {} (MIN_FREE_DISK), so this is {}",
+                {"outputs": {"logs/crawl.log": 5}, "statistics.outcomes": Counter({200: 1}), "free": 9},
+                {
+                    "outputs": {"logs/crawl.log": 5},
+                    "statistics.outcomes": Counter({200: 1}),
+                    "free": 9,
+                    "terms": {"MIN_FREE_DISK": "0"},
+                },
+            ),
+            (
+                "too little",
+                {"outputs": {"logs/a": 5}, "statistics.outcomes": Counter({200: 1}), "free": 9},
+                {"outputs": {"logs/a": 5}, "statistics.outcomes": Counter({200: 1}), "free": 1 << 40},
+            ),
+            ("The state does not say with which settings the crawl was run.", {}, {"terms": {"spider": "web"}}),
+            ("What differs from the defaults", {"terms": {"spider": "web"}}, {}),
+        ],
+    ),
+    "tools/report/sections/seeds.py": (
+        report_seeds,
+        [
+            ("No seed was read from a list, and no URL in crawl.log has one.", {}, {"seeds": {"good": 2}}),
+            ("No seed has an outcome yet.", {"seeds": {"good": 2}}, {"rows": [seed(200)]}),
+            ("itself not ended, though URLs found from it have", {"rows": [seed(0)]}, {"rows": [seed(200)]}),
+            (", after redirects", {"rows": [seed(200, redirected=True)]}, {"rows": [seed(200)]}),
+            (", to a URL seen before or refused", {"rows": [seed(301)]}, {"rows": [seed(200)]}),
+            ("no outcome yet{}", {"seeds": {"good": 1}, "missing": ["http://a.test/"]}, {"rows": [seed(200)]}),
+            (
+                ": its host is set aside, {}",
+                {"seeds": {"good": 1}, "missing": ["http://a.test/"], "state.away": {"a.test": -2}},
+                {"seeds": {"good": 1}, "missing": ["http://a.test/"]},
+            ),
+            (
+                (
+                    "The table has {} of {} seeds: first those without an outcome, then those that failed, then those "
+                    "that gave nothing. All are in logs/crawl.log."
+                ),
+                {"rows": [seed(200)] * (seeds.MOST + 1)},
+                {"rows": [seed(200)] * seeds.MOST},
+            ),
+            (
+                "{} lines are of further seeds, for which there was no room.",
+                {"rows": [seed(200)], "more": 1},
+                {"rows": [seed(200)]},
+            ),
+            (
+                (
+                    "{} of {} read have no outcome yet: they are queued, were dropped by a filter, or are the same URL "
+                    "as another seed."
+                ),
+                {"seeds": {"good": 2}},
+                {},
+            ),
+        ],
+    ),
+    "tools/report/sections/server_sections.py": (
+        report_servers,
+        [
+            ("No URL has ended without an answer, or with 5xx.", {}, {"a.test": [0, 0, 1, 9, 0]}),
+            ("Hosts with most failures", {"a.test": [0, 0, 1, 9, 0]}, {"a.test": [1, 1, 0, 9, 1]}),
+            ("No host has given a document yet.", {"a.test": [0, 0, 1, 9, 0]}, {"a.test": [1, 1, 0, 9, 1]}),
+            ("running, or killed", {"clean": False}, {"clean": True}),
+            ("There are no documents yet.", {}, {"a.test": [1, 1, 0, 9, 1]}),
+            (ABOUT, {"a.test": [1, 1, 0, 9, 1], "level": 1}, {"a.test": [1, 1, 0, 9, 1]}),
+            (EXACT, {"a.test": [1, 1, 0, 9, 1]}, {"a.test": [1, 1, 0, 9, 1], "level": 1}),
+            (
+                "No host has answered {} times yet, so none is called slow.",
+                {"a.test": [1, 1, 0, 9, 2]},
+                {"a.test": [1, 1, 0, 9, 3]},
+            ),
+            (
+                "Slowest hosts, of those that answered at least {} times",
+                {"a.test": [1, 1, 0, 9, 3]},
+                {"a.test": [1, 1, 0, 9, 2]},
+            ),
+        ],
+    ),
+    "tools/report/report_page.py": (
+        report_head,
+        [
+            ("Spider {}. The last run ended{}, with its last checkpoint at ", {"clean": True}, {}),
+            ("Spider {}. The crawl is running, or was killed: this is {} ", {}, {"clean": True}),
+            ("its last checkpoint, of", {}, {"drones": [1]}),
+            ("the last checkpoint of each drone, the oldest of", {"drones": [1]}, {}),
+            (", a hive of {}", {"drones": [1]}, {}),
+            (". What was done since is not counted.", {}, {"clean": True}),
+            ("an unknown time", {}, {"at": 9.0}),
+            (
+                "This crawl has not kept statistics from its beginning on: they were made from its log.",
+                {"complete": False},
+                {},
+            ),
+            ("{} lacks {} that the checkpoint counts.", {"missing": 5}, {}),
+            ("{} of {} cannot be read and are left out.", {"damaged": 1}, {}),
+        ],
+    ),
+    "tools/dashboard/signs.py": (
+        dashboard_signs,
+        [
+            (
+                "Finished: nothing is left to fetch.",
+                {"state": "stopped", "note": "finished"},
+                {"state": "stopped", "note": "finished", "queued": 3},
+            ),
+            (
+                "Finished, but for {}.",
+                {"state": "stopped", "note": "finished", "queued": 3},
+                {"state": "stopped", "note": "finished"},
+            ),
+            (
+                "{} of hosts set aside or over their domains' budgets",
+                {"state": "stopped", "note": "finished", "queued": 3},
+                {"state": "stopped", "note": "stopped", "queued": 3},
+            ),
+            (
+                "Stopped by command; run the same command to resume.",
+                {"state": "stopped", "note": "stopped"},
+                {"state": "stopped", "note": "shutdown"},
+            ),
+            (
+                "Stopped by a signal; run the same command to resume.",
+                {"state": "stopped", "note": "shutdown"},
+                {"state": "stopped", "note": "stopped"},
+            ),
+            (
+                "Ended by {}; run the same command to resume.",
+                {"state": "stopped", "note": "closespider_timeout"},
+                {"state": "stopped", "note": "stopped"},
+            ),
+            ("Fetches nothing until somebody resumes it.", {"state": "paused"}, {}),
+            ("Finishing {} under way.", {"state": "stopping"}, {}),
+            ("Nothing is queued: it looks for more, or is about to end.", {}, {"queued": 1}),
+            (
+                "All {} queued URLs are of hosts set aside, which {}.",
+                {"queued": 1, "aside": 1},
+                {"queued": 2, "aside": 1},
+            ),
+            (
+                "are tried again now and then",
+                {"queued": 1, "aside": 1, "aside_due": 9.0},
+                {"queued": 1, "aside": 1, "aside_due": 0},
+            ),
+            (
+                "wait until somebody resumes them",
+                {"queued": 1, "aside": 1, "aside_due": 0},
+                {"queued": 1, "aside": 1, "aside_due": 9.0},
+            ),
+            ("{} could be asked", {"queued": 1, "ready": 1, "hosts": 1}, {"queued": 1, "hosts": 1}),
+            ("{} {} their turn", {"queued": 1, "hosts": 1}, {"queued": 1, "hosts": 1, "ready": 1}),
+            ("{} pages a second", {"queued": 1, "moments": moments(9)}, {"queued": 1, "moments": moments(0)}),
+            ("unexpected error", {"errors": 1}, {}),
+            ("The disk has {} left.", {"free": 1 << 20}, {}),
+            ("{}: logs/errors.log says which.", {"errors": 1}, {}),
+            ("No page in {}, though {} URLs are queued.", {"moments": moments(0)}, {"moments": moments(9)}),
+            (
+                "{} of what ended lately got no answer: the hosts are away, or our own network is.",
+                {"moments": moments(9, 30)},
+                {"moments": moments(9)},
+            ),
+        ],
+    ),
+}
+
+LONG = 18  # characters of a sentence that a claim may have inside
+
+LABELS = {  # names of counters and columns, captions, what is said in any state, and words between others
+    "adapter/finished_crawl.py": {"%s: begins anew; what it had is in %s"},
+    "tools/dashboard/crawl_states.py": {"an answer of another form"},
+    "adapter/extensions/summary.py": {
+        "; a complete crawl, in a new JOBDIR",
+        "WARC file",
+        "frontier/hosts answered",
+        "frontier/hosts behind walls",
+        "frontier/walls opened",
+        "{} MB in {}; ",
+        "{}{} is in {}",
+    },
+    "adapter/extensions/progress.py": {
+        "{}  queue {}  hosts {}{}  failed {}  {}B",
+        "{}{} pages ({}/s), {} queued{}, hosts: {} asked {} ready {} waiting, {} seen, {} failures, {} MB{}",
+    },
+    "adapter/extensions/process_progress.py": {
+        "everything is in {}",
+        "{} in {} s ({} pages/s){}",
+        "{} pages ({}/s), file {} of {}, {}{}",
+        "{} pages {}/s  file {}/{}  {}{}",
+        "{} reads no archives",
+        "{}, {} of archives",
+    },
+    "crawl/control/answer_text.py": {"{}{}, {} s since it was started: {}"},
+    "tools/supervisor/hive_status.py": {
+        "last sign of life",
+        "letters waiting",
+        "{}: {}{}; {} pages ({}/s), {} queued{}",
+    },
+    "tools/supervisor/display.py": {
+        "{}{} pages ({}/s), {} queued, {}, {} seen, {} failures, {} MB{}, {}{}",
+        "{}{} pages {}/s  queue {}  {}  failed {}  {}B  drones {}",
+    },
+    "tools/commands/verify.py": {
+        "Check every file of a crawl or hive, running or not, without changing any",
+        "archived rows",
+        "first bring what an earlier webcrawl left up to date",
+        "hosts in use",
+        "one folder: {} verify JOBDIR",
+        "outputs: {} files, {} bytes, {} WARC records",
+        "over budget",
+        "seen: {} URLs, {} links not yet looked up",
+        "{}, {} log lines",
+    },
+    "tools/report/sections/overview.py": {
+        "Answers that were not taken whole",
+        "Bound by",
+        "Means over {}, from {} on. Bytes are those of bodies, robots.txt included.",
+        "Once a second the crawl names the one thing that it waits for most.",
+        "Over time",
+        "URLs ended",
+        "URLs queued",
+        "What bounded it",
+        "What helps",
+        "What went wrong",
+        "awk '$2 == 429 || $2 >= 500' logs/crawl.log",
+        "hosts with documents",
+        "in documents",
+        "no attempt failed, and no answer had a flaw, was cut, a wall or a server's error",
+        "of {} read",
+        "per second",
+        "seeds with an outcome",
+        "time since {}",
+        "{} hosts known",
+        "{} per second",
+        "{} without a good answer",
+    },
+    "tools/report/sections/waiting.py": {
+        "Domains that link to it",
+        (
+            "Each URL that ended took {}. The {} that are queued would need about {}, and the links that they lead to "
+            "come on top."
+        ),
+        "Failures in a row",
+        "Filters count every link that they drop, however often a page repeats it.",
+        "Largest documents",
+        "Links and URLs",
+        "Next try",
+        "Slowest and largest",
+        "Slowest answers",
+        "URLs that wait",
+        "Waiting and given up",
+        (
+            "Walls are not evaded: one URL of each host is tried now and then, and all are fetched once it opens. An "
+            "owner lets this crawl in by its signed requests (Web Bot Auth: BOT_KEY, BOT_AGENT) or by its addresses; "
+            "the page that `{} identity page` makes has both."
+        ),
+        "a URL filter",
+        "host record",
+        "reading the page",
+        "this is {}",
+        "when its turn came",
+        "{} The disk has {} free; {}.",
+        "{}: none yet.",
+    },
+    "tools/report/sections/seeds.py": {
+        "How seeds ended, after their redirects",
+        "URLs that ended and were found from this seed on",
+        "What became of each seed",
+        "as it asked",
+        "documents among them",
+        "no answer, 4xx or 5xx",
+    },
+    "tools/report/sections/server_sections.py": {
+        "Bytes per server",
+        "Documents per server",
+        "Hosts and documents",
+        "Hosts are those with a record: one that changed hands leaves a record behind, and so counts twice.",
+        "Hosts whose pages seem to need scripts (RENDER)",
+        "Hosts with most documents or bytes",
+        "Last checkpoint",
+        "Mean duration",
+        "The first has {}; {} have at least {}.",
+        "Top-level domains",
+        "URLs ended",
+        "URLs that ended without an answer, or with 5xx",
+        "URLs without an answer",
+        "What each drone did",
+        "of documents",
+        "of hosts",
+        "servers with at least so much",
+        "that have scripts, and next to no text without them",
+        "time in which anything was downloaded",
+    },
+    "tools/report/report_page.py": {
+        "<!doctype html>\n{}\n",
+        "Crawl report",
+        "Crawl report: {}",
+        (
+            "Made by {} report at {} from the state and {} of crawl.log. A document is an answer of status 2xx to "
+            "anything but robots.txt."
+        ),
+        "Over time",
+        "What bounded it",
+        "What went wrong",
+    },
+}
+
+PROVED = {  # sentences that need more around them: the test that looks at them
+    "tools/commands/verify.py": {
+        "{}: damaged places: {}": "tests/tools/verify/test_verify.py",
+        "{}: no damage found": "tests/tools/verify/test_verify.py",
+    },
+    "tools/report/report_page.py": {
+        "{} has no crawl in it: what that drone did is not counted": "tests/tools/report/test_hive.py",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("say", "sentence", "true", "false"),
+    [
+        pytest.param(*(row[3:] or (say,)), *row[:3], id=f"{Path(module).stem}-{row[0][:50]}")
+        for module, (say, rows) in CLAIMS.items()
+        for row in rows
+    ],
+)
+def test_a_sentence_is_said_where_it_is_true_and_nowhere_else(say, sentence, true, false):
+    """Each sentence is said of the state that makes it true, and not of the one that makes it false."""
+    assert pattern(sentence).search(say(true))
+    assert not pattern(sentence).search(say(false))
+
+
+@pytest.mark.parametrize("module", CLAIMS)
+def test_every_sentence_has_its_row(module):
+    """A sentence that these files may say is among the claims, or among what states nothing; no label is left over."""
+    said, (_, rows) = templates(module), CLAIMS[module]
+    labels = LABELS.get(module, set()) | PROVED.get(module, {}).keys()
+    claimed = {one for one in said for row in rows if one == row[0] or is_part(row[0], one)}
+    assert said - claimed - labels == set()
+    assert labels <= said
+
+
+def is_part(claim, sentence):
+    """True if the claim has all of this sentence, and that is more than a few words."""
+    return len(sentence) > LONG and pattern(sentence).search(claim) is not None
+
+
+@pytest.mark.parametrize(("sentence", "file"), [item for proved in PROVED.values() for item in proved.items()])
+def test_what_is_proved_elsewhere(sentence, file):
+    """The test that is named has the words of the sentence."""
+    assert max(sentence.split("{}"), key=len).strip(" :.,") in (ROOT / file).read_text()

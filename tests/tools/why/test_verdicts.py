@@ -1,0 +1,236 @@
+"""Every sentence of `why` is said of the facts that make it true, and not of others (tests/tools/test_claims.py)."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.claims import pattern, templates
+from webcrawl.base.model import Link, Status
+from webcrawl.store.jobdir import crawl_line
+from webcrawl.store.jobdir.host_row import State
+from webcrawl.tools.why import queued, verdict
+from webcrawl.tools.why import robots_verdict as robots
+from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.filtering import REFUSES, Verdict
+from webcrawl.tools.why.form import Form
+from webcrawl.tools.why.host_facts import DomainBudget
+from webcrawl.tools.why.known_urls import Waiting
+from webcrawl.tools.why.later import FOUND_LOG, IN_POOL, IN_SEGMENT, Later
+from webcrawl.tools.why.linking_pages import Linking
+from webcrawl.tools.why.queued import Awaited, Place
+from webcrawl.tools.why.robots_verdict import RobotsVerdict
+
+URL = "http://a.test/x"
+LINK = Link(URL).pack()
+FAILED = Link(URL, attempt=1).pack()
+
+
+def line(status, notes="-", size="-"):
+    """A line of crawl.log."""
+    text = f"2026-11-23T10:00:00.000Z {status} {size} {URL} L http://a.test/ text/html #001 - - - {notes}\n"
+    return crawl_line.read(text.encode())
+
+
+def host(**of):
+    """A host's record, as far as sentences need it."""
+    plain = {"retired": 0, "failed": None, "wall": None, "due": 0.0, "later": (), "failures": 0, "state": None}
+    return SimpleNamespace(**{**plain, **of})
+
+
+def place(where, *, number=0, record=LINK):
+    return {"place": Place(where, record, number, 9, 2)}
+
+
+def said(state):
+    """All that is said of the URL."""
+    given = dict(state)
+    form = Form(URL, given.pop("invalid", ""))
+    paused = given.pop("crawl_paused", False)
+    facts = Facts(URL, form, **given)
+    found = verdict.verdict_on(facts)
+    return "\n".join(
+        (found.kind, found.reason, verdict.what_now(facts, {"paused": paused}), verdict.told_due(facts, 0.0))
+    )
+
+
+NEW = {}
+GOOD = {"lines": [line(200, size="5")]}
+ROBOTS = {"robots": RobotsVerdict(robots.FORBIDDEN, "http://a.test", "/x", allows=False)}
+WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
+SPENT = DomainBudget("a.test", 9, 9, 0, seed=False, waiting=3)
+DEEP = {"filters": [Verdict("depth", REFUSES, "deeper")]}
+SCOPE = {"filters": [Verdict("scope", REFUSES, "outside")]}
+
+ROWS = [
+    *(
+        (words, {"lines": [line(int(code))]}, {"lines": [line(-4 if code == Status.DNS_FAILED else -1)]})
+        for code, words in verdict.ENDS.items()
+        if code not in (Status.ROBOTS_FORBIDDEN, Status.EXCLUDED)
+    ),
+    (verdict.EXCLUDED, {**SCOPE, "lines": [line(-5001)]}, {"lines": [line(-1)]}),
+    (
+        verdict.FORBIDDEN,
+        {"lines": [line(-5001)], "host": host(failed=SimpleNamespace(status=Status.EXCLUDED))},
+        {"lines": [line(-1)]},
+    ),
+    ("robots.txt forbids it", {"lines": [line(-9998)]}, {"lines": [line(-1)]}),
+    ("{}; it ended so at {}", {"lines": [line(-9998)]}, ROBOTS),
+    ("it ended with status {}", {"lines": [line(-777)]}, {"lines": [line(-1)]}),
+    (" (not asked for: its host was given up)", {"lines": [line(-2, "given_up")]}, {"lines": [line(-2)]}),
+    ("its proxy did not get through, at {}", {"lines": [line(-2, crawl_line.PROXY)]}, {"lines": [line(-2)]}),
+    ("its proxy", {"lines": [line(-2, crawl_line.PROXY)]}, {"lines": [line(-2)]}),
+    ("answered {}{} ({}{}) at {}", GOOD, NEW),
+    (", a redirect to {}", {"lines": [line(301)], "redirect": "http://b.test/"}, {"lines": [line(301)]}),
+    ("; it was fetched again then{}", {"lines": [line(200, "revisit")]}, GOOD),
+    *(
+        (words, {"lines": [line(200, f"revisit,{note}")]}, {"lines": [line(200, "revisit")]})
+        for note, words in verdict.FOUND.items()
+    ),
+    ("; to fetch it again failed at {}, with status {}", {"lines": [line(200), line(-1, "revisit")]}, GOOD),
+    ("{}; it is being fetched again right now", {**GOOD, "live": {"in_flight": True}}, GOOD),
+    ("{}; its turn to be fetched again has come: it waits in a queue", {**GOOD, **place(queued.HOST)}, GOOD),
+    ("{}; it is fetched again when its turn comes", {**GOOD, "again": True}, GOOD),
+    ("; its body was cut: {}", {"lines": [line(200, "truncated:length")]}, GOOD),
+    (
+        "; but withheld: its owner forbids it for all of PURPOSE, by {}",
+        {"lines": [line(200, f"{verdict.NOTE}:header")]},
+        GOOD,
+    ),
+    ("; but that is not the page: it is the wall of {}", {"lines": [line(403, "wall:anubis")]}, {"lines": [line(403)]}),
+    (
+        "; another URL had the same body before: CONTENT_SEEN says what is done then",
+        {"lines": [line(200, crawl_line.DUPLICATE)]},
+        GOOD,
+    ),
+    ("it is being fetched right now{}", {"live": {"in_flight": True}}, {"live": {"known": True}}),
+    ("in flight", {"live": {"in_flight": True}}, {"live": {"known": True}}),
+    (
+        "it failed, and waits in its host's queue to be tried again",
+        place(queued.RETRY, record=FAILED),
+        place(queued.RETRY),
+    ),
+    (
+        "it was not tried yet, and waits in its host's queue until that may be asked",
+        place(queued.RETRY),
+        place(queued.RETRY, record=FAILED),
+    ),
+    (verdict.PUT_OFF, place(queued.RETRY), place(queued.RETRY, record=FAILED)),
+    *((words, place(where, record=FAILED), NEW) for where, words in verdict.QUEUES.items()),
+    ("it is the next", place(queued.HOST), place(queued.HOST, number=1)),
+    ("{} before it", place(queued.HOST, number=1), place(queued.HOST)),
+    ("it waits in the queue of its host, {}", place(queued.HOST), place(queued.FRONT)),
+    ("{}: it waits for more, {}", place(queued.BUDGET), place(queued.HOST)),
+    (
+        "URLs like it brought nothing new: it waits behind all others of its domain, {}",
+        place(queued.FAMILY),
+        place(queued.BUDGET),
+    ),
+    ("it waits until others of its domain, address or origin are done, {}", place(queued.LINE), place(queued.HOST)),
+    ("it waits in the front-end at level {}, {} there", place(queued.FRONT), place(queued.LINE)),
+    ("its domain has had the pages it may have", {**place(queued.BUDGET), "budget": SPENT}, place(queued.HOST)),
+    (
+        "its domain has far more URLs than it may have pages",
+        {**place(queued.BUDGET), "budget": SPENT._replace(pages=5)},
+        {**place(queued.BUDGET), "budget": SPENT},
+    ),
+    (
+        "of the pages let in from its domain, {} had nothing new or are not answered yet",
+        {**place(queued.BUDGET), "budget": SPENT._replace(pages=5, debt=4, lead=4)},
+        {**place(queued.BUDGET), "budget": SPENT._replace(pages=5, debt=3, lead=4)},
+    ),
+    ("{}; but its host is paused by command", {**place(queued.HOST), "paused": True}, place(queued.HOST)),
+    ("{}, and will end when its turn comes: {}", {**place(queued.HOST), **ROBOTS}, place(queued.HOST)),
+    ("{} forbids it ({}{})", {**place(queued.HOST), **ROBOTS}, place(queued.HOST)),
+    (
+        "{}; {} could not be fetched{}: without it nothing may be",
+        {**place(queued.HOST), "robots": RobotsVerdict(robots.UNREACHABLE, "http://a.test")},
+        {**place(queued.HOST), "robots": RobotsVerdict(robots.ALLOWED, "http://a.test")},
+    ),
+    ("; its host is behind a wall: {}, {} since {}. {}", {**place(queued.HOST), "host": WALL}, place(queued.HOST)),
+    (verdict.TRIED, {**place(queued.HOST), "host": WALL}, place(queued.HOST)),
+    (
+        " at the earliest: its host waits for a place among those in turn",
+        {**place(queued.HOST), "host": host(state=State.PARKED, failures=1), "delay": SimpleNamespace(turn=1.0)},
+        {**place(queued.HOST), "host": host(failures=1), "delay": SimpleNamespace(turn=1.0)},
+    ),
+    ("{}{} at {}, and is in the archive", {"entries": [SimpleNamespace(status=200, stamp="20261123100000")]}, GOOD),
+    ("it was found, and is on its way into the queues", {"waiting": Waiting(LINK, judged=True)}, NEW),
+    (
+        "it was found, and waits to be looked up among the URLs that are known",
+        {"waiting": Waiting(LINK, judged=False)},
+        {"waiting": Waiting(LINK, judged=True)},
+    ),
+    ("on its way", {"waiting": Waiting(LINK, judged=True)}, NEW),
+    ("it is a link of a large page, {}", {"portion": Awaited("http://a.test/", 1)}, NEW),
+    ("{}, whose links enter the crawl a thousand at a time", {"portion": Awaited("http://a.test/", 1)}, NEW),
+    (
+        "it is in a segment that was built, {}, which this crawl has not read up to there",
+        {"later": Later(IN_SEGMENT, "s")},
+        {"later": Later(IN_POOL, "s")},
+    ),
+    (
+        "it was found, and waits in the pool of {} for a later segment",
+        {"later": Later(IN_POOL, "s")},
+        {"later": Later(IN_SEGMENT, "s")},
+    ),
+    (
+        "it was found, and is left for a later segment: in {}, which `{} segments build` reads",
+        {"later": Later(FOUND_LOG, "s")},
+        {"later": Later(IN_POOL, "s")},
+    ),
+    ("left for later", {"later": Later(FOUND_LOG, "s")}, NEW),
+    ("it is left for a later segment", {"later": Later(IN_POOL, "s")}, GOOD),
+    ("the crawl knows it", GOOD, {"later": Later(IN_POOL, "s")}),
+    ("nothing new: {} already{}", GOOD, NEW),
+    ("{}: its URLs ended", {"known": "F", "host": host(retired=-2)}, {"known": "F"}),
+    ("it is known, but neither a queue nor a log has it{}", {"known": "F"}, NEW),
+    ("no trace", {"known": "F"}, NEW),
+    (", as far as was looked (below): --deep looks through all", {"known": "F", "looked": ["x"]}, {"known": "F"}),
+    ("{} was not followed", {"linked": Linking("http://a.test/", "a")}, NEW),
+    ("not followed", {"linked": Linking("http://a.test/", "a")}, NEW),
+    ("{} links to it, but that link (of the kind {})", {"linked": Linking("http://a.test/", "a")}, NEW),
+    (
+        "{} redirects to it, but a redirect too many (REDIRECT_MAX_HOPS)",
+        {"linked": Linking("http://a.test/", verdict.REDIRECT)},
+        {"linked": Linking("http://a.test/", "a")},
+    ),
+    ("it is no seed that was read, and no page that was fetched links to it", {"all_links": True}, NEW),
+    ("the crawl has not found a link to it that it follows", NEW, {"all_links": True}),
+    ("not found", NEW, GOOD),
+    ("the URL filter {} {} it out{}", SCOPE, NEW),
+    ("it is {}: {}", DEEP, SCOPE),
+    (verdict.TOO_DEEP, DEEP, SCOPE),
+    ("it would be left out by the filter {}: {}", SCOPE, NEW),
+    ("it would be left out: it is no URL for this crawl", {"invalid": "scheme"}, NEW),
+    (
+        "it ended without an answer at {}: {}",
+        {"skipped": [("2026-11-23T10:00:00Z", "robots", "")]},
+        {**SCOPE, "skipped": [("2026-11-23T10:00:00Z", "scope", "")]},
+    ),
+    (
+        "it would be left out again, unless it were found in another place: {}{}",
+        {"skipped": [("2026-11-23T10:00:00Z", "robots", "")]},
+        NEW,
+    ),
+    (" (the crawl is paused: nothing is fetched until `resume`)", {"crawl_paused": True}, NEW),
+    ("it would be left for a later segment (follow=0)", {"follows": False}, NEW),
+    ("it would be queued, and end when its turn comes: robots.txt forbids it", ROBOTS, NEW),
+    ("it would be queued, and end when its turn comes: {}", {"host": host(retired=-2)}, NEW),
+    ("it would wait until its domain may have more than {}", {"budget": SPENT}, NEW),
+    ("it would be queued, and fetched once its host is resumed by command", {"paused": True}, NEW),
+    ("it would be queued and fetched{}", NEW, GOOD),
+    (", after its host's robots.txt", {"robots": RobotsVerdict(robots.UNKNOWN)}, NEW),
+    ("no type", {"lines": [crawl_line.read(line(200).text.replace("text/html", "no-type").encode())]}, GOOD),
+]
+
+
+@pytest.mark.parametrize(("sentence", "true", "false"), [pytest.param(*row, id=row[0][:60]) for row in ROWS])
+def test_a_sentence_is_said_where_it_is_true_and_nowhere_else(sentence, true, false):
+    """Each sentence is said of the facts that make it true, and not of those that make it false."""
+    assert pattern(sentence).search(said(true))
+    assert not pattern(sentence).search(said(false))
+
+
+def test_every_sentence_has_its_row():
+    """Whatever the verdict may say is among the rows."""
+    assert templates("tools/why/verdict.py") - {sentence for sentence, *_ in ROWS} == set()
