@@ -96,6 +96,14 @@ def test_prioritizer(site, project):
     assert paths.index("/article") < paths.index("/more")
 
 
+def test_scorer(site, project):
+    """Each page has its score in the log."""
+    focus = "FRONTIER_PRIORITIZER=webcrawl.frontier.prioritizers.focus.ByFocus"
+    folder = project("scorer", *crawl(site, "SCORER=about_lamps.score", focus))
+
+    assert (folder / "crawls/web/logs/crawl.log").read_text().count("score:0.000") == 4
+
+
 def test_spider(site, project):
     """Only links with the word are followed, and each page gives an item."""
     words = ["runspider", "news.py", "-a", f"seeds={site}/", "-a", "word=news", "-o", "news.jsonl", *allowed(site)]

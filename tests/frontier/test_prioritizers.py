@@ -5,12 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
+from webcrawl.base.scored import Scored
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers import Choosing, Learning, goes_by_way
 from webcrawl.frontier.prioritizers.arrival import ByArrival
 from webcrawl.frontier.prioritizers.chance import ByChance
 from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.prioritizers.focus import PENDING, ByFocus
 from webcrawl.frontier.prioritizers.indegree import ByIndegree
+from webcrawl.frontier.prioritizers.language import ByLanguage
 from webcrawl.frontier.prioritizers.opic import ByOpic
 from webcrawl.frontier.prioritizers.reputation import ByReputation
 
@@ -25,7 +28,9 @@ LINKS = st.builds(
 )
 
 
-@pytest.mark.parametrize("prioritizer", [ByDepth, ByArrival, ByReputation, ByChance, ByIndegree, ByOpic])
+@pytest.mark.parametrize(
+    "prioritizer", [ByDepth, ByArrival, ByReputation, ByChance, ByIndegree, ByOpic, ByFocus, ByLanguage]
+)
 class TestContract:
     @given(link=LINKS, levels=st.integers(1, 20))
     def test_the_level_exists(self, prioritizer, link, levels):
@@ -124,3 +129,99 @@ class TestLink:
     def test_a_packed_link_comes_back(self, link):
         """Packing a link and unpacking it gives the same link."""
         assert unpack(link.pack()) == link
+
+
+def focused(kind=ByFocus, languages=()):
+    prioritizer = _taught(kind(8))
+    prioritizer.focus(lambda host: host, languages)
+    return prioritizer
+
+
+def tell(prioritizer, page, scored, *urls):
+    prioritizer.scored(page, scored)
+    prioritizer.heard(page, urls)
+
+
+class TestFocus:
+    def test_links_of_good_pages_come_first(self):
+        """One good page outweighs several middling ones; each of them counts."""
+        prioritizer = focused()
+        tell(prioritizer, "http://a/", Scored(0.9), "http://x/good")
+        for page in range(5):
+            tell(prioritizer, f"http://a/{page}", Scored(0.4), "http://x/middling")
+        tell(prioritizer, "http://a/6", Scored(0.4), "http://x/one")
+        worth = [prioritizer.worth(f"http://x/{name}") for name in ("good", "middling", "one", "unknown")]
+        assert worth == sorted(worth, reverse=True)
+
+    def test_the_words_of_a_link_count(self):
+        """Of the same page the link whose words are better goes first; words that say nothing do no harm."""
+        prioritizer, links = focused(), [f"http://x/{name}" for name in (1, 2, 3)]
+        tell(prioritizer, "http://a/", Scored(0.5, anchors={links[0]: 1.0, links[1]: 0.0}), *links)
+        best, *others = map(prioritizer.worth, links)
+        assert [best > max(others), others[0]] == [True, others[1]]
+
+    def test_the_history_of_a_site(self):
+        """Of URLs that nothing links to those of a site of good pages go first; few pages say little."""
+        prioritizer = focused()
+        for page in range(30):
+            tell(prioritizer, f"http://good/{page}", Scored(0.9))
+            tell(prioritizer, f"http://bad/{page}", Scored(0.1))
+        tell(prioritizer, "http://new/", Scored(0.1))
+        worth = [prioritizer.worth(f"http://{name}/x") for name in ("good", "unknown", "new", "bad")]
+        assert worth == sorted(worth, reverse=True)
+        assert prioritizer.history("http://good/x") == (pytest.approx(0.875, abs=0.02), 30)
+
+    def test_a_page_without_a_score_says_nothing(self):
+        """Its links, and its site, are as if it had not been there."""
+        prioritizer = focused()
+        tell(prioritizer, "http://a/", Scored(None, flaw="died"), "http://x/")
+        prioritizer.heard("http://b/", ["http://x/"])
+        assert prioritizer.worth("http://x/") == prioritizer.worth("http://y/") == 0
+
+    def test_memory_is_bounded(self):
+        """Pages whose links were never heard are forgotten."""
+        prioritizer = focused()
+        for page in range(10 * PENDING):
+            prioritizer.scored(f"http://a/{page}", Scored(1.0))
+        assert len(prioritizer._said) == PENDING
+
+    @given(
+        st.lists(st.tuples(st.integers(0, 30), st.floats(0, 1), st.lists(st.integers(0, 30), max_size=5)), max_size=40)
+    )
+    def test_what_is_saved_is_the_same(self, pages):
+        """After a restart all URLs are worth what they were."""
+        first, second = focused(), focused()
+        table = Popularity(bytes(16), 1 << 16)
+        first.learn(table)
+        for page, score, links in pages:
+            tell(first, f"http://a/{page}", Scored(score), *(f"http://b/{link}" for link in links))
+        again = Popularity(bytes(16), 1 << 16)
+        again.restore(table.save())
+        second.learn(again)
+        urls = [f"http://{host}/{page}" for host in "ab" for page in range(31)]
+        assert [*map(first.worth, urls)] == [*map(second.worth, urls)]
+        assert all(0 <= first.history(url)[0] <= 1 for url in urls)
+
+
+class TestLanguage:
+    def test_links_and_seeds(self):
+        """Links of pages in a wanted language, hreflang, a mark in the URL, and the top-level domain count."""
+        prioritizer = focused(ByLanguage, ("sl", "hr"))
+        links = ("http://a.com/1", "http://a.com/2", "http://a.com/en/1")
+        tell(prioritizer, "http://b.com/", Scored(1.0, "sl", 1.0, tongues={links[1]: 0.0}), *links)
+        worth = [
+            *map(prioritizer.worth, (links[0], "http://x.hr/", links[1], "http://x.org/", "http://x.de/", links[2]))
+        ]
+        assert worth[:2] == sorted(worth[:2], reverse=True)
+        assert min(worth[:2]) > max(worth[2:])
+        assert worth[3] > worth[4]
+        assert worth[0] > worth[5]
+
+    def test_a_score_decides_among_pages_of_a_language(self):
+        """The language goes first; a page whose language is not known has its score alone."""
+        prioritizer = focused(ByLanguage, ("sl",))
+        given = (Scored(0.9, "sl", 1.0), Scored(0.1, "sl", 1.0), Scored(0.9, "en", 0.0), Scored(0.1, "en", 0.0))
+        values = [*map(prioritizer.value, given)]
+        assert values == sorted(values, reverse=True)
+        assert prioritizer.value(Scored(0.3)) == 0.3
+        assert prioritizer.value(Scored(None)) is None

@@ -98,6 +98,16 @@ def test_the_search_engines_guide(tmp_path):
     assert "('next', 1)" in said[3]
 
 
+def test_the_focused_guide(tmp_path):
+    """Both crawls, why and the comparison do what the guide says."""
+    (tmp_path / "words.py").write_text(example("docs/guides.md", "share"))
+    _, said = run("A focused crawl", tmp_path)
+
+    assert "score:1.000" in (tmp_path / "focused/logs/crawl.log").read_text()
+    assert "  score      1.000\n" in said[2]
+    assert "focus       crawl" in said[3]
+
+
 def test_the_researchers_guide(tmp_path, monkeypatch, capsys):
     """Crawl, report, verify and graph do what the guide says, and so does its query."""
     _, said = run("A crawl to study", tmp_path)

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Link
@@ -20,6 +20,19 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.worker import SYSTEMS, Worker
 
 LARGE = 1 << 18  # bytes of a body; below, a page that is not packed takes less time than a turn of the event loop may
+
+
+class Ahead(Protocol):
+    """What is done with an answer before it is processed."""
+
+    async def begin(self) -> None:
+        """Call it before the first answer. StoreError if it could not do its work."""
+
+    def __call__(self, trip: Trip, /) -> Awaitable[None] | None:
+        """The future to wait for before this answer is processed, if any."""
+
+    def close(self) -> None:
+        """Nobody waits any more."""
 
 
 def pdf_process(values: Mapping[str, Any]) -> PdfProcess | None:
@@ -41,8 +54,10 @@ class ReadingAhead:
         self._worker = Worker(stack=SYSTEMS)  # parsers may need much of it
         self._waiter = Worker() if pdfs is not None else None
 
+    async def begin(self) -> None:
+        """The first one that needs a thread or a process starts it."""
+
     def __call__(self, trip: Trip) -> Awaitable[None] | None:
-        """The future to wait for before this answer is processed, if any."""
         link, exchange = trip.link, trip.exchange
         if link is None or exchange is None or link.is_prerequisite:
             return None
@@ -62,7 +77,6 @@ class ReadingAhead:
             exchange.found = await asyncio.wrap_future(reading)
 
     def close(self) -> None:
-        """Nobody waits any more."""
         if self._pdfs is not None and self._waiter is not None:
             self._pdfs.kill()
             self._waiter.submit(self._pdfs.close)

@@ -30,7 +30,7 @@ from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
-from webcrawl.adapter.reading_ahead import ReadingAhead, pdf_process
+from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.request_links import (
     Callbacks,
     CannotBeKept,
@@ -121,7 +121,7 @@ class FrontierScheduler:
         self._reason = ""
         self._lost = 0  # requests of the spider, in this run and those that were killed before
         self._told: set[str] = set()
-        self._ahead: ReadingAhead | None = None
+        self._ahead: Ahead | None = None
         self._since: Since | None = None
 
     @classmethod
@@ -138,6 +138,8 @@ class FrontierScheduler:
             self._hive = await self._enter(spider)
             self._begin(spider)
             await self._begin_since(spider)
+            if self._ahead is not None:
+                await self._ahead.begin()
             if self._hive is not None:
                 self.others_done = False
                 self._others = self._hive.running(self)
@@ -221,6 +223,10 @@ class FrontierScheduler:
             downloader.on_failure = self.fates.failed
         if makes_pages:
             downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdf_process(values))
+            if self.crawl.parts.scores is not None:
+                from webcrawl.adapter.scoring_ahead import scoring  # noqa: PLC0415 - most crawls score nothing
+
+                downloader.read_ahead = self._ahead = scoring(values, self._ahead)
         downloader.on_accepted = self._hide
         if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide

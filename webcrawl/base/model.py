@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from webcrawl.base.digest import label, sha1
+from webcrawl.base.scored import Scored
 
 
 class Status(IntEnum):
@@ -352,6 +353,7 @@ class Exchange:
     refers: Referred | None = None  # an earlier crawl has this payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
     said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
+    scored: Scored | None = field(default=None, repr=False, compare=False)  # what a SCORER says of it
     withheld: Withheld | None = None  # there was a body, and it is not kept
     again: bool = False  # the URL is asked for again after this answer
     _digest: str = field(default="", repr=False, compare=False)

@@ -132,6 +132,11 @@ def _preferences(page: Page) -> Preferences:
     return page.said(found)
 
 
+def _score(page: Page) -> float | None:
+    scored = page.exchange.scored if page.exchange is not None else None
+    return scored.score if scored is not None else None
+
+
 def _canonical(page: Page) -> str:
     """The document's own word goes before its header's."""
     if page.about.canonical:
@@ -186,6 +191,7 @@ class Page(_Answer):
     visible_text: str = _lazy(_visible)
     links: list[PageLink] = _lazy(_links)  # of all kinds, followed or not
     language: str = _lazy(lambda page: page.about.language or page.header("content-language"))  # as declared
+    score: float | None = _lazy(_score)  # of a SCORER, from 0 to 1
     canonical: str = _lazy(_canonical)  # as resolved
     description: str = _lazy(lambda page: page.about.description)
     headings: list[tuple[int, str]] = _lazy(lambda page: page.about.headings)  # level, text

@@ -52,6 +52,7 @@ from webcrawl.crawl.withholding import Owners
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.arguments import Hooks
 from webcrawl.frontier.frontier import Frontier as OurFrontier
+from webcrawl.frontier.prioritizers import Prioritizer
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.seen.content import ContentSeen, Shells
@@ -76,6 +77,7 @@ from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests, Fingerprint
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Post
     from webcrawl.crawl.rendering.deciding import Deciding
+    from webcrawl.crawl.score_book import ScoreBook
     from webcrawl.crawl.signalling import Signalling
 
 MIB = 1 << 20
@@ -164,13 +166,13 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     unkept = Unkept(db, counters)
-    frontier = open_frontier(values, db, rules_of(values, domains, key), hooks, clock, around.walk, outputs, key)
+    rules = rules_of(values, domains, key)
+    frontier = open_frontier(values, db, rules, hooks, clock, around.walk, outputs, key)
     ours = frontier if isinstance(frontier, OurFrontier) else None
     ending = Ending(values["OUTAGE_END_WAIT"])
     heed(in_force, db, filters, frontier, robots.book, ending)
 
-    statistics = SavedStatistics(db, log, key).statistics
-    portions = Portions(db, site_of)
+    statistics, portions = SavedStatistics(db, log, key).statistics, Portions(db, site_of)
     if member is not None and ours is not None:
         post = drones.open_post(values, db, member, ours, seen, around.takes, unkept.add)
     elsewhere = post.drone if post is not None else None
@@ -241,6 +243,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         signalling=signalling,
         revisiting=revisiting,
         rendering=rendering,
+        scores=_scores(values, rules.prioritizer, counters),
     )
 
 
@@ -272,6 +275,14 @@ def _rendering(values: Mapping[str, Any], db: CrawlDB, counters: Counter[str]) -
     from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415 - other crawls need nothing of it
 
     return Deciding(db, counters, recogniser(*_marks(values)))
+
+
+def _scores(values: Mapping[str, Any], prioritizer: Prioritizer, counters: Counter[str]) -> ScoreBook | None:
+    if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):
+        return None
+    from webcrawl.crawl.score_book import ScoreBook  # noqa: PLC0415 - as above
+
+    return ScoreBook(prioritizer, counters)
 
 
 def _seeding(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Membership, Post
     from webcrawl.crawl.rendering.deciding import Deciding
     from webcrawl.crawl.revisiting import Revisiting
+    from webcrawl.crawl.score_book import ScoreBook
     from webcrawl.crawl.signalling import Signalling
 
 
@@ -104,3 +105,4 @@ class Parts:
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     revisiting: Revisiting | None = None  # if pages are fetched again
     rendering: Deciding | None = None  # if a browser renders the pages that need it
+    scores: ScoreBook | None = None  # if pages are scored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from webcrawl.base.loading import load
@@ -12,6 +12,7 @@ from webcrawl.frontier.arguments import Rules
 from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.prioritizers import Focused, Prioritizer
 from webcrawl.urls.host_names import RegisteredDomains
 
 SELF_CONTAINED = ("host", "domain")
@@ -33,7 +34,7 @@ def needs_all_seeds(values: Mapping[str, Any]) -> bool:
 def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
     """The rules for all hosts of the frontier."""
     return Rules(
-        load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
+        prioritizer_of(values, domains.of),
         politeness_of(values),
         limits_of(values),
         domains.of,
@@ -42,6 +43,14 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
         folds=values["TRAP_RULES"],
         requisites=values["REQUISITES"],
     )
+
+
+def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Prioritizer:
+    """The prioritizer, which has heard of nothing yet."""
+    prioritizer: Prioritizer = load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"])
+    if isinstance(prioritizer, Focused):
+        prioritizer.focus(site, values["FOCUS_LANGUAGES"])
+    return prioritizer
 
 
 def own_of(values: Mapping[str, Any]) -> Own:

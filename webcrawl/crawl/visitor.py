@@ -102,6 +102,8 @@ class Visitor:
         page.robots_word = self._owners.word(link.url)
         page.recognised = self._recognise(exchange)
         page.is_none = bool(page.recognised and wall_of(page.recognised)) or self._is_missing(page, exchange)
+        if exchange.scored is not None and self._parts.scores is not None:
+            self._parts.scores.take(link.url, exchange, exchange.scored, is_page=not page.is_none)
         self._visit(page, link, exchange, location)
         if self._judges:
             self._judge_use(page, exchange)

@@ -93,6 +93,7 @@ class TestPages:
             **dict.fromkeys(("forbidden", "allowed", "preferences")),
             "withheld": False,
             "recognised": None,
+            "score": None,
         }
 
     @pytest.mark.parametrize(

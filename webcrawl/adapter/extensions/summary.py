@@ -21,6 +21,7 @@ from webcrawl.base.quantities import count
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.profiling.bound_words import in_words
+from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.store.jobdir import revisit_figures
 
@@ -114,6 +115,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         *_errors(figures),
         *_cut_short(figures),
         *_scripts(figures),
+        *_scores(figures),
         *_seeds(figures),
         *_walk(figures),
         *_revisits(figures),
@@ -170,6 +172,15 @@ def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto{new} (docs/browser.md)"
     if unrendered := figures.get("flaw/unrendered", 0):
         yield f"{count(unrendered, 'page')} as sent: the browser had no time for them, or gave no document (unrendered)"
+
+
+def _scores(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What a SCORER gave, over all runs, and the pages for which it failed."""
+    pages, failed = figures.get("scores/pages", 0), figures.get("scores/failed", 0)
+    if pages:
+        yield f"{count(pages, 'page')} scored, {figures['scores/thousandths'] / pages / MILLI:.2f} on average"
+    if failed:
+        yield f"{count(failed, 'page')} without a score, though fetched and kept: the scorer failed, as the log says"
 
 
 def _known(figures: Mapping[str, Any]) -> Iterator[str]:

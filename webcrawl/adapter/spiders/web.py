@@ -34,13 +34,14 @@ SETTINGS: dict[str, Any] = {
     "DOWNLOADER_MIDDLEWARES_BASE": {},
     "WARN_ON_GENERATOR_RETURN_VALUE": False,  # Scrapy would read the source of `parse` for every page anew
 }
+BY_LANGUAGE = "webcrawl.frontier.prioritizers.language.ByLanguage"
 PAGES = "webcrawl.adapter.pages_middleware.PagesMiddleware"
 OF_CALLBACKS = {"SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARES_BASE, PAGES: 1000}}
 
 
 class WebSpider(Spider):
     """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a since=JOBDIR_CDXJ_OR_SERVER]
-    [-a follow=0].
+    [-a follow=0] [-a languages=sl,hr].
 
     A subclass may override `links_to_follow`, and have a `parse` and other callbacks (docs/extending.md).
     """
@@ -50,13 +51,14 @@ class WebSpider(Spider):
     has_callbacks: ClassVar[bool] = False  # a subclass looks at responses itself: they are Scrapy's in full
     chooses_links: ClassVar[bool] = False  # a subclass has a `links_to_follow`: the texts of links are read too
 
-    def __init__(  # scope and follow are from_crawler's
+    def __init__(  # scope, follow and languages are from_crawler's
         self,
         seeds: str = "",
         scope: str = "",  # noqa: ARG002
         limit: str = "",
         since: str = "",
         follow: str = "",  # noqa: ARG002
+        languages: str = "",  # noqa: ARG002
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -81,6 +83,9 @@ class WebSpider(Spider):
             crawler.settings.set("URL_SCOPE", kwargs["scope"], priority="spider")
         if kwargs.get("follow"):
             crawler.settings.set("URL_FOLLOW", kwargs["follow"], priority="spider")
+        if kwargs.get("languages"):
+            crawler.settings.set("FOCUS_LANGUAGES", kwargs["languages"], priority="spider")
+            crawler.settings.set("FRONTIER_PRIORITIZER", BY_LANGUAGE, priority="spider")
         return super().from_crawler(crawler, *args, **kwargs)
 
     @classmethod

@@ -152,6 +152,13 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("FRONTIER_PRIORITIZER", "webcrawl.frontier.prioritizers.depth.ByDepth", "dotted path").means(
             "Assigns each link its level, from the link and its history."
         ),
+        Setting("SCORER", None, "maybe dotted path").means(
+            "Gives documents scores from 0 to 1, in a process of its own, for prioritizers and tables "
+            "(docs/frontier.md#focus)."
+        ),
+        Setting("FOCUS_LANGUAGES", None, "languages").means(
+            "Languages of which pages come first with prioritizers.language.ByLanguage; `-a languages=sl,hr` sets both."
+        ),
         Setting("FRONTIER_BIAS", 2.0, Number(1, 1000)).means(
             "Each level of the front-end is picked this many times as often as the next one."
         ),

@@ -32,6 +32,8 @@ class Died(Exception):  # noqa: N818 - reads as what it is
 class ReaderProcess:
     """One body after the other. Its process is started with the first one, and again when it has died."""
 
+    tries = TRIES
+
     def __init__(self, what: str, command: tuple[str, ...], seconds: float) -> None:
         """`what` it reads, in words; `command` starts a worker that takes at most so many seconds for a body."""
         self._what, self._command, self._wall = what, command, SHARED * seconds
@@ -95,16 +97,16 @@ class ReaderProcess:
         self._end()
         if self._closed:
             raise OSError("closed")
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, self.tries + 1):
             try:
                 self._open()
             except OSError as error:
                 self._end()
-                if attempt == TRIES or self._closed:
+                if attempt == self.tries or self._closed:
                     raise OSError(f"no process to read {self._what} in: {error}") from error
                 if attempt == 1:
                     logger.warning(
-                        "No process to read %s in: %s; trying again for %d s", self._what, error, TRIES * PAUSE
+                        "No process to read %s in: %s; trying again for %d s", self._what, error, self.tries * PAUSE
                     )
                 time.sleep(PAUSE)
             else:

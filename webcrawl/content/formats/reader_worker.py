@@ -18,15 +18,17 @@ SIZE = struct.Struct("<Q")
 READY = b"R"
 
 
-def serve(read: Callable[[bytes], Any], *, memory: int, seconds: float, files: int | None = None) -> None:
+def serve(read: Callable[[bytes], Any], *, memory: int | None, seconds: float, files: int | None = None) -> None:
     """Answers with what `read` makes of one body after the other, a JSON value.
 
-    It may take so many bytes of address space, and seconds of processor time for a body. With `files` 0 one that
-    gets the better of its reader opens no file and no socket.
+    It may take so many bytes of address space, and seconds of processor time for a body. Without a limit of memory it
+    may write files, too. With `files` 0 one that gets the better of its reader opens no file and no socket.
     """
     wire = socket.socket(fileno=0)
-    limits = {resource.RLIMIT_AS: memory, resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}
-    for limit, most in (limits if files is None else {**limits, resource.RLIMIT_NOFILE: files}).items():
+    limits = {} if memory is None else {resource.RLIMIT_AS: memory, resource.RLIMIT_FSIZE: 0}
+    if files is not None:
+        limits[resource.RLIMIT_NOFILE] = files
+    for limit, most in {**limits, resource.RLIMIT_CORE: 0}.items():
         resource.setrlimit(limit, (most, most))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     wire.sendall(READY)

@@ -16,7 +16,7 @@ import re2
 
 from webcrawl.base.loading import load
 from webcrawl.base.names import current
-from webcrawl.base.settings.setting_kinds import Whole, text, words
+from webcrawl.base.settings.setting_kinds import Whole, is_none, text, words
 from webcrawl.urls.filters.line_search import quiet
 
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
@@ -33,6 +33,15 @@ class Dotted:
         if not callable(load(path)):
             raise TypeError(f"{path} is not a class or function")
         return path
+
+
+class MaybeDotted:
+    """Such a path, or none."""
+
+    allowed: str = f"{Dotted.allowed}, or none"
+
+    def read(self, value: Any, /) -> str | None:
+        return None if is_none(value) else Dotted().read(value)
 
 
 class DottedList:

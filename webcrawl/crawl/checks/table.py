@@ -28,6 +28,7 @@ from webcrawl.crawl.checks.code import (
     Expressions,
     Extensions,
     MaybeComponent,
+    MaybeDotted,
 )
 from webcrawl.crawl.checks.hours import Hours
 from webcrawl.crawl.checks.identity import AgentOrigin, KeyFile, MailAddress
@@ -80,6 +81,7 @@ NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
     "dotted orders": DottedOrders(),
     "dotted path": Dotted(),
     "dotted paths": DottedList(),
+    "maybe dotted path": MaybeDotted(),
     "host connections": HostConnections(),
     "servers": Servers(),
     "ports": PortRanges(),
@@ -149,7 +151,18 @@ class Rule:
     allowed: str
 
 
+FOCUSED = ("webcrawl.frontier.prioritizers.focus.ByFocus", "webcrawl.frontier.prioritizers.language.ByLanguage")
 RULES = (
+    Rule(
+        "SCORER",
+        lambda values: values["FRONTIER_PRIORITIZER"] != FOCUSED[0] or values["SCORER"] or values["FOCUS_LANGUAGES"],
+        "set with FRONTIER_PRIORITIZER = {FRONTIER_PRIORITIZER}, which goes by scores",
+    ),
+    Rule(
+        "FOCUS_LANGUAGES",
+        lambda values: values["FRONTIER_PRIORITIZER"] != FOCUSED[1] or values["FOCUS_LANGUAGES"],
+        "set with FRONTIER_PRIORITIZER = {FRONTIER_PRIORITIZER}, which puts pages in them first",
+    ),
     Rule(
         "BOT_AGENT",
         lambda values: values["BOT_KEY"] is None or values["BOT_AGENT"] is not None,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from webcrawl.base.model import Link
+from webcrawl.base.scored import Scored
 from webcrawl.frontier.popularity import Popularity
 
 
@@ -47,3 +48,14 @@ class Learning(Protocol):
 
     def heard(self, page: str, urls: Sequence[str], /) -> None:
         """A page that was fetched links to these distinct canonical URLs."""
+
+
+@runtime_checkable
+class Focused(Protocol):
+    """A prioritizer that goes by what a SCORER says of pages, or by their languages."""
+
+    def focus(self, site: Callable[[str], str], languages: Sequence[str], /) -> None:
+        """`site`: the registered domain of a host; `languages`: FOCUS_LANGUAGES."""
+
+    def scored(self, page: str, scored: Scored, /) -> None:
+        """A page was fetched, and this was said of it; its links are heard next."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ class Graph:
     hosts: Numbers  # the host of each page, by number
     domains: Numbers  # its registered domain
     unreached: int = 0  # pages that are left out because no seed leads to them
+    scores: npt.NDArray[np.float64] | None = None  # of each page, if they are known
 
     @property
     def pages(self) -> int:
@@ -73,8 +74,11 @@ class Graph:
         return np.repeat(np.arange(self.pages), np.diff(self.offsets))
 
 
-def read_graph(paths: Iterable[Path], seeds: Sequence[str] = ()) -> Graph:
-    """The graph of all files, as far as a crawl from these pages comes; without any, from the first one."""
+def read_graph(paths: Iterable[Path], seeds: Sequence[str] = (), known: Mapping[str, float] | None = None) -> Graph:
+    """The graph of all files, as far as a crawl from these pages comes; without any, from the first one.
+
+    `known`: the scores of pages; others have none.
+    """
     numbers: dict[str, int] = {}
     heads, tails = array("q"), array("q")
     given = [*paths]
@@ -90,11 +94,19 @@ def read_graph(paths: Iterable[Path], seeds: Sequence[str] = ()) -> Graph:
             raise NoTrace(f"{seed}: no page of this graph")
     starts = [*dict.fromkeys(numbers[seed] for seed in seeds)] or [0]
     hosts, domains = _sites(numbers)
-    return crawled(np.array(heads, np.int64), np.array(tails, np.int64), len(numbers), starts, hosts, domains)
+    ends = np.array(heads, np.int64), np.array(tails, np.int64)
+    scores = np.array([known.get(name, 0.0) for name in numbers]) if known is not None else None
+    return crawled(*ends, len(numbers), starts, hosts, domains, scores)
 
 
 def crawled(
-    heads: Numbers, tails: Numbers, pages: int, starts: Sequence[int], hosts: Numbers, domains: Numbers
+    heads: Numbers,
+    tails: Numbers,
+    pages: int,
+    starts: Sequence[int],
+    hosts: Numbers,
+    domains: Numbers,
+    scores: npt.NDArray[np.float64] | None = None,
 ) -> Graph:
     """Return these pages numbered anew, as a breadth-first crawl from `starts` finds them."""
     _, firsts = np.unique((heads * pages + tails)[heads != tails], return_index=True)
@@ -108,7 +120,8 @@ def crawled(
     sizes = np.diff(offsets)[order]
     ends = np.concatenate(([0], np.cumsum(sizes)))
     places = np.arange(ends[-1]) + np.repeat(offsets[order] - ends[:-1], sizes)
-    return Graph(ends, new[links[places]], len(starts), hosts[order], domains[order], pages - len(order))
+    scores = scores[order] if scores is not None else None
+    return Graph(ends, new[links[places]], len(starts), hosts[order], domains[order], pages - len(order), scores)
 
 
 def _breadth_first(offsets: Numbers, links: Numbers, starts: Sequence[int]) -> Numbers:

@@ -13,14 +13,16 @@ import numpy.typing as npt
 
 from webcrawl.frontier.best_first import Sift
 from webcrawl.lab.studies import ORDERS
+from webcrawl.lab.studies.good_pages import GOOD
 from webcrawl.lab.studies.link_graph import Graph, Numbers
 from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, SiftedFront, Turns, Waiting
-from webcrawl.lab.studies.page_signals import Cash, Depth, Indegree, Known, KnownPageRank, Signal, Votes
+from webcrawl.lab.studies.page_signals import Cash, Depth, Focus, Indegree, Known, KnownPageRank, Signal, Votes
 from webcrawl.lab.studies.plot import COLOURS, HIGH, LEFT, TOP, WIDE, Line, drawing, y
 from webcrawl.tools.report.markup import Html, tag
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of all pages
 EXACT, LEVELS, CRAWL = "exact", "levels", "crawl"
+IDEAL = "ideal"
 LEVELLED = ("breadth", "indegree", "opic", "reputation")
 FIXED = ("breadth", "reputation")  # a crawl gives these their level when they are found
 SEED = 1
@@ -32,6 +34,7 @@ _SIGNALS: dict[str, Callable[[Graph], Signal]] = {
     "opic": Cash,
     "reputation": Votes,
     "pagerank": KnownPageRank,
+    "focus": Focus,
 }
 
 
@@ -46,7 +49,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Row:
-    """One ordering: the share of all PageRank that has been fetched after each page."""
+    """One ordering: the share of all PageRank, or of all good pages, that has been fetched after each page."""
 
     ordering: str
     how: str  # EXACT, LEVELS or CRAWL
@@ -69,10 +72,12 @@ class Row:
 
 def compare(graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], shape: Shape) -> Iterator[Row]:
     """A row for each ordering in exact order, one with levels where there are such, and one as a crawl has it."""
+    good = graph.scores >= GOOD if graph.scores is not None else None
+    measured = rank if good is None else good / good.sum()
     for name in names:
         for how in ways(name, shape):
-            signal, waiting = _made(name, how, graph, rank, shape)
-            yield Row(name, how, np.cumsum(rank[replay(graph, signal, waiting)]))
+            signal, waiting = _made(name, how, graph, measured if name == IDEAL else rank, shape)
+            yield Row(name, how, np.cumsum(measured[replay(graph, signal, waiting)]))
 
 
 def ways(name: str, shape: Shape) -> list[str]:
@@ -147,7 +152,7 @@ def as_json(graph: Graph, rows: Sequence[Row]) -> str:
 
 def as_text(graph: Graph, rows: Sequence[Row], shape: Shape) -> str:
     """Return a description of the graph, and a line for each row."""
-    lines = [_about(graph), "", "percent of all PageRank, after so many percent of the pages, and on average"]
+    lines = [_about(graph), "", f"percent of {_measured(graph)}, after so many percent of the pages, and on average"]
     lines.append(f"{'':22}" + "".join(f"{100 * share:>8.0f}" for share in SHARES) + f"{'mean':>8}")
     for row in rows:
         values = "".join(f"{100 * row.at(share):>8.1f}" for share in SHARES)
@@ -162,24 +167,30 @@ def as_text(graph: Graph, rows: Sequence[Row], shape: Shape) -> str:
     return "\n".join(lines)
 
 
+def _measured(graph: Graph) -> str:
+    return "all PageRank" if graph.scores is None else f"the {int((graph.scores >= GOOD).sum()):,} good pages"
+
+
 def _about(graph: Graph) -> str:
     hosts = int(graph.hosts.max()) + 1
     left = f"; {graph.unreached:,} more that no seed leads to are left out" if graph.unreached else ""
     return f"pages: {graph.pages:,}, hosts: {hosts:,}, links: {len(graph.links):,}{left}"
 
 
-def plot_orderings(rows: Sequence[Row]) -> str:
+def plot_orderings(graph: Graph, rows: Sequence[Row]) -> str:
     """The SVG document: one line per ordering, as a crawl has it if that was asked for, else in exact order."""
     how = CRAWL if any(row.how == CRAWL for row in rows) else EXACT
     lines = []
     for row in (row for row in rows if row.how == how):
         shares = [step / POINTS for step in range(POINTS + 1)]
         points = [(LEFT + share * WIDE, y(row.at(share))) for share in shares]
-        lines.append(Line(row.ordering, points, COLOURS[ORDERS.index(row.ordering)], dashed=row.ordering == "best"))
+        lines.append(
+            Line(row.ordering, points, COLOURS[ORDERS.index(row.ordering)], dashed=row.ordering in ("best", IDEAL))
+        )
     below = [
         tag("text", f"{ten}0 %", x=f"{LEFT + ten / 10 * WIDE:.1f}", y=str(TOP + HIGH + 18), text_anchor="middle")
         for ten in range(0, 11, 2)
     ]
     place = {"x": str(LEFT + WIDE // 2), "y": str(TOP + HIGH + 38)}
-    words: Html = tag("text", "pages fetched, and their share of all PageRank", text_anchor="middle", **place)
-    return drawing("PageRank by pages fetched", lines, [*below, words])
+    words: Html = tag("text", f"pages fetched, and their share of {_measured(graph)}", text_anchor="middle", **place)
+    return drawing("What a crawl has by pages fetched", lines, [*below, words])

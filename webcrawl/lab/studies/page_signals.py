@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log2
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from webcrawl.base.scored import Scored
+from webcrawl.frontier.popularity import CELL, Popularity
+from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.lab.studies.link_graph import Graph, pagerank
 
 DAMPING = 0.85
+ROOMY = 4  # cells of a table per page
 GROWN = 1.2  # times as many pages as at the last computation of PageRank: then it is computed anew
 ROUGH = 1e-3  # how well: what is left of the graph changes more
 
@@ -18,7 +22,8 @@ ROUGH = 1e-3  # how well: what is left of the graph changes more
 class Signal(Protocol):
     """Numbers of all pages; those of pages that nobody has met mean nothing."""
 
-    values: list[float]
+    @property
+    def values(self) -> Sequence[float]: ...
 
     def heard(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
         """A page was fetched. Returns the pages whose numbers have changed; None for all of them."""
@@ -177,6 +182,39 @@ class Known:
 
     def level(self, page: int, last: int) -> int:
         return doublings(self.values[page], 1 / len(self.values), last)
+
+
+class Focus:
+    """The crawl's own ByFocus, told the score of each page that is fetched."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._scores = graph.scores.tolist() if graph.scores is not None else [0.0] * graph.pages
+        self._urls = [f"http://{domain}/{page}" for page, domain in enumerate(graph.domains.tolist())]
+        self._focus = ByFocus(1)
+        self._focus.learn(Popularity(bytes(16), ROOMY * CELL * graph.pages))
+        self.values = _Worth(self._focus, self._urls)
+
+    def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
+        self._focus.scored(self._urls[page], Scored(self._scores[page]))
+        self._focus.heard(self._urls[page], [self._urls[link] for link in links])
+        return links
+
+    def level(self, page: int, last: int) -> int:
+        del page
+        return last
+
+
+class _Worth(Sequence[float]):
+    """Asked when it is needed: with each page of a site the worth of all its pages changes."""
+
+    def __init__(self, focus: ByFocus, urls: Sequence[str]) -> None:
+        self._focus, self._urls = focus, urls
+
+    def __len__(self) -> int:
+        return len(self._urls)
+
+    def __getitem__(self, page: Any) -> Any:
+        return self._focus.worth(self._urls[page])
 
 
 def doublings(value: float, unit: float, last: int) -> int:

@@ -68,6 +68,7 @@ PAGES = {
     "preferences": TEXT,
     "withheld": FLAG,
     "recognised": TEXT,
+    "score": pa.float32(),
 }
 LINKS = {
     "from_url": TEXT,
@@ -147,6 +148,7 @@ DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
     "flaw": TEXT,
     "neardup": pa.uint64(),
     "cluster": pa.uint64(),
+    "score": pa.float32(),
     **{name: {int: INT32, float: pa.float32(), bool: FLAG}[kind] for name, kind in QUALITY.items()},
 }
 SCHEMAS = {
@@ -218,4 +220,5 @@ def page_row(end: Ended) -> tuple[Any, ...]:
         end.fingerprint,
         *end.preferences,
         (exchange and exchange.recognised) or None,
+        exchange and exchange.scored and exchange.scored.score,
     )

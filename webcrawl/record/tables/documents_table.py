@@ -94,5 +94,6 @@ def document_row(page: Page, exchange: Exchange, about: Mapping[str, Any], clust
         about.get("flaw"),
         about.get("neardup"),
         cluster,
+        exchange.scored and exchange.scored.score,
         *map(about.get, QUALITY),
     )

@@ -35,7 +35,8 @@ ARGUMENTS = (
     "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds.  "
     "-a since=JOBDIR: of pages that an earlier crawl, or a CDX server (cdx+http://…), has, only what changed is stored "
     "(docs/since.md).  "
-    f"-a follow=0: only the seeds; links are left to {program()} segments (docs/segments.md)."
+    f"-a follow=0: only the seeds; links are left to {program()} segments (docs/segments.md).  "
+    "-a languages=sl,hr: pages in these come first (docs/frontier.md)."
 )
 
 

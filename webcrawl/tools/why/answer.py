@@ -154,6 +154,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
         "domain": facts.budget.to_json() if facts.budget is not None else None,
         "host": record,
+        "scores": facts.scores.to_json() if facts.scores is not None else None,
         "log": [line.text for line in facts.lines[-VISITS:]],
         "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
         "archive": [

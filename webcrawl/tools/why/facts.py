@@ -18,6 +18,7 @@ from webcrawl.tools.why.later import Again, Later
 from webcrawl.tools.why.linking_pages import Linking
 from webcrawl.tools.why.queued import Awaited, Place
 from webcrawl.tools.why.robots_verdict import RobotsVerdict
+from webcrawl.tools.why.score_facts import Scores
 from webcrawl.tools.why.waits import Load
 
 
@@ -53,6 +54,7 @@ class Facts:
     again: bool = False  # pages are fetched again in this crawl
     follows: bool = True  # links that are found are crawled, and not left for a later segment
     later: Later | None = None  # it is left for one
+    scores: Scores | None = None  # of a page, or for one that waits
     turn: Again | None = None  # its record, if it waits to be fetched again and was found
 
     @property

@@ -26,6 +26,7 @@ from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_porti
 from webcrawl.tools.why.record_search import exchange_of
 from webcrawl.tools.why.robots_verdict import line_of, robots_verdict
 from webcrawl.tools.why.saved_settings import NONE
+from webcrawl.tools.why.score_facts import focus_of, scores_of
 from webcrawl.tools.why.time_words import iso_of, size
 from webcrawl.tools.why.waits import ended, load_of
 from webcrawl.urls.filters.filter_protocol import Origin
@@ -44,6 +45,7 @@ class Gathering:
         self._source, self._deep = source, deep
         self._search = Search(source.snapshot, source.domains, deep=deep)
         self._budgets: dict[str, DomainBudget] = {}
+        self._focus = focus_of(source.values, source.domains.of, source.snapshot, source.key)
         self._book = booking_of(source.values, source.sheets)
 
     def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
@@ -188,6 +190,7 @@ class Gathering:
             delay_of(self._book, facts.host, host, values, facts.live),
             host in source.sheets.paused,
         )
+        facts.scores = scores_of(facts.url, facts.lines, self._focus, waits=facts.place is not None)
         facts.rendering = rendering_of(source.snapshot, host)
         facts.robots = robots_verdict(source.snapshot, facts.url, source.values)
         domain = source.domains(host)

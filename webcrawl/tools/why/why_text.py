@@ -134,6 +134,18 @@ def _domain(details: Mapping[str, Any]) -> Iterator[str]:
     yield f"{domain['name']}: {domain['pages']:,} of {pages}{over}; {links} known to link to it"
 
 
+def _scores(details: Mapping[str, Any]) -> Iterator[str]:
+    scores = details.get("scores")
+    if scores is None:
+        return
+    if scores["score"] is not None:
+        yield f"{scores['score']:.3f}"
+    if scores["worth"] is not None:
+        yield f"worth {scores['worth']:.3f} by what links to it and by its site"
+    if scores["site_pages"]:
+        yield f"{scores['site']:.3f} is its site's, by {count(scores['site_pages'], 'page')}"
+
+
 def _log(details: Mapping[str, Any]) -> Iterator[str]:
     yield from details.get("log", [])[-VISITS:]
     yield from _before(details, "log")
@@ -197,6 +209,7 @@ PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[str] | Sequence[str]]] =
     "robots": _robots,
     "host": _host,
     "domain": _domain,
+    "score": _scores,
     "log": _log,
     "archive": _archive,
     "again": _again,

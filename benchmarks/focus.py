@@ -1,0 +1,152 @@
+"""A focused crawl: which share of the good pages it has after which share of the fetches, beside other orders.
+
+On graphs (`scrapy lab orderings --good`), with labels made here: of an encyclopedia, the 5 % of articles nearest to one
+of them (PageRank that restarts there); of a university's site, the pages whose URLs name its library, or its classes;
+of the synthetic web, all pages of one host in ten. The real ones are in the folder that WEBCRAWL_CASES names.
+With --crawl the encyclopedia is also served as a site, and crawled by each prioritizer: the order is that of the logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.support.report import report
+from benchmarks.support.seen_graphs import lines, links
+from benchmarks.support.topic_server import serving
+from webcrawl.lab.simweb import World
+from webcrawl.lab.simweb.random_content import draws
+from webcrawl.lab.simweb.tree_pages import links as links_of
+from webcrawl.lab.studies import OF_GOOD
+from webcrawl.lab.studies.link_graph import Graph, crawled, read_graph
+from webcrawl.lab.studies.ordering_study import Row, Shape, compare
+
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
+TOPIC, NEAREST, RESTART = "Photosynthesis", 0.05, 0.15
+DELAY = 0.05  # seconds between two requests: twenty pages while links wait to be looked up
+PRIORITIZERS = {"breadth": "depth.ByDepth", "indegree": "indegree.ByIndegree", "focus": "focus.ByFocus"}
+
+
+def encyclopedia(cases: Path, folder: Path) -> Graph:
+    pages = links(cases / "graph-wikispeedia" / "links.tsv.zst")
+    names = [*dict.fromkeys(name for page, found in pages.items() for name in (page, *found))]
+    number = {name: at for at, name in enumerate(names)}
+    near = np.zeros(len(names))
+    for _ in range(50):
+        given = np.zeros(len(names))
+        for page, found in pages.items():
+            given[[number[name] for name in found]] += (1 - RESTART) * near[number[page]] / len(found)
+        given[number[TOPIC]] += RESTART
+        near = given
+    good = sorted(names, key=lambda name: near[number[name]], reverse=True)[: int(NEAREST * len(names))]
+    return _graph(folder, [(page, name) for page, found in pages.items() for name in found], good)
+
+
+def university(word: str) -> Callable[[Path, Path], Graph]:
+    """Its pages with a word in their URLs."""
+
+    def made(cases: Path, folder: Path) -> Graph:
+        known = dict(line.split("\t") for line in lines(cases / "graph-hollins" / "urls.tsv.zst"))
+        urls = {number: url.replace(" ", "%20") for number, url in known.items()}
+        pages = links(cases / "graph-hollins" / "edges.tsv.zst")
+        edges = [(urls[page], urls[link]) for page, found in pages.items() for link in found]
+        return _graph(folder, edges, [url for url in urls.values() if word in url.lower()], urls["2"])
+
+    return made
+
+
+def _graph(folder: Path, edges: Sequence[tuple[str, str]], good: Sequence[str], seed: str = "") -> Graph:
+    (folder / "edges").write_text("".join(f"{page}\t{link}\n" for page, link in edges), encoding="utf-8")
+    return read_graph([folder / "edges"], [seed] if seed else (), dict.fromkeys(good, 1.0))
+
+
+def is_good(host: str) -> bool:
+    """Return whether all pages of a host of the synthetic web are."""
+    return int(host.removeprefix("site").partition(".")[0]) % 10 == 3
+
+
+def synthetic(hosts: int, pages: int) -> Graph:
+    world = World(hosts, pages, popular=True)
+    edges = [
+        (world.first_page(host) + page, world.first_page(other) + link)
+        for host in range(hosts)
+        for page in range(world.pages_of(host))
+        for other, link, _ in links_of(world, host, page, draws(world.seed, host, page, 64)[4 : 4 + world.links])
+    ]
+    ends, owners = np.array(edges, np.int64), np.repeat(np.arange(hosts), [*map(world.pages_of, range(hosts))])
+    scores = np.array([float(is_good(world.name(host))) for host in owners])
+    return crawled(ends[:, 0], ends[:, 1], pages, [0], owners, owners, scores)
+
+
+def tell(name: str, graph: Graph, hosts: int) -> None:
+    """A line for each order."""
+    nothing = np.zeros(graph.pages)
+    for row in compare(graph, nothing, OF_GOOD, Shape(hosts=hosts)):
+        if row.how != "levels":
+            _say(f"{name}/{row.ordering}/{row.how}", row.at, row.mean, graph.pages)
+
+
+def _say(name: str, at: Callable[[float], float], mean: float, pages: int) -> None:
+    report(f"focus/{name}", pages=pages, **{f"at_{share:.0%}": 100 * at(share) for share in SHARES}, mean=100 * mean)
+
+
+def crawls(graph: Graph, delay: float) -> Iterator[tuple[str, Sequence[int]]]:
+    """The pages of a graph in the order in which each prioritizer's crawl of it has them, served as one site."""
+    pages = {page: graph.links[graph.offsets[page] : graph.offsets[page + 1]].tolist() for page in range(graph.pages)}
+    with serving(pages, good_of(graph)) as site:
+        for name, prioritizer in PRIORITIZERS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                settings = {
+                    "JOBDIR": f"{folder}/job",
+                    "SCORER": "benchmarks.support.topic_server.score" if name == "focus" else "none",
+                    "FRONTIER_PRIORITIZER": f"webcrawl.frontier.prioritizers.{prioritizer}",
+                    "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8",
+                    "PORTS_ALLOWED": site.rpartition(":")[2],
+                    "POLITENESS_MIN_DELAY": delay,
+                    "POLITENESS_FACTOR": 0,
+                    "TRAP_RULES": 0,
+                    "OUTPUTS": "none",
+                    "MIN_FREE_DISK": 0,
+                }
+                given = [word for key, value in settings.items() for word in ("-s", f"{key}={value}")]
+                command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={site}/0", *given]
+                subprocess.run(command, check=True, capture_output=True)
+                log = (Path(folder) / "job/logs/crawl.log").read_text().splitlines()
+                paths = [line.split()[3].rpartition("/")[2] for line in log]
+                yield name, [int(path) for path in paths if path.isdigit()]
+
+
+def good_of(graph: Graph) -> set[int]:
+    """The numbers of its good pages."""
+    return set(np.flatnonzero(graph.scores).tolist()) if graph.scores is not None else set()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.focus", description=__doc__)
+    parser.add_argument("--crawl", action="store_true", help="crawl the encyclopedia, too: ten minutes")
+    options = parser.parse_args()
+    cases = os.environ.get("WEBCRAWL_CASES")
+    made = {"encyclopedia": encyclopedia, "library": university("librar"), "classes": university("classes")}
+    for name, graph in made.items() if cases else ():
+        with tempfile.TemporaryDirectory() as folder:
+            tell(name, graph(Path(cases or ""), Path(folder)), 1 if name == "encyclopedia" else 4)
+    tell("synthetic", synthetic(300, 20_000), 50)
+    if options.crawl and cases:
+        with tempfile.TemporaryDirectory() as folder:
+            graph = encyclopedia(Path(cases), Path(folder))
+        good = good_of(graph)
+        for name, found in crawls(graph, DELAY):
+            curve = np.cumsum([page in good for page in found]) / len(good)
+            row = Row(name, "real", curve)
+            _say(f"crawl/{name}", row.at, row.mean, len(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Has pages scored before they are processed, so that their links get their places at once (docs/frontier.md#focus).
+
+A page that waits for its score keeps its download slot, and a checkpoint does not wait for it. Those that come while
+the scorer works are its next batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from webcrawl.adapter.reading_ahead import Ahead
+from webcrawl.adapter.trip import Trip
+from webcrawl.base.model import Exchange
+from webcrawl.base.scored import UNSCORED, Scored
+from webcrawl.content.html.elements import markup
+from webcrawl.content.scoring.score_process import DIED, Body, ScoreProcess
+from webcrawl.store.errors import StoreError
+from webcrawl.store.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 32  # pages of a batch
+LARGEST = 1 << 18  # bytes of a page that the scorer is given
+RESTS, LONGEST = 32, 4096  # pages that have no score after a batch without any, twice as many each time
+TOLD = 5  # flaws that the log has in full
+
+
+class ScoringAhead:
+    """One process, and one batch after the other. A page that cannot be scored goes on without."""
+
+    def __init__(self, before: Ahead, process: ScoreProcess) -> None:
+        """`before`: what else is done with an answer first."""
+        self._before, self._process = before, process
+        self._worker = Worker()  # waits for the process
+        self._waiting: list[tuple[Exchange, asyncio.Future[Scored]]] = []
+        self._task: asyncio.Task[None] | None = None
+        self._rests = self._rest = self._told = 0
+
+    async def begin(self) -> None:
+        await self._before.begin()
+        try:
+            await asyncio.wrap_future(self._worker.submit(self._process.scored, ()))
+        except OSError as error:
+            raise StoreError(f"SCORER: {error}") from error
+
+    def __call__(self, trip: Trip) -> Awaitable[None] | None:
+        before, exchange = self._before(trip), trip.exchange
+        if trip.link is None or trip.link.is_own or exchange is None or not is_scored(exchange):
+            return before
+        if self._rests:
+            self._rests -= 1
+            exchange.scored = UNSCORED
+            return before
+        scored: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
+        self._waiting.append((exchange, scored))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+        return self._both(before, exchange, scored)
+
+    async def _both(self, before: Awaitable[None] | None, exchange: Exchange, scored: asyncio.Future[Scored]) -> None:
+        if before is not None:
+            await before
+        exchange.scored = await scored
+
+    async def _work(self) -> None:
+        while self._waiting:
+            batch = [one for one in self._waiting[:AT_ONCE] if not one[1].done()]
+            del self._waiting[:AT_ONCE]
+            bodies = [Body(one.url, one.content_type, one.body[:LARGEST]) for one, _ in batch]
+            try:
+                found = await asyncio.wrap_future(self._worker.submit(self._process.scored, bodies))
+            except (OSError, RuntimeError, MemoryError) as error:
+                found = [Scored(None, flaw=str(error))] * len(batch)
+            self._judge(batch, found)
+            for (_, waits), one in zip(batch, found, strict=True):
+                if not waits.done():  # the crawl may have ended
+                    waits.set_result(one)
+        self._task = None
+
+    def _judge(self, batch: list[tuple[Exchange, asyncio.Future[Scored]]], found: list[Scored]) -> None:
+        """After a batch of failures the next pages are spared the wait for more of them."""
+        for (exchange, _), one in zip(batch, found, strict=True):
+            if one.flaw and self._told < TOLD:
+                self._told += 1
+                last = "; further ones are only counted" if self._told == TOLD else ""
+                logger.warning("No score for %s: %s%s", exchange.url, one.flaw, last)
+        failed = bool(found) and all(one.flaw == DIED.flaw for one in found)
+        self._rests = self._rest = min(max(2 * self._rest, RESTS), LONGEST) if failed else 0
+
+    def close(self) -> None:
+        self._before.close()
+        self._process.kill()
+        self._worker.submit(self._process.close)
+        self._worker.close()
+
+
+def is_scored(exchange: Exchange) -> bool:
+    """Return whether an answer is a page of text."""
+    if not (200 <= exchange.status < 300 and exchange.body):
+        return False
+    return exchange.content_type.startswith("text/plain") or bool(markup(exchange.content_type, exchange.body))
+
+
+def scoring(values: Mapping[str, Any], before: Ahead) -> ScoringAhead:
+    """As the settings say; without a SCORER the language gives the scores."""
+    return ScoringAhead(before, ScoreProcess(values["SCORER"] or "", values["FOCUS_LANGUAGES"]))

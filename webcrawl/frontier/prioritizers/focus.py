@@ -1,0 +1,84 @@
+"""Links of good pages come first, by the scores of a SCORER (docs/frontier.md#focus)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link
+from webcrawl.base.scored import Scored
+from webcrawl.frontier.popularity import Popularity
+
+SHARP = 4  # the power of what links say: a good one outweighs many middling ones
+SITE = 0.25  # what a site's history weighs beside one link of a page with the score 1
+DOUBT = 2.0  # pages of a site until then it is taken for an average one
+PENDING = 256  # pages whose links may still be heard: most are in the same turn of the event loop
+ALL, PAGES = " all", " pages"  # no URL and no host has a blank: sums of all sites, and numbers of pages
+
+
+class ByFocus:
+    """A URL is worth what the links to it say, by their pages and their words, and what its site has given so far.
+
+    All links come in at the last level; of what waits the URLs that are worth most are chosen.
+    """
+
+    def __init__(self, levels: int) -> None:
+        self._last = levels - 1
+        self._table = Popularity(bytes(16), 0)
+        self._site: Callable[[str], str] = str
+        self._said: dict[str, tuple[float, Scored]] = {}
+
+    def focus(self, site: Callable[[str], str], languages: Sequence[str], /) -> None:
+        del languages
+        self._site = site
+
+    def learn(self, table: Popularity, /) -> None:
+        self._table = table
+
+    def scored(self, page: str, scored: Scored, /) -> None:
+        value = self.value(scored)
+        if value is None:
+            return
+        for name in (self._site(host_of(page)), ALL):
+            self._table.add([name], value)
+            self._table.add([name + PAGES], 1.0)
+        if len(self._said) >= PENDING:
+            del self._said[next(iter(self._said))]
+        self._said[page] = value, scored
+
+    def heard(self, page: str, urls: Sequence[str], /) -> None:
+        """Of a page without a score links say nothing."""
+        self._table.take(page)
+        if (known := self._said.get(page)) is not None:
+            value, scored = known
+            for url in urls:
+                if url != page and (said := self.of_link(url, value, scored)) > 0:
+                    self._table.add([url], said**SHARP)
+
+    def value(self, scored: Scored, /) -> float | None:
+        """What a page is worth."""
+        return scored.score
+
+    def of_link(self, url: str, page: float, scored: Scored, /) -> float:
+        """What a link says: as much as its page, or the mean with its words if they are better.
+
+        Words that are worse than the page are as often just not about anything: `more`, `next`.
+        """
+        return (page + max(page, scored.anchors.get(url, 0.0))) / 2
+
+    def level(self, link: Link) -> int:
+        del link
+        return self._last
+
+    def worth(self, url: str, /) -> float:
+        return self._table.of(url) + SITE * self.history(url)[0]
+
+    def history(self, url: str, /) -> tuple[float, int]:
+        """The mean of the pages of a URL's site, with some average ones if they are few; and how many they are.
+
+        As the table may have forgotten a part of the sum, it may be too small; it is never too large.
+        """
+        of, site = self._table.of, self._site(host_of(url))
+        pages = of(site + PAGES)
+        usual = min(of(ALL) / (of(ALL + PAGES) or 1.0), 1.0)
+        return (min(of(site), pages) + DOUBT * usual) / (pages + DOUBT), int(pages)
