@@ -54,7 +54,7 @@ def body(url: str) -> bytes:
 class Core:
     """A crawl in which answers take no time; the clock goes on by itself."""
 
-    def __init__(self, folder: Path, **given: object) -> None:
+    def __init__(self, folder: Path, hosts: int = HOSTS, **given: object) -> None:
         self._now = START
         settings = Settings()
         settings.setmodule("webcrawl.settings")
@@ -65,7 +65,7 @@ class Core:
         with mock.patch.object(assembly, "CrawlClock", clock):
             self.crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), spider="web")
         self.crawl.begin()
-        for host in range(HOSTS):
+        for host in range(hosts):
             self.crawl.parts.discovery.submit(Link(f"http://site{host}.test/"))
 
     def exchange(self, url: str) -> Exchange:

@@ -10,7 +10,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Link
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.visitor import ROOM
+from webcrawl.crawl.discovery import ROOM
 from webcrawl.frontier.seen.portions import PACE, PORTION
 from webcrawl.net.gopher_menu import MENU
 from webcrawl.tools.verify.verify_crawl import verify

@@ -1,44 +1,159 @@
-"""The sitemaps that a robots.txt names."""
+"""Which sitemaps a host is asked for, when, and how many URLs they bring."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
+import pytest
+
+from tests.crawl.test_portions import crawling
 from tests.support.warc_crawl import exchange
-from webcrawl.base.model import Link
-from webcrawl.content.html.found_links import Found
-from webcrawl.content.page import Page
-from webcrawl.crawl.visitor import Visitor
+from webcrawl.base.model import Link, Outcome, url_of
+from webcrawl.crawl.crawl import counted_as
+from webcrawl.crawl.sitemaps import GROWN
+from webcrawl.frontier.booking import _is_page
+from webcrawl.frontier.listed import URLS
+
+SITE = "http://a.test"
+MAP = f"{SITE}/map.xml"
+ROBOTS = f"Sitemap: {MAP}\nSitemap: http://b.test/map.xml\n".encode()
 
 
-class Discovery:
-    """Notes what it is given."""
-
-    def __init__(self):
-        self.found = []
-
-    def discover(self, link, links, hops, *, base):
-        self.found.append((link.path, links, hops, base))
+@pytest.fixture(name="site")
+def _site(tmp_path):
+    with crawling(tmp_path / "job", POLITENESS_MIN_DELAY=0, POLITENESS_FACTOR=0) as (crawl, visitor):
+        yield Site(crawl, visitor)
 
 
-def visited(found):
-    visitor, discovery = Visitor.__new__(Visitor), Discovery()
-    visitor._parts = SimpleNamespace(discovery=discovery)
-    page = Page.of(Link("http://a.test/robots.txt", "LLP", history="http://a.test"), exchange())
-    page.found = found
-    visitor.follow_robots(page)
-    return page, discovery.found
+class Site:
+    """A crawl of one host, with its answers given by hand; `found` lists what is submitted."""
+
+    def __init__(self, crawl, visitor):
+        self.crawl, self.visitor, self.found = crawl, visitor, []
+        seen = crawl.parts.seen
+        self.submit, seen.submit = seen.submit, self._submitted
+
+    def _submitted(self, keys, records):
+        self.found += [(url_of(record), record.split(b" ")[1].decode()) for record in records]
+        return self.submit(keys, records)
+
+    def answer(self, link, body=b"", kind="text/html", status=200):
+        """The crawl visits this answer and follows it."""
+        answered = exchange(link.url, body=body, status=status, headers=[(b"Content-Type", kind.encode())])
+        page = self.visitor.visit(link, answered)
+        (self.visitor.follow_robots if link.is_prerequisite else self.visitor.follow)(page)
+        return page
+
+    def robots(self, page, body=ROBOTS):
+        return self.answer(Link(f"{SITE}/robots.txt", f"{page.path}P", history=SITE), body, "text/plain")
+
+    def maps(self):
+        """The sitemaps that were submitted, and how they were found."""
+        return [(url, path) for url, path in self.found if path.upper().endswith("M")]
 
 
-def test_they_are_links_of_the_page_that_needed_the_rules():
-    """One link deeper than that page, found on the robots.txt; the outputs see that they are followed."""
-    found = Found("http://a.test/robots.txt", "", [("sitemap", "/a.xml", "", ""), ("sitemap", "/b.xml", "", "")])
-    page, submitted = visited(found)
-
-    assert submitted == [("LL", ["/a.xml", "/b.xml"], "L", "http://a.test/robots.txt")]
-    assert page.followed is found.links
+PAGE = Link(f"{SITE}/page", "L", f"{SITE}/", f"{SITE}/")
 
 
-def test_unwanted_or_missing_sitemaps_are_not_submitted():
-    """Where nobody wants them, or there are none, nothing is submitted."""
-    page, submitted = visited(None)
+def test_those_of_a_host_of_few_pages_wait(site):
+    """Nothing is submitted until the host has ten pages; then they are found where their site was entered."""
+    site.robots(PAGE)
+    site.answer(PAGE, b"<a href=/other>")
+    assert site.maps() == []
 
-    assert (submitted, page.followed) == ([], ())
+    grown = site.crawl.parts.frontier._grown[GROWN][0]
+    for path, via, found in (("L", PAGE.via, "M"), ("LlLRL", PAGE.via, "LlM"), ("LL", "http://c.test/", "LlM")):
+        site.found.clear()
+        site.crawl.parts.discovery.forget()
+        grown(replace(PAGE, path=path, via=via))
+        assert site.maps() == [(MAP, found), ("http://b.test/map.xml", found)]
+
+
+@pytest.mark.parametrize(
+    ("path", "history", "counts"),
+    [("L", "", True), ("MML", "", True), ("M", "", False), ("LMR", "", False), ("P", SITE, False)],
+)
+def test_which_answers_are_pages_of_a_host(path, history, counts):
+    """Robots.txt and sitemaps are not counted among its ten, nor for HOST_MAX_PAGES."""
+    assert _is_page(Link(f"{SITE}/x", path, history=history), Outcome(200)) is counts
+
+
+@pytest.mark.parametrize(
+    ("links", "path", "asked"), [(GROWN - 1, "", 2), (GROWN - 1, "R", 2), (GROWN, "", 0), (1, "L", 0)]
+)
+def test_a_seed_that_leads_nowhere_needs_them_at_once(site, links, path, asked):
+    """With fewer than ten links, redirected or not; pages that links led to are no seeds."""
+    seed = Link(f"{SITE}/", path)
+    site.robots(seed)
+    site.answer(seed, b"".join(b"<a href=/%d>" % number for number in range(links)))
+
+    assert len(site.maps()) == asked
+
+
+def test_a_robots_txt_that_is_read_again_has_those_that_are_new(site):
+    """The host is busy by then."""
+    site.robots(PAGE, b"")
+    site.robots(PAGE)
+
+    assert site.maps()[0] == (MAP, "LM")
+
+
+def test_the_names_survive_a_kill(tmp_path):
+    """They are kept with the rules, by the checkpoint."""
+    with crawling(tmp_path / "job") as (crawl, visitor):
+        Site(crawl, visitor).robots(PAGE)
+        crawl.parts.db.checkpoint()
+    with crawling(tmp_path / "job") as (crawl, visitor):
+        site = Site(crawl, visitor)
+        site.crawl.parts.frontier._grown[GROWN][0](PAGE)
+        assert [url for url, _ in site.maps()] == [MAP, "http://b.test/map.xml"]
+
+
+def test_an_index_names_sitemaps_and_a_sitemap_pages(site):
+    """The path tells one from the other, so that logs and queues can."""
+    index = f"<sitemapindex><sitemap><loc>{MAP}</loc></sitemap></sitemapindex>".encode()
+    pages = f"<urlset><url><loc>{SITE}/1</loc></url><url><loc>http://b.test/2</loc></url></urlset>".encode()
+    site.answer(Link(f"{SITE}/index.xml", "M"), index, "text/xml")
+    site.answer(Link(MAP, "MM"), pages, "text/xml")
+
+    assert site.found == [(MAP, "MM"), (f"{SITE}/1", "MML"), ("http://b.test/2", "MML")]
+    assert site.crawl.parts.counters["sitemaps/urls"] == 3
+
+
+def test_one_that_a_page_links_to_is_a_page(site):
+    """Unless SITEMAPS is on: it was not asked for as a sitemap."""
+    body = f"<urlset><url><loc>{SITE}/1</loc></url></urlset>".encode()
+    site.answer(PAGE, body, "text/xml")
+
+    assert site.found == []
+
+
+def test_they_bring_as_many_urls_as_a_host_may_have(site):
+    """All that is beyond is counted; one that is fetched again brings what it names now."""
+
+    def listing(first, many):
+        return "\n".join(f"{SITE}/{number}" for number in range(first, first + many)).encode()
+
+    site.answer(Link(MAP, "M"), listing(0, URLS - 101), "text/plain")
+    page = site.answer(Link(f"{SITE}/2.xml", "M"), listing(URLS, 200), "text/plain")
+
+    assert len(page.followed) == 99
+    counters = site.crawl.parts.counters
+    assert (counters["sitemaps/urls"], counters["sitemaps/cut"], counters["links/cut"]) == (URLS - 2, 101, 101)
+
+
+def test_answers_are_counted_apart(site):
+    """A sitemap is no page, a failure is a failure."""
+    counted = site.crawl._counted
+    for path, status in (("L", 200), ("M", 200), ("MR", 404), ("ML", 200), ("M", -2)):
+        counted(Outcome(status), None, counted_as(path))
+    counters = site.crawl.parts.counters
+
+    assert [counters[name] for name in ("pages", "sitemaps", "failures")] == [2, 2, 1]
+
+
+def test_off_nothing_is_submitted(tmp_path):
+    """Nor kept."""
+    with crawling(tmp_path / "job", SITEMAPS=False) as (crawl, visitor):
+        site = Site(crawl, visitor)
+        site.robots(PAGE)
+        assert (site.found, crawl.parts.robots.book.sitemaps(SITE + "/")) == ([], ())
+        assert not crawl.parts.frontier._grown.get(GROWN)

@@ -30,6 +30,7 @@ def followed(found, max_length=MAX_LENGTH, more=(), **rules):
     visitor = Visitor.__new__(Visitor)
     visitor._followed, visitor._redirects, visitor._obey_nofollow = frozenset(("a", "refresh")), 5, False
     visitor._most, visitor._requisites, visitor._reads_more, visitor._hops = 0, False, True, {}
+    visitor._sitemaps = None
     vars(visitor).update(rules)
 
     def discover(link, addresses, hops, *, base, needed, targets):

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from tests.support.crawling import wait_until
 from tests.support.named_sites import Typed, sites
 from webcrawl.tools.verify.verify_crawl import verify
 
@@ -40,13 +41,14 @@ OF_MAPS = {"/index.xml", "/map.xml.gz", "/listed"}
 @pytest.mark.parametrize(
     ("settings", "scope", "pages", "others"),
     [
-        ({}, "any", set(), set()),
-        ({"LINK_SOURCES": "all", "OUTPUTS": "links"}, "any", {"/feed", "/news"}, set()),
+        ({}, "host", OF_MAPS, set()),
+        ({"SITEMAPS": False}, "any", set(), set()),
+        ({"SITEMAPS": "off", "LINK_SOURCES": "all", "OUTPUTS": "links"}, "any", {"/feed", "/news"}, set()),
         ({"SITEMAPS": True}, "host", OF_MAPS, set()),
         (BOTH, "any", {*OF_MAPS, "/feed", "/news", "/from-other"}, {"/map", "/of-map"}),
         ({**BOTH, "ROBOTSTXT_OBEY": False}, "host", {"/feed", "/news"}, set()),
     ],
-    ids=["default", "all", "sitemaps", "both", "no robots"],
+    ids=["default", "off", "all", "sitemaps", "both", "no robots"],
 )
 def test_what_is_fetched(tmp_path, settings, scope, pages, others):
     """What each setting says, and no hub; sitemaps of other hosts as far as the scope goes."""
@@ -63,7 +65,8 @@ def test_what_is_fetched(tmp_path, settings, scope, pages, others):
     assert sorted(asked) == sorted(expected)
     log = (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()
     paths = {line.split()[3].rpartition(f":{served.port}")[2]: line.split()[4] for line in log}
-    assert paths.get("/listed", "LLL") == "LLL"
+    assert paths.get("/index.xml", "M") == "M"
+    assert paths.get("/listed", "MML") == "MML"
     assert paths.get("/news", "LL") == "LL"
 
 
@@ -72,7 +75,7 @@ def test_a_user_of_links_log_sees_the_hub(tmp_path):
     answers = Answers()
     with sites(answers) as served:
         answers.port = served.port
-        crawl = served.crawl(tmp_path, ["site.test"], FEED_LINKS=True, OUTPUTS="links")
+        crawl = served.crawl(tmp_path, ["site.test"], SITEMAPS=False, FEED_LINKS=True, OUTPUTS="links")
         assert crawl.run() == 0
 
     rows = [line.split("\t") for line in (crawl.jobdir / "logs" / "links.log").read_text().splitlines()]
@@ -96,3 +99,69 @@ def test_a_sitemap_that_nobody_names(tmp_path, pages, sitemaps, tried):
     asked = [path for _, path in served.pages()]
     assert asked.count("/sitemap.xml") == asked.count("/listed") == tried
     assert len(asked) == pages + 2 * tried
+
+
+class Hosts:
+    """Sites that one page leads to, each with a sitemap: those of a few pages, and one of many."""
+
+    def __init__(self, few, many):
+        self.port, self.pages = 0, {**dict.fromkeys((f"few{n}.test" for n in range(few)), 3), "many.test": many}
+
+    def __call__(self, host, path, _):
+        if host == "start.test":
+            links = [f"<a href=http://{name}:{self.port}/>" for name in self.pages] + [
+                f"<a href=/{n}>" for n in range(12)
+            ]
+            return {"/": "".join(links).encode()}.get(path, b"page " + path.encode() if path != "/robots.txt" else None)
+        here = f"http://{host}:{self.port}"
+        if path == "/robots.txt":
+            return f"Sitemap: {here}/map.xml".encode()
+        if path == "/map.xml":
+            urls = "".join(f"<url><loc>{here}/{n}</loc></url>" for n in range(2 * self.pages[host]))
+            return Typed(f"<urlset>{urls}</urlset>".encode(), "text/xml")
+        number = int(path[1:] or 0)
+        return f"{host} {path} <a href=/{(number + 1) % self.pages[host]}>".encode()
+
+
+def test_hosts_of_few_pages_are_not_asked(tmp_path):
+    """Only one that has given ten pages is, once; then pages follow that nothing links to. Sitemaps count apart."""
+    answers = Hosts(few=5, many=15)
+    with sites(answers) as served:
+        answers.port = served.port
+        crawl = served.crawl(tmp_path, ["start.test"], names=answers.pages)
+        assert crawl.run() == 0
+        assert list(verify(crawl.jobdir, Counter())) == []
+
+    asked = served.pages()
+    assert [host for host, path in asked if path == "/map.xml"] == ["many.test"]
+    assert Counter(host for host, _ in asked) == {
+        "start.test": 13,
+        "many.test": 32,
+        **{f"few{n}.test": 4 for n in range(5)},
+    }
+    assert max(Counter(asked).values()) == 1
+    stats = crawl.stats
+    robots = len(served.asked) - len(asked)
+    assert (stats["pages"], stats["sitemaps"], stats["sitemaps/urls"]) == (len(asked) - 1 + robots, 1, 30)
+    assert stats["statistics"]["documents"] == len(asked) - 1
+
+
+def test_kills_lose_no_turn_and_no_page(tmp_path):
+    """Whenever a crawl is killed: in the end every page was logged once, and the sitemap too."""
+    answers = Hosts(few=0, many=150)
+    with sites(answers) as served:
+        answers.port = served.port
+        settings = {"CHECKPOINT_INTERVAL": 0.1, "POLITENESS_MIN_DELAY": 0.005}
+        crawl = served.crawl(tmp_path, ["start.test"], names=answers.pages, **settings)
+        for many in (30, 100, 200):
+            running = crawl.start()
+            wait_until(lambda many=many: len(served.asked) > many)
+            running.process.kill()
+            running.process.join()
+        assert crawl.run() == 0
+        assert list(verify(crawl.jobdir, Counter())) == []
+
+    log = [line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()]
+    ended = Counter(fields[3].partition(f":{served.port}")[2] for fields in log if "many.test" in fields[3])
+    assert ended == dict.fromkeys([*(f"/{n}" for n in range(300)), "/", "/map.xml", "/robots.txt"], 1)
+    assert crawl.stats["sitemaps"] == 1

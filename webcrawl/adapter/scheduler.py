@@ -168,7 +168,10 @@ class FrontierScheduler:
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
-        earlier = getattr(spider, "earlier_crawls", None)
+        earlier, walk = getattr(spider, "earlier_crawls", None), getattr(spider, "walk_rules", None)
+        makes_pages = getattr(spider, "makes_pages", False)
+        if not makes_pages or walk is not None:
+            values["SITEMAPS"] = values["SITEMAPS"] or False  # off, unless somebody has asked for them
         self.crawl, self.visitor = assemble(
             values,
             Surroundings(
@@ -178,14 +181,13 @@ class FrontierScheduler:
                 takes=Callbacks(spider).takes,
                 fixed=on_command_line(self.crawler.settings),
                 member=self._member,
-                walk=getattr(spider, "walk_rules", None),
+                walk=walk,
             ),
             spider=spider.name,
             arguments={"seeds": lists, "limit": limit, "since": earlier},
             slots=downloader.total_concurrency,
             db=self._hive.db if self._hive is not None else None,
         )
-        makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = downloader.network.bandwidth.on_end = self.wake
         self._bandwidth = downloader.network.bandwidth

@@ -42,15 +42,18 @@ FAILURES = frozenset(
 )
 
 
+SITEMAP = "M"  # Heritrix: manifest
+
+
 @dataclass(slots=True)
 class Link:
     """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
 
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
-    P prerequisite, S synthesized; a small one if the hop led into another site (urls/host_names.py). `history` is what
-    is known of earlier downloads of the document (crawl/revisit/record.py), `chain` what a chain of redirects has to
-    know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL, after its
-    priority and a dot if that is not 0.
+    P prerequisite, S synthesized, M a sitemap; a small one if the hop led into another site (urls/host_names.py).
+    `history` is what is known of earlier downloads of the document (crawl/revisit/record.py), `chain` what a chain of
+    redirects has to know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL,
+    after its priority and a dot if that is not 0.
     `attempt` counts the failures that are this URL's fault, `struck` those that were its host's.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
@@ -157,6 +160,23 @@ def requisite_hops(path: str) -> int:
 def is_requisite(record: Packed) -> bool:
     """Return whether a packed link is one that its page needs to be shown."""
     return record.split(b" ", 2)[1].endswith(b"E")
+
+
+@lru_cache(1024)  # likewise
+def is_sitemap(path: str) -> bool:
+    """Return whether a discovery path leads to a sitemap: one that is named as such, or has the usual name."""
+    return path.rstrip("R")[-1:] == SITEMAP
+
+
+@lru_cache(1024)
+def from_sitemap(path: bytes) -> bool:
+    """Return whether a discovery path leads to a sitemap, or to a page that one names; redirects do not matter."""
+    return path.rstrip(b"R").removesuffix(b"L").rstrip(b"Rr")[-1:] in (b"M", b"m")
+
+
+def is_listed(record: Packed) -> bool:
+    """Return whether a packed link is a sitemap, or a page that one names."""
+    return from_sitemap(record.split(b" ", 2)[1])
 
 
 def url_of(record: Packed) -> str:

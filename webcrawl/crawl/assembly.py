@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from webcrawl.crawl.control.in_force import InForce, PausedHosts, ordered
 from webcrawl.crawl.control.sheets import Sheets
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.crawl.discovery import Discovery, Elsewhere, SitemapsByName
+from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.hive.drone_identity import refuse_drone
 from webcrawl.crawl.host_orders import HostOrders
@@ -45,6 +46,7 @@ from webcrawl.crawl.saved_state import FilterStates, SavedCounters, SavedStatist
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.segments import FOUND, FoundLog
 from webcrawl.crawl.setting_changes import Filters, heed, heed_sheets
+from webcrawl.crawl.sitemaps import Sitemaps
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
@@ -53,7 +55,6 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.arguments import Hooks
 from webcrawl.frontier.frontier import Frontier as OurFrontier
 from webcrawl.frontier.prioritizers import Prioritizer
-from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.seen.content import ContentSeen, Shells
 from webcrawl.frontier.seen.layout import shares
@@ -78,10 +79,8 @@ if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Post
     from webcrawl.crawl.rendering.deciding import Deciding
     from webcrawl.crawl.score_book import ScoreBook
-    from webcrawl.crawl.signalling import Signalling
 
 MIB = 1 << 20
-GROWN = 10  # pages with which a host is worth a look for a sitemap that nobody names
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
@@ -199,7 +198,6 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     uplink = Uplink(Detector(domains), frontier, robots.book, clock, counters)
     lately, beside = RecentUrls(LATELY * values["URL_CACHE_SIZE"]), _beside(values, outputs, pipeline)
     discovery = kind.discovery(pipeline, seen, lately, portions, site_of, counters, frontier, elsewhere, *beside)
-    _look_for_sitemaps(values, frontier, discovery, signalling)
     inline = InlineDownloads(
         frontier.lending,
         robots,
@@ -305,14 +303,6 @@ def _seeding(
     )
 
 
-def _look_for_sitemaps(
-    values: Mapping[str, Any], frontier: Frontier, discovery: Discovery, signalling: Signalling | None
-) -> None:
-    if values["SITEMAPS"]:
-        known = signalling.signals.has_listing if signalling is not None else lambda _: False
-        frontier.when_grown(GROWN, SitemapsByName(discovery.found_one, known).grown)
-
-
 def _no_budget(link: Link, body: bytes) -> None:
     """Nobody's budget grows."""
 
@@ -321,7 +311,8 @@ def _robots(values: Mapping[str, Any], db: CrawlDB, admission: CrawlAdmission) -
     book = RobotsBook(
         RobotsRows(db),
         agent_of(values),
-        sitemaps=bool(values["SITEMAPS"]),
+        sitemaps=values["SITEMAPS"] is not False,
+        lazily=values["SITEMAPS"] is None,
         retry_wait=values["HOST_RETRY_WAIT"],
         patience=values["HOST_PATIENCE"],
     )
@@ -374,12 +365,15 @@ def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visit
         most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
         requisites=values["REQUISITES"],
-        sitemaps=bool(values["SITEMAPS"]),
     )
     wanted = rules.followed.union(SOURCES if rules.requisites else ())
     wanted = LOGGED | wanted if values["LINK_LOG"] else wanted
     agent = agent_of(values)
-    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2))
+    readers = _readers(wanted, values, agent)
+    sitemaps, of_sitemaps = None, readers
+    if values["SITEMAPS"] is not False and not rereads:
+        of_sitemaps = _readers(wanted | {"sitemap"}, values, agent)
+        sitemaps = _sitemaps(values, parts)
     digests = ContentDigests(_key(parts.db))
     shells = Shells(parts.content.holds, digests, homes["domain"])
     owners = Owners(parts.robots_answers.said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
@@ -392,7 +386,19 @@ def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visit
     if values["SOFT404_PROBE"]:
         parts.frontier.when_grown(values["SOFT404_PROBE"], missing.ask)
     known = recogniser(*_marks(values))
-    return Visitor(parts, digests, (first, second), rules, shells, owners, known, missing, states)
+    return Visitor(parts, digests, readers, of_sitemaps, rules, shells, owners, known, missing, states, sitemaps)
+
+
+def _readers(wanted: AbstractSet[str], values: Mapping[str, Any], agent: str) -> tuple[DocumentReader, DocumentReader]:
+    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2))
+    return first, second
+
+
+def _sitemaps(values: Mapping[str, Any], parts: Parts) -> Sitemaps:
+    """Unless they were asked for, no host is asked for the usual name."""
+    has_listing = parts.signalling.signals.has_listing if parts.signalling is not None else lambda _: False
+    named, looks = parts.robots.book.sitemaps, has_listing if values["SITEMAPS"] else None
+    return Sitemaps(parts.discovery, parts.frontier, named, parts.counters, looks)
 
 
 def _marks(values: Mapping[str, Any]) -> list[Path]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from typing import Any
 
-from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.base.model import Exchange, Link, Outcome, Status, is_sitemap
 from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.crawl_log import count_known, notes_of
 from webcrawl.crawl.discovery import Discovery
@@ -141,8 +142,8 @@ class Crawl:
             final = parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
         else:
             parts.frontier.unasked(link, parts.clock())
-        ends = not asked or final or outcome.wall
-        self._counted(outcome, exchange, PROBES if link.is_probe else "pages" if ends else REPEATS)
+        ends, kind = not asked or final or outcome.wall, counted_as(link.path)
+        self._counted(outcome, exchange, kind if ends or kind != "pages" else REPEATS)
         if not asked:
             parts.log.finished(link, outcome, None, ["unasked", *(withheld.notes if withheld is not None else ())])
         elif ends:
@@ -327,3 +328,9 @@ class Crawl:
                 rest.callback(part.close)
             for follower in self._followers:
                 rest.callback(follower.close)
+
+
+@lru_cache(1024)
+def counted_as(path: str) -> str:
+    """The counter of answers to links with this discovery path."""
+    return PROBES if path.endswith("S") else "sitemaps" if is_sitemap(path) else "pages"

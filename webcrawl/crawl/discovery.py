@@ -1,8 +1,4 @@
-"""Takes what pages link to through the filters into the seen store, in batches.
-
-/sitemap.xml is looked for once, on hosts that have several pages and whose robots.txt names no sitemap. The usual name
-is worth one request in ten, but not one per host: most hosts of a broad crawl have a few pages only.
-"""
+"""Takes what pages link to through the filters into the seen store, in batches."""
 
 from __future__ import annotations
 
@@ -12,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Packed, pack_found, url_of
+from webcrawl.base.room import fitting
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.frontier.arguments import Heard, both
@@ -21,8 +17,9 @@ from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.portions import PORTION, Portions
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.errors import StoreError
+from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.filters.filter_chain import Chain
-from webcrawl.urls.host_names import entered
+from webcrawl.urls.host_names import HOPS, entered
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.recent_urls import RecentUrls
 
@@ -30,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 
-NAME = "/sitemap.xml"
+ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
 
 
 class Elsewhere(Protocol):
@@ -110,10 +107,6 @@ class Discovery:
         filters = self._pipeline.requisites if needed else None
         self._submit(page, "L", links, hops, base, filters=filters, targets=targets)
 
-    def found_one(self, page: Link, url: str) -> None:
-        """A link of a page that is not written there."""
-        self.discover(page, [url], "L")
-
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
         """Returns those of these links of a page that the filters let through."""
         page = self._entered(page)
@@ -141,6 +134,10 @@ class Discovery:
     def moved(self, page: Link, location: str, history: str) -> bool:
         """Submits where a page has moved for good, with what it hands on. False if a filter drops that."""
         return self.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
+
+    def at_entrance(self, page: Link) -> Link:
+        """The page as if no link had been followed since its site was entered."""
+        return replace(page, path=self._entered(page).path.rstrip(HOPS))
 
     def _entered(self, page: Link) -> Link:
         """The page, with a mark in its path if it is the first of another site."""
@@ -247,15 +244,6 @@ class Discovery:
             self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)
 
 
-class SitemapsByName:
-    """`discover` submits a link of a page; `has_listing`: whether a sitemap of a host was read already."""
-
-    def __init__(self, discover: Callable[[Link, str], None], has_listing: Callable[[str], bool]) -> None:
-        self._discover, self._has_listing = discover, has_listing
-
-    def grown(self, page: Link) -> None:
-        """A host has so many pages now that one more request is worth it. The seen store lets it happen once."""
-        if page.request or not page.url.startswith(("http:", "https:")) or self._has_listing(host_of(page.url)):
-            return
-        origin = page.url[: page.url.index("/", 8)]
-        self._discover(replace(page, history="", chain=""), origin + NAME)
+def fitting_links(link: Link, base: str, addresses: Sequence[str]) -> int:
+    """The number of a page's links that may be followed: each may get lines with its URL, the page's and the seed's."""
+    return fitting([addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), ROOM)

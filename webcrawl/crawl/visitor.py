@@ -8,9 +8,9 @@ from itertools import compress
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
+from webcrawl.base.model import Exchange, Link, Outcome, is_sitemap, redirects_in_a_row
 from webcrawl.base.page_change import By, Change, Judged
-from webcrawl.base.room import FEW, fitting
+from webcrawl.base.room import FEW
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.elements import markup
 from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
@@ -18,17 +18,19 @@ from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
 from webcrawl.content.recognise import SOFT404, Recogniser, wall_of
 from webcrawl.content.recognise.recogniser import PAGE, SHELL
+from webcrawl.crawl.discovery import fitting_links
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
+from webcrawl.crawl.sitemaps import Sitemaps, concerns
 from webcrawl.crawl.withholding import Owners, forget_links, withhold
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.frontier.seen.content import SHELL_SIZE, Shells
 from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_entry import head_of
-from webcrawl.urls.canonical import MAX_LENGTH, redirect_target
+from webcrawl.urls.canonical import redirect_target
 
 if TYPE_CHECKING:
     from webcrawl.crawl.page_states import States
@@ -41,7 +43,6 @@ WITHHELD = b"withheld"  # before what is kept of a body that is not
 PAYMENT_REQUIRED = 402
 PRICE = 40  # bytes of a price that are noted
 UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for
-ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
 NEEDED = {"refresh": "R"}  # all other requisites are E
 
 
@@ -58,7 +59,6 @@ class LinkRules:
     home: Callable[[str], str] | None = None
     """Names whose page a URL is, where the scope judges links by that: `host` or `domain`."""
     requisites: bool = False  # what pages need to be shown is fetched beyond the scope
-    sitemaps: bool = False  # whether those are fetched that robots.txt names
 
 
 class Visitor:
@@ -69,22 +69,25 @@ class Visitor:
         parts: Parts,
         digests: Callable[[bytes], bytes],
         readers: tuple[DocumentReader, DocumentReader],
+        of_sitemaps: tuple[DocumentReader, DocumentReader],
         rules: LinkRules,
         shells: Shells,
         owners: Owners,
         recogniser: Recogniser,
         missing: MissingPages,
         states: States | None,
+        sitemaps: Sitemaps | None = None,
     ) -> None:
         """The second of the readers, which are equal, is for `read_ahead`. `states`: if one page comes many times."""
         self._owners, self._judges = owners, owners.judges
         self._parts, self._digests, self._shells, self._states = parts, digests, shells, states
         self._reader, self._ahead = readers
+        self._of_sitemaps = of_sitemaps
         self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
         self._most, self._requisites = rules.most, rules.requisites
         self._hops = {**HOPS, "link": "L"} if rules.requisites else HOPS  # then E means a requisite
-        self._sitemaps = rules.sitemaps
+        self._sitemaps = sitemaps
         self._recogniser, self._missing = recogniser, missing
         self._reads_more = not self._reader.wanted <= rules.followed
 
@@ -200,7 +203,7 @@ class Visitor:
         if wall_of(self._recognise(exchange)) or _puts_off(exchange):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
-        if named and self._sitemaps:
+        if named and self._sitemaps is not None:
             page.base = robots_url(link.history)
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
 
@@ -293,21 +296,23 @@ class Visitor:
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
         """Takes what came of a robots.txt that another drone fetched, because it was redirected there."""
         named = self._parts.robots_answers.answered(link, status, body, location or None, self._parts.clock(), chain)
-        if named and self._sitemaps:
-            page = replace(link, path=link.path.removesuffix("P"))
-            self._follow_sitemaps(page, robots_url(link.history), named)
+        if named and self._sitemaps is not None:
+            self._sitemaps.follow(replace(link, path=link.path.removesuffix("P")), robots_url(link.history), named)
 
     def read_ahead(self, link: Link, exchange: Exchange) -> None:
         """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
         if 200 <= exchange.status < 300:
-            exchange.found = self._ahead.links(exchange.body, exchange.content_type, link.url)
+            reader = self._of_sitemaps[1] if is_sitemap(link.path) else self._ahead
+            exchange.found = reader.links(exchange.body, exchange.content_type, link.url)
 
     def _read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type)
         if links is not None:
             found = links(exchange.body, exchange.content_type, page.url)
         else:  # a browser may have followed a redirect
-            found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
+            link = page.link
+            reader = self._of_sitemaps[0] if link is not None and is_sitemap(link.path) else self._reader
+            found = exchange.found or reader.links(exchange.body, exchange.content_type, exchange.url)
             if found.entries or b"link" in exchange.names:
                 self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:
@@ -320,22 +325,33 @@ class Visitor:
 
     def follow_robots(self, page: Page) -> None:
         """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
-        if page.link is not None and page.found is not None:
+        if page.link is not None and page.found is not None and self._sitemaps is not None:
             link = replace(page.link, path=page.link.path.removesuffix("P"))
             page.followed = page.found.links
-            self._follow_sitemaps(link, page.found.base, [*map(ADDRESS, page.found.links)])
-
-    def _follow_sitemaps(self, page: Link, base: str, named: Sequence[str]) -> None:
-        kept = _fitting(page, base, named)
-        if kept < len(named):
-            self._parts.discovery.count_truncated_links(len(named) - kept)
-        self._parts.discovery.discover(page, named[:kept], "L", base=base)
+            self._sitemaps.follow(link, page.found.base, [*map(ADDRESS, page.found.links)])
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
-        self._follow(page, links)
+        link = page.link
+        if link is not None and concerns(link.path) and self._sitemaps is not None and page.found is not None:
+            self._follow_with(self._sitemaps, page, link, page.found.links if links is None else links)
+        else:
+            self._follow(page, links)
         if page.exchange is not None and page.exchange.withheld is not None:
             forget_links(page)
+
+    def _follow_with(self, sitemaps: Sitemaps, page: Page, link: Link, links: Sequence[FoundLink]) -> None:
+        """A seed's page may need its host's sitemaps; of a sitemap all links to sitemaps and pages are followed."""
+        if not is_sitemap(link.path):
+            sitemaps.begun(link, len(links))
+            self._follow(page, links)
+        elif page.found is not None and not (self._obey_nofollow and "nofollow" in page.said_so_far.directives):
+            kinds = self._followed | {"sitemap"}
+            links = sitemaps.taken(link, self._cut(page, link, [one for one in links if one[0] in kinds]))
+            page.followed, page.flags = links, None
+            letter = sitemaps.letter(page.found)
+            hops = "".join([letter if one[0] == "sitemap" else self._hops.get(one[0], "L") for one in links])
+            self._parts.discovery.discover(link, [*map(ADDRESS, links)], hops, base=page.base)
 
     def _follow(self, page: Page, links: Sequence[FoundLink] | None) -> None:
         link, found = page.link, links
@@ -376,7 +392,7 @@ class Visitor:
         if len(found) <= FEW and not 0 < self._most < len(found):
             return found
         first = found if self._most == 0 or page.content_type in LISTINGS else found[: self._most]
-        kept = _fitting(link, page.base, [*map(ADDRESS, first)])
+        kept = fitting_links(link, page.base, [*map(ADDRESS, first)])
         if kept == len(found):
             return found
         self._parts.discovery.count_truncated_links(len(found) - kept)
@@ -416,11 +432,6 @@ class Visitor:
         if self._obey_nofollow:
             return [one[0] in kinds and not (one[3] and is_nofollow(one[3])) for one in found]
         return list(map(kinds.__contains__, map(KIND, found)))
-
-
-def _fitting(link: Link, base: str, addresses: Sequence[str]) -> int:
-    """The number of a page's links that may be followed: each may get lines with its URL, the page's and the seed's."""
-    return fitting([addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), ROOM)
 
 
 def _kept(page: Page, found: Judged) -> tuple[int, int]:

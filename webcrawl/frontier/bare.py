@@ -108,6 +108,9 @@ class Bare:
 
     def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None: ...
 
+    def take_listed(self, _url: str, urls: int) -> int:
+        return urls
+
     def missing(self, _name: str, _shown: bytes | None = None) -> bytes:
         return b""
 

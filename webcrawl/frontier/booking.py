@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import exp, log
 from typing import Protocol
 
-from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.model import Link, Outcome, Status, is_sitemap
 from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered, echoed
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.hosts import Host
@@ -272,6 +272,6 @@ class Booking:
 
 
 def _is_page(link: Link, outcome: Outcome) -> bool:
-    """Neither a server's error, nor a robots.txt, nor one that is fetched again."""
+    """Neither a server's error, nor a robots.txt, nor a sitemap, nor one that is fetched again."""
     answered = outcome.status > 0 and outcome.status not in UNWELL
-    return answered and not link.history and not link.is_prerequisite and link.url != ""
+    return answered and not (link.history or link.is_prerequisite or is_sitemap(link.path)) and link.url != ""

@@ -8,7 +8,7 @@ from heapq import heappush
 from itertools import groupby
 
 from webcrawl.base.hosts import host_of
-from webcrawl.base.model import Link, Outcome, Status, unpack, url_of, way_of
+from webcrawl.base.model import Link, Outcome, Status, from_sitemap, is_sitemap, unpack, url_of, way_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.arguments import Gate, Heard, Hooks, Queues, Rules, both
@@ -23,6 +23,7 @@ from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.host_steering import Steering
 from webcrawl.frontier.hosts import FIRST, Host
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
+from webcrawl.frontier.listed import URLS, Listed
 from webcrawl.frontier.outcomes import is_cut_short
 from webcrawl.frontier.overstay import Overstay
 from webcrawl.frontier.parallel_hosts import Several
@@ -478,10 +479,22 @@ class Frontier:
             self._hosts.put_away(held)
         return held.http2
 
+    def take_listed(self, url: str, urls: int) -> int:
+        """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their turns begin."""
+        name = host_of(url)
+        host = self._back.active.get(name)
+        held = host if host is not None else self._hosts.get(name)
+        if held.listed is None:
+            held.listed = Listed()
+        taken = held.listed.take(urls, URLS * max(self.links_to(url), 1))
+        self._hosts.touch(held)
+        if host is None:
+            self._hosts.put_away(held)
+        return taken
+
     def new_body(self, link: Link, body: bytes = b"") -> None:
         """The answer to a link that is in flight has a body that was not seen before."""
-        if self._budgets.counts:
-            self._new.add(link.url)
+        self._new.add(link.url)
         if self._families is not None:
             self._families.read(self._domain(host_of(link.url)), link.url, body)
 
@@ -584,6 +597,8 @@ class Frontier:
                 self._budgets.unfold(domain, FREED)
         if self._families is not None:
             self._families.forget(link.url)
+        if host.listed is not None and not (link.history or link.request or link.is_own or is_sitemap(link.path)):
+            host.listed.learn(listed=from_sitemap(link.path.encode()), new=link.url in self._new)
         self._new.discard(link.url)
 
     def _folds(self, link: Link, record: bytes) -> bool:

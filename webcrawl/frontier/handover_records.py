@@ -13,6 +13,7 @@ from webcrawl.base.model import Packed
 from webcrawl.frontier.budgets import Budgets, domain_of
 from webcrawl.frontier.domain_table import TOP
 from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.listed import Listed
 from webcrawl.store.jobdir.host_row import stored_row, stored_wall
 
 SLICE = 64  # rows looked at in one slice
@@ -98,6 +99,7 @@ def pack_host(host: Host, now: float) -> list[Any]:
         None if host.wall is None else [host.wall.vendor, now - host.wall.since, *host.wall[2:]],
         host.missing,
         host.http2,
+        *([host.listed.save()] if host.listed is not None else ()),
     ]
 
 
@@ -113,11 +115,13 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
     host.pages += pages
     host.retired = host.retired or retired
     host.ip = ip or host.ip
-    wall, missing, *http2 = more or (None, b"")  # a drone of before has none
-    host.missing, host.http2 = host.missing or missing, host.http2 or http2 == [True]
+    wall, missing, *newer = more or (None, b"")  # a drone of before has none
+    host.missing, host.http2 = host.missing or missing, host.http2 or newer[:1] == [True]
     if wall is not None and host.wall is None:
         vendor, ago, *others = wall
         host.wall = stored_wall((vendor, now - ago, *others))
+    if newer[1:] and host.listed is None:
+        host.listed = Listed(*newer[1])
 
 
 def pack_later(later: Iterable[tuple[float, Packed]], now: float) -> Later:

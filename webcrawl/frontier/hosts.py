@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 
-from webcrawl.base.model import is_revisit, priority_of
+from webcrawl.base.model import is_listed, is_revisit, priority_of
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.host_lanes import Lanes
 from webcrawl.frontier.host_rows import HostRows, Row
+from webcrawl.frontier.listed import Listed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, State, WallRow, pack, unpack
@@ -21,6 +22,7 @@ MOST = 16
 LARGEST = 1 << 31  # priorities beyond are all one
 CHOSEN = 1  # of what goes before the host's queue because it is worth more (best_first.py)
 REVISITS = -LARGEST - 1  # of the queue of what is fetched again, which has no priority: the two take turns
+LISTED = -LARGEST - 2  # likewise of sitemaps and what they name
 
 
 class Ranked:
@@ -44,7 +46,7 @@ class Ranked:
 
     def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
         """The queue of this priority, made if it is missing; beyond MOST of them the nearest one."""
-        if priority != REVISITS:
+        if priority > REVISITS:
             priority = max(min(priority, LARGEST), -LARGEST)
         side = [one for one in self.queues if _side(one[0]) == _side(priority)]
         nearest = min(side, key=lambda one: abs(one[0] - priority), default=None)
@@ -55,12 +57,15 @@ class Ranked:
         self.queues.sort(key=itemgetter(0), reverse=True)
         return queue
 
-    def has_revisits(self) -> bool:
-        """True if anything here is fetched again."""
-        return bool(self.queues) and self.queues[-1][0] == REVISITS
+    def place(self, kind: int) -> int:
+        """The place of the queue of REVISITS or LISTED, counted from the end; 0 if there is none."""
+        for at, (priority, _) in enumerate(self.queues[:-3:-1], 1):
+            if priority == kind:
+                return -at
+        return 0
 
     def pop(self, at: int = 0) -> bytes | None:
-        """The oldest record of the highest priority; at -1 of the last queue, where revisits are."""
+        """The oldest record of the highest priority, or of the queue at another place."""
         queue = self.queues[at][1]
         record = queue.pop()
         if not queue.count:
@@ -74,8 +79,8 @@ class Ranked:
 
 
 def _side(priority: int) -> int:
-    """Above 0, below, or neither."""
-    return 2 if priority == REVISITS else int(priority > 0)
+    """Above 0, below, or one of its own."""
+    return priority if priority <= REVISITS else int(priority > 0)
 
 
 SORTED = 1 << 13  # hosts sorted at once: 3 ms
@@ -112,6 +117,7 @@ class Host:
     wall: WallRow | None = None  # while nothing but a wall answers (walls.py)
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else
+    listed: Listed | None = None  # if it has sitemaps
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
 
     def waiting(self) -> int:
@@ -158,8 +164,9 @@ class Host:
             self.queue.save() if self.queue.count else None,
         )
         ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
-        if self.http2:
-            return pack((*fields, ranked, self.wall, self.missing, True))
+        if self.http2 or self.listed is not None:
+            listed = () if self.listed is None else (self.listed.save(),)
+            return pack((*fields, ranked, self.wall, self.missing, self.http2, *listed))
         if self.wall is not None or self.missing:
             return pack((*fields, ranked, self.wall, self.missing))
         return pack((*fields, ranked) if ranked else fields)
@@ -204,10 +211,11 @@ class HostTable:
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
             ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(data)
-            aside, queue, ranked, wall, missing, http2 = more
+            aside, queue, ranked, wall, missing, http2, listed = more
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
             host.later, host.aside, host.wall, host.missing, host.http2 = later, aside, wall, missing, http2
+            host.listed = Listed(*listed) if listed is not None else None
             for priority, saved in ranked:
                 self._ranked(host, priority, saved)
         except UNREADABLE as error:
@@ -218,6 +226,8 @@ class HostTable:
         """The queue that a record of this host belongs in."""
         if self.revisits and is_revisit(record):
             return self._ranked(host, REVISITS)
+        if host.listed is not None and is_listed(record):
+            return self._ranked(host, LISTED)
         priority = priority_of(record)
         return self._ranked(host, priority) if priority else host.queue
 

@@ -142,6 +142,9 @@ class Frontier(Queue, Protocol):
     def http2(self, name: str, *, learned: bool = False) -> bool:
         """True if a host speaks only HTTP/2, as far as is known; from now on it is, if `learned`."""
 
+    def take_listed(self, url: str, urls: int) -> int:
+        """Of so many URLs that the sitemap `url` names, how many its host may have; what they name has turns now."""
+
     @property
     def lending(self) -> Lends: ...
 

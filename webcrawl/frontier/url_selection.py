@@ -7,12 +7,12 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
-from webcrawl.base.model import Link, Status, unpack
+from webcrawl.base.model import Link, Status, is_sitemap, unpack
 from webcrawl.frontier.arguments import Admission, Decision
 from webcrawl.frontier.best_first import Sift
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.health import revive_for_other_origin
-from webcrawl.frontier.hosts import Host, HostTable
+from webcrawl.frontier.hosts import LISTED, REVISITS, Host, HostTable
 from webcrawl.frontier.parallel_hosts import Several
 from webcrawl.frontier.slots import Slots
 
@@ -97,6 +97,8 @@ class Giving:
 
     def _decide(self, host: Host, link: Link, now: float) -> Decision:
         decision = self._ends(host, link, now) if host.retired else None
+        if host.listed is not None and host.listed.full and is_sitemap(link.path) and not link.history:
+            decision = Status.HOST_BUDGET  # its URLs would be left out
         return decision or (self._admission(link, now) if self._admission is not None else None)
 
     def _ends(self, host: Host, link: Link, now: float) -> Decision:
@@ -148,7 +150,7 @@ class Giving:
 def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:
     """The host's next record: due retries, then by priority; for a retired host the order does not matter.
 
-    What is fetched again takes turns with all others.
+    What is fetched again takes turns with all others, and so does what sitemaps name with what pages link to.
     """
     ranked = host.ranked
     if host.later and (host.later[0][0] <= now or host.retired):
@@ -157,8 +159,11 @@ def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:
         if not (host.failures and others) or host.later[0][0] <= 0.0:
             return heappop(host.later)[1]
     if ranked is not None and ranked.queues:
-        if ranked.has_revisits() and front.old_goes_first():
-            return ranked.pop(-1)
-        if ranked.before() or not host.queue.count:
+        if (old := ranked.place(REVISITS)) and front.old_goes_first():
+            return ranked.pop(old)
+        if not ranked.before() and (listed := ranked.place(LISTED)):
+            if not host.queue.count or host.listed is None or host.listed.has_turn():
+                return ranked.pop(listed)
+        elif ranked.before() or not host.queue.count:
             return ranked.pop()
     return host.queue.pop()

@@ -6,6 +6,7 @@ docs/robots.md has the steps. The only I/O is reading and writing the table's ro
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 
@@ -36,6 +37,7 @@ PATIENCE = 259_200.0  # HOST_PATIENCE
 TRIES = 3  # failures at least before an origin is given up; after so many nobody should await its URLs
 HOSTS = 2**18
 ORIGINS = 100  # of one host, that are shown
+NAMES = 32 << 10  # characters of the sitemaps that one file names, that are kept
 ABSENT = 4096  # origins known to have no row: a new host is looked for four times until its robots.txt has come
 NO_HEAD = Head()
 DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
@@ -56,7 +58,8 @@ class RobotsBook:
 
     `memory` bounds the bytes of all rules in memory, HOSTS their number. Times are seconds since 1970, since they are
     stored. A verdict costs 5 us, 40 if its rules are loaded from the table. An unreachable robots.txt is tried again
-    after `retry_wait`, doubled each time, until it has been unreachable for `patience` seconds.
+    after `retry_wait`, doubled each time, until it has been unreachable for `patience` seconds. `sitemaps` that files
+    name are kept; `lazily`: whoever wants those of a new host asks for them.
     """
 
     def __init__(
@@ -65,11 +68,13 @@ class RobotsBook:
         agent: str,
         *,
         sitemaps: bool = False,
+        lazily: bool = False,
         retry_wait: float = 60.0,
         patience: float = PATIENCE,
         memory: int = 32 << 20,
     ) -> None:
-        self._table, self._agent, self._room, self._sitemaps = table, agent, memory, sitemaps
+        self._table, self._agent, self._room = table, agent, memory
+        self._sitemaps, self._lazily = sitemaps, lazily
         self.change(retry_wait=retry_wait, patience=patience)
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._absent: set[str] = set()
@@ -120,6 +125,11 @@ class RobotsBook:
         entry = self._entries.get(origin) or self._entry(origin)
         return entry.rules.said if entry is not None and entry.rules is not None else None
 
+    def sitemaps(self, url: str) -> Sequence[str]:
+        """The sitemaps that the robots.txt of its host names, the first ones of very many."""
+        entry = self._entry(origin_of(url))
+        return (entry.fresh.sitemaps or ()) if entry is not None and entry.fresh is not None else ()
+
     def next_try(self, url: str) -> float:
         """The time at which to try a waiting URL again."""
         entry = self._entry(origin_of(url))
@@ -154,7 +164,7 @@ class RobotsBook:
         """Those of the rules at hand, by which the next request may ask whether they are still right."""
         entry = self._entry(origin)
         fresh = entry.fresh if entry is not None and entry.rules is not None else None
-        if fresh is None or (self._sitemaps and not fresh.sitemaps):  # a 304 would not name them
+        if fresh is None or (self._sitemaps and fresh.sitemaps is None):  # a 304 would not name them
             return Validators()
         return fresh.validators
 
@@ -175,9 +185,12 @@ class RobotsBook:
             txt = parse(body if what is Meaning.READ else b"", self._agent)
             rules, sitemaps = txt.rules, txt.sitemaps
         fresh = self._fresh(before, rules, now, head)
-        if what is not Meaning.SAME and fresh.sitemaps != self._sitemaps:
-            fresh = replace(fresh, sitemaps=self._sitemaps)
+        if what is not Meaning.SAME:
+            kept = tuple(_kept(sitemaps)) if self._sitemaps else None
+            fresh = replace(fresh, sitemaps=kept) if kept != fresh.sitemaps else fresh
         self._keep(origin, Entry(now + KEEP, rules, fresh=fresh))
+        if self._lazily and (before is None or before.rules is None):
+            sitemaps = []
         return Heard(what, self._crawl_delay(origin, rules.crawl_delay, now), sitemaps)
 
     def _fresh(self, before: Entry | None, rules: Rules, now: float, head: Head) -> Fresh:
@@ -282,6 +295,16 @@ class RobotsBook:
         while self._weight > self._room or len(self._entries) > HOSTS:
             _, old = self._entries.popitem(last=False)
             self._weight -= old.weight
+
+
+def _kept(sitemaps: Iterable[str]) -> Iterator[str]:
+    """The first ones, as far as there is room."""
+    room = NAMES
+    for one in sitemaps:
+        room -= len(one)
+        if room < 0:
+            break
+        yield one
 
 
 def origin_of(url: str) -> str:

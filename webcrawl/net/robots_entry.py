@@ -55,16 +55,16 @@ class Fresh:
     soon: float
     step: float = DAY
     validators: Validators = NONE
-    sitemaps: bool = False  # those that the file names were read too
+    sitemaps: tuple[str, ...] | None = None  # that the file names, the first ones; None: nobody wanted them
 
     @property
     def weight(self) -> int:
         """Bytes of memory, about."""
-        return 150 + sum(100 + len(value) for value in self.validators if value)
+        return 150 + sum(100 + len(value) for value in (*self.validators, *(self.sitemaps or ())) if value)
 
     def says_more(self, until: float) -> bool:
         """Than that the rules are fetched again at this time."""
-        return self.soon != until or self.step != DAY or any(self.validators)
+        return self.soon != until or self.step != DAY or any(self.validators) or bool(self.sitemaps)
 
 
 class Head(NamedTuple):
@@ -98,8 +98,7 @@ def look(now: float, before: Fresh | None, *, changed: bool, head: Head) -> Fres
     if changed:
         step = HOUR
     soon = step if head.max_age is None else min(step, max(head.max_age, HOUR))
-    read = before is not None and before.sitemaps
-    return Fresh(now + soon, step, head.validators, read)
+    return Fresh(now + soon, step, head.validators, before.sitemaps if before is not None else None)
 
 
 Row = tuple[float, bytes] | None  # of the table: when it expires, and what it says

@@ -4,7 +4,7 @@ For real files 300 bytes on average instead of 5,000, and 25 us to load instead 
 robots.txt is unreachable begins with `!`, the number of failures and the time of the first; rules that are still in
 force follow after a semicolon. Rules of which more is known than when they expire begin with `@`, or with `?` if they
 allow everything; a list of msgpack follows: when to look at the file again, the interval, ETag, Last-Modified, whether
-its sitemaps were read, and the rules.
+its sitemaps were read, and the rules. Where sitemaps are named, these stand in place of that word.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def pack_away(away: Away, rules: bytes | None) -> bytes:
 
 def pack_fresh(fresh: Fresh, rules: bytes) -> bytes:
     """The packed rules, with when and how to look again."""
-    packed: bytes = msgpack.packb([fresh.soon, fresh.step, *fresh.validators, fresh.sitemaps, rules])
+    named = fresh.sitemaps or fresh.sitemaps is not None
+    packed: bytes = msgpack.packb([fresh.soon, fresh.step, *fresh.validators, named, rules])
     return FRESH[bool(rules)] + packed
 
 
@@ -115,7 +116,8 @@ def _freshness(away: Away | None, rules: bytes) -> Row:
         return Row(away, rules, None)
     try:
         soon, step, etag, modified, sitemaps, packed = msgpack.unpackb(rules[1:])
-        fresh = Fresh(float(soon), float(step), Validators(bytes(etag), bytes(modified)), bool(sitemaps))
+        named = tuple(map(str, sitemaps)) if isinstance(sitemaps, list) else () if sitemaps else None
+        fresh = Fresh(float(soon), float(step), Validators(bytes(etag), bytes(modified)), named)
         return Row(away, bytes(packed), fresh)
     except (TypeError, ValueError) as error:
         raise ValueError(f"not when rules are looked at again: {error}") from error

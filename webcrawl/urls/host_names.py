@@ -65,18 +65,18 @@ def _domain(host: str) -> str:
     return ".".join(host.removesuffix(".").split(".")[-2:])
 
 
-HOPS = "LERP"  # hops that stayed within a site
+HOPS = "LERPM"  # hops that stayed within a site
 
 
 def steps(path: str) -> int:
     """Links followed since the path entered its site."""
     here = path[len(path.rstrip(HOPS)) :]
-    return here.count("L") + here.count("E")
+    return here.count("L") + here.count("E") + here.count("M")
 
 
 def sites(path: str) -> int:
     """Return how often the path led into another site, be it one where it had been."""
-    return sum(map(path.count, "ler"))
+    return sum(map(path.count, "lerm"))
 
 
 def entered(path: str, via: str, url: str, domain_of: Callable[[str], str]) -> str:

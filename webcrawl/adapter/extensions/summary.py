@@ -114,6 +114,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         first,
         *_errors(figures),
         *_cut_short(figures),
+        *_sitemaps(figures),
         *_scripts(figures),
         *_scores(figures),
         *_seeds(figures),
@@ -155,6 +156,14 @@ def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(nameless, 'request')} ended {ended}"
     if refused := figures.get("hive/refused", 0):
         yield f"{count(refused, 'item')} of letters from the hive's server refused in this run, as the log says"
+
+
+def _sitemaps(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The sitemaps that were fetched, which are no pages, and what they brought, over all runs."""
+    if sitemaps := figures.get("sitemaps", 0):
+        cut = figures.get("sitemaps/cut", 0)
+        beyond = f"; {count(cut, 'more link')} left out: their hosts have had theirs" if cut else ""
+        yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}{beyond}"
 
 
 def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:

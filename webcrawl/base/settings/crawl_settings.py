@@ -273,8 +273,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "stay as they were sent that have least to gain."
         ),
         Setting("SITEMAPS", None, MaybeSwitch()).means(
-            "Fetch the sitemaps that robots.txt names, and follow the links of sitemaps; None: on with revisits, else "
-            "off."
+            "Fetch the sitemaps that robots.txt names, and follow their links: of all hosts, of none, or (None) "
+            "of hosts that have given ten pages. With revisits None is on."
         ),
         Setting("FEED_LINKS", None, MaybeSwitch()).means(
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."

@@ -47,6 +47,8 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     for name in WITH_REVISITS:
         if values[name] is None and values["REVISIT_POLICY"] != NONE:
             values[name] = True
+    if values["SITEMAPS"] is None and not values["URL_FOLLOW"]:
+        values["SITEMAPS"] = False  # they are links
     for name, purpose in OBEYED.items():
         if values[name] is None:
             values[name] = purpose in values["PURPOSE"]

@@ -27,7 +27,7 @@ PLAIN = re.compile(URL + rb" [A-Za-z]*+ " + WORD + b" " + WORD + rb" \d{1,9}+(?:
 RECORD = re.compile(PLAIN.pattern[:-2] + WORD + b" " + WORD + b" " + WORD)
 PAGE = re.compile(AUTHORITY.decode("latin-1") + "/[^\0- \x7f]*")
 MOST = 1e12  # of any number in a record
-COUNTS, ROW = 4, range(5, 9)  # how many numbers the end of a slot has, and what is known of a host's failures
+COUNTS, ROW, PAIR = 4, range(5, 9), 2  # how many numbers: a slot's end, a host's failures, pages linked to and listed
 STATUSES = range(-10_000, 1000)
 
 
@@ -176,7 +176,9 @@ class Sound:
 
     def _answers(self, host: str, value: list[Any]) -> None:
         """What is known of a host's wall, and of what it shows for a URL that cannot exist."""
-        wall, missing = value
+        wall, missing, *listed = value
+        if listed:
+            self._listed(*listed)
         if not isinstance(missing, bytes) or len(missing) not in (0, FORM.size):
             raise UnsoundError("nothing that a host shows")
         if wall is None:
@@ -188,6 +190,13 @@ class Sound:
             self._record(record)
             if host_of(unpack(record).url) != host:
                 raise UnsoundError("a link of another host")
+
+    def _listed(self, value: Any) -> None:
+        urls, full, credit, tried, new = _list(value)
+        pairs = all(_is_list(pair, int) and len(pair) == PAIR and min(pair) >= 0 for pair in (tried, new))
+        numbers = _is_whole(urls) and urls >= 0 and _is_number(credit) and 0 <= credit < 1
+        if not (numbers and isinstance(full, bool) and pairs):
+            raise UnsoundError("no sitemaps of a host")
 
     def _domain(self, value: Any) -> None:
         seed, used, debt, old, sources = _list(value)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from webcrawl.base.model import FAILURES, Exchange, Link, Outcome
+from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, is_sitemap
 from webcrawl.content.recognise.recogniser import SHELL
 from webcrawl.record.statistics.hosts import Hosts
 from webcrawl.record.statistics.tally import GROUPS, Tally, group_of, kind_of
@@ -87,7 +87,9 @@ class Statistics:
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
-        if not 200 <= status < 300 or path[-1:] == "S":  # a probe is no document, whatever the server says
+        if (
+            not 200 <= status < 300 or path[-1:] == "S" or is_sitemap(path)
+        ):  # probes are no documents, whatever they say
             self.series.add(at, 0, size)
             row[2] += status >= 500
             return

@@ -18,8 +18,9 @@ COLUMNS = "name, state, data, crc"
 ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE name = ?"
 FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of `data`
 FAILED = (float, float, int, int, bool, int, float, float, list)  # its failures in a row; older rows lack some
-MORE = (list | bytes, list | None, bytes, bool)  # that only some rows have
+MORE = (list | bytes, list | None, bytes, bool, list)  # that only some rows have
 WALL = (str, float, int, tuple)
+LISTED = (int, bool, float, list, list)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
 Row = tuple[str, int, bytes, int]
 PLAIN = 8  # fields of a FailedRow that are numbers
@@ -154,6 +155,7 @@ class HostRow(NamedTuple):
     wall: WallRow | None = None
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else
+    listed: list[Any] | None = None  # what its sitemaps have brought (frontier/listed.py)
 
     @property
     def queues(self) -> list[bytes]:
@@ -189,7 +191,7 @@ class HostRow(NamedTuple):
 
 pack: Callable[[tuple[Any, ...]], bytes] = (
     msgpack.packb
-)  # of these fields, as FIELDS has them, and the queues by priority, wall, missing and http2 if there are any
+)  # of these fields, as FIELDS has them, and the queues by priority, wall, missing, http2 and listed if there are any
 
 
 def unpack(data: bytes) -> tuple[Any, ...]:
@@ -198,13 +200,14 @@ def unpack(data: bytes) -> tuple[Any, ...]:
         data
     )
     ranked, (wall, missing) = more[:1], more[1:3] or (None, b"")
+    listed = more[4] if len(more) > 4 else None
     if later:
         later = sorted((at, record) for at, record in later)
     row = stored_row(failed) if failed is not None else None
     return (
         *(ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, aside or 0.0, queue),
         saved_queues(*ranked),
-        *(stored_wall(wall), missing, more[3:] == [True]),
+        *(stored_wall(wall), missing, more[3:4] == [True], listed),
     )
 
 
@@ -238,10 +241,12 @@ def check(row: Row) -> HostRow:
     """A row that has nothing wrong in it; ValueError for any other."""
     found = read(row)
     values = msgpack.unpackb(row[2])
-    if len(values) - len(FIELDS) not in (0, 1, 3, 4) or not all(map(isinstance, values, (*FIELDS, *MORE))):
+    if len(values) - len(FIELDS) not in (0, 1, 3, 4, 5) or not all(map(isinstance, values, (*FIELDS, *MORE))):
         raise ValueError("no host record")
     if found.wall is not None and not all(map(isinstance, found.wall, WALL)):
         raise ValueError("no wall")
+    if found.listed is not None and not all(map(isinstance, found.listed, LISTED)):
+        raise ValueError("no sitemaps")
     if not all(isinstance(priority, int) and priority for priority, _ in found.ranked):
         raise ValueError("no priority")
     if not found.name or min(found.ready_at, *found.times, found.crawl_delay, found.failures, found.pages) < 0:

@@ -46,7 +46,7 @@ ENDS = {
     Status.OUT_OF_SCOPE: "it was out of scope when its turn came",
     Status.EXCLUDED: f"{EXCLUDED}, or {FORBIDDEN}",
     Status.DROPPED: "its host was given up by command",
-    Status.HOST_BUDGET: "its host had given HOST_MAX_PAGES pages",
+    Status.HOST_BUDGET: "its host had given HOST_MAX_PAGES pages, or as many URLs as its sitemaps may bring",
     Status.HOST_RETIRED: "its host was given up",
     Status.NO_METHOD: "its request names a method that the spider no longer had",
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",

@@ -1,0 +1,168 @@
+"""What sitemaps bring shares its host's turns with what pages link to, within a bound."""
+
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.frontiers import OK, add, drain, make
+from webcrawl.base.model import from_sitemap, is_sitemap
+from webcrawl.frontier.handover_records import merge_host, pack_host
+from webcrawl.frontier.listed import ENOUGH, LEAST, URLS, Listed
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.host_row import ALL, check
+
+MAP = "http://a.test/sitemap.xml"
+
+
+@pytest.fixture
+def db(tmp_path):
+    with closing(CrawlDB(tmp_path / "state")) as opened:
+        yield opened
+
+
+def both(frontier, many=200):
+    """So many URLs that pages link to, and as many of a sitemap."""
+    frontier.take_listed(MAP, 0)
+    add(frontier, *(f"http://a.test/{n}" for n in range(many)), path="L")
+    add(frontier, *(f"http://a.test/listed/{n}" for n in range(many)), path="ML")
+
+
+def crawl(frontier, most, new):
+    """The URLs that are asked for, in order; `new` says which of them bring a new page."""
+    asked = []
+    now = 0.0
+    for _ in range(most):
+        link = frontier.take(now)
+        asked.append(link.url)
+        if new(link.url):
+            frontier.new_body(link)
+        frontier.done(link, OK, now + OK.seconds)
+        now += 10
+    return asked
+
+
+def listed(urls):
+    return [url for url in urls if "listed" in url]
+
+
+@pytest.mark.parametrize(
+    ("path", "file", "named"),
+    [
+        ("M", True, True), ("LMM", True, True), ("MR", True, True), ("lmRM", True, True), ("ML", False, True),
+        ("LmL", False, True), ("MRL", False, True), ("MLR", False, True), ("MLL", False, False), ("L", False, False),
+        ("", False, False), ("R", False, False), ("MLP", False, False), ("MLE", False, False),
+    ],
+)  # fmt: skip
+def test_which_links_are_such(path, file, named):
+    """A sitemap, and what it names; not what that links to."""
+    assert (is_sitemap(path), from_sitemap(path.encode())) == (file, named)
+
+
+def test_the_same_share_of_the_turns_at_first(db):
+    """And each in the order in which it was found."""
+    frontier = make(db, levels=1)
+    both(frontier)
+
+    asked = crawl(frontier, 2 * ENOUGH, lambda _: True)
+
+    assert listed(asked) == [f"http://a.test/listed/{n}" for n in range(ENOUGH - 1)]  # the first turn had no choice
+    assert [url for url in asked if "listed" not in url] == [f"http://a.test/{n}" for n in range(ENOUGH + 1)]
+
+
+@pytest.mark.parametrize("good", ["listed", "linked"])
+def test_who_brings_more_new_pages_gets_more_turns(db, good):
+    """The other one keeps a share."""
+    frontier = make(db, levels=1)
+    both(frontier)
+
+    asked = crawl(frontier, 200, lambda url: ("listed" in url) == (good == "listed"))[100:]
+
+    assert len(listed(asked)) / 100 == pytest.approx(1 - LEAST if good == "listed" else LEAST, abs=0.02)
+
+
+def test_alone_each_has_all_turns(db):
+    """No turn is lost when one of the two has no URLs left."""
+    frontier = make(db, levels=1)
+    both(frontier, 20)
+
+    assert len(drain(frontier, 0.0)) == 40
+
+
+def test_a_host_without_sitemaps_has_one_queue(db):
+    """What another host's sitemap names is a link like others there."""
+    frontier = make(db)
+    add(frontier, "http://b.test/1", "http://b.test/2", path="ML")
+    link = frontier.take(0.0)
+
+    assert link is not None
+    assert frontier._back.active["b.test"].ranked is None
+
+
+def test_it_is_part_of_the_checkpoint(tmp_path):
+    """Queue and numbers: the turns go on where they were, and the row is sound."""
+    with closing(CrawlDB(tmp_path)) as db:
+        frontier = make(db, levels=1)
+        both(frontier)
+        crawl(frontier, 75, lambda url: "listed" in url)
+        before = frontier._back.active["a.test"].listed
+        db.checkpoint()
+        (row,) = db.query(f"{ALL} WHERE name = 'a.test'")
+        assert check(row).listed == before.save()
+
+    with closing(CrawlDB(tmp_path)) as db:
+        again = make(db, levels=1)
+        assert again._back.active["a.test"].listed == before
+        assert len({link.url for _, link in drain(again, 1e4)}) == 325
+
+
+def test_a_sitemap_brings_so_many_urls_and_no_more(db):
+    """Then what is left is cut, and further sitemaps of the host end without a request."""
+    frontier = make(db)
+    add(frontier, MAP, path="M")
+    assert frontier.take_listed(MAP, URLS - 1) == URLS - 1
+    assert frontier.take_listed(MAP, 2) == 1
+    add(frontier, "http://a.test/page", path="L")
+
+    assert [link.url for _, link in drain(frontier, 0.0)] == ["http://a.test/page"]
+    assert frontier.counters["dropped/-5003"] == 1
+
+
+def test_a_host_to_which_others_link_may_bring_more(db):
+    """As many times as domains link to its own."""
+    frontier = make(db)
+    frontier.hear_links()
+    for source in "bcd":
+        frontier.heard(f"http://{source}.test/", [MAP])
+    db.checkpoint()
+
+    assert frontier.take_listed(MAP, 4 * URLS) == 3 * URLS
+
+
+def test_it_moves_with_its_host(db):
+    """To another drone, unless that knows sitemaps of the host; a drone of before sends none."""
+    frontier = make(db)
+    frontier.take_listed(MAP, 7)
+    there, here = frontier._hosts.get("a.test"), frontier._hosts.get("b.test")
+    record = pack_host(there, 0.0)
+
+    merge_host(here, record[:-1], 0.0)
+    assert here.listed is None
+    merge_host(here, record, 0.0)
+    assert here.listed == there.listed
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans())))
+def test_nobody_starves(pages):
+    """Whatever the pages are like, each kind has a turn among any 16."""
+    one = Listed()
+    turns = []
+    for is_listed, new in pages:
+        one.learn(listed=is_listed, new=new)
+        turns.append(one.has_turn())
+        assert LEAST <= one.share() <= 1 - LEAST
+        assert 0 <= one.credit < 1
+    turns += [one.has_turn() for _ in range(16)]
+    assert all(len({*turns[at : at + 16]}) == 2 for at in range(len(turns) - 15))
+    assert Listed(*one.save()) == one

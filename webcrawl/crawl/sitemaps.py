@@ -1,0 +1,90 @@
+"""Which sitemaps hosts are asked for, and when; how many URLs they may bring.
+
+A sitemap is a request more, and brings as many links as ten pages have, or a thousand. Most hosts of a broad crawl have
+a few pages only. So the sitemaps that a robots.txt names wait until the host has given GROWN pages, unless nothing else
+is known of it: a seed's page with fewer links than that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import SITEMAP, Link, depth_of, is_sitemap
+from webcrawl.content.html.found_links import Found, FoundLink
+from webcrawl.crawl.discovery import Discovery, fitting_links
+from webcrawl.frontier.protocol import Frontier
+from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
+
+GROWN = 10  # pages with which a host is worth a sitemap
+NAME = "/sitemap.xml"
+
+
+class Sitemaps:
+    """Submits sitemaps as links of the page that made them worth a request, and bounds what they name."""
+
+    def __init__(
+        self,
+        discovery: Discovery,
+        frontier: Frontier,
+        named: Callable[[str], Sequence[str]],
+        counters: Counter[str],
+        has_listing: Callable[[str], bool] | None = None,
+    ) -> None:
+        """`named`: what the robots.txt of a URL's host names. `has_listing`: whether a sitemap of a host was read.
+
+        With it hosts are asked for the usual name, too, if nothing is known.
+        """
+        self._discovery, self._frontier, self._named = discovery, frontier, named
+        self._counters, self._has_listing = counters, has_listing
+        frontier.when_grown(GROWN, self.grown)
+
+    def follow(self, page: Link, base: str, named: Sequence[str]) -> None:
+        """Submits the sitemaps that the robots.txt `base` names: links of the page that needed the rules."""
+        kept = fitting_links(page, base, named)
+        if kept < len(named):
+            self._discovery.count_truncated_links(len(named) - kept)
+        if kept:
+            self._frontier.take_listed(base, 0)
+            self._discovery.discover(page, named[:kept], SITEMAP, base=base)
+
+    def grown(self, page: Link) -> None:
+        """A host has so many pages now that more requests are worth it. The seen store lets each happen once."""
+        looks = self._has_listing is not None and not self._has_listing(host_of(page.url))
+        self._ask(page, [NAME] if looks else [])
+
+    def begun(self, page: Link, links: int) -> None:
+        """A seed's page was read: if it leads nowhere, the sitemaps are needed now."""
+        if links < GROWN:
+            self._ask(page, [])
+
+    def _ask(self, page: Link, usual: Sequence[str]) -> None:
+        if page.url.startswith(SCHEMES) and not page.request:
+            base = robots_url(origin_of(page.url))
+            page = self._discovery.at_entrance(replace(page, history="", chain=""))  # else they would be its deepest
+            self.follow(page, base, self._named(page.url) or usual)
+
+    def letter(self, found: Found) -> str:
+        """What the links of a sitemap are in a discovery path: an index names sitemaps, and the others pages."""
+        return SITEMAP if any(entry.role == "sitemap" for entry in found.entries) else "L"
+
+    def taken(self, sitemap: Link, links: Sequence[FoundLink]) -> Sequence[FoundLink]:
+        """The first links of a sitemap, as many as its host may have. One that is read again has had its turn."""
+        if sitemap.history:
+            return links
+        most = self._frontier.take_listed(sitemap.url, len(links) + 1) - 1
+        kept = links[: max(most, 0)]
+        self._counters["sitemaps/urls"] += len(kept)
+        if len(kept) < len(links):
+            self._counters["sitemaps/cut"] += len(links) - len(kept)
+            self._discovery.count_truncated_links(len(links) - len(kept))
+        return kept
+
+
+@lru_cache(1024)  # as of all functions of a path, of which a crawl has few
+def concerns(path: str) -> bool:
+    """True of a sitemap, and of a page that no link led to."""
+    return is_sitemap(path) or depth_of(path) == 0
