@@ -279,14 +279,18 @@ class TestChecks:
             (
                 "",
                 ["-a", "seed=seeds.txt"],
-                "-a seed=…: unknown argument; allowed are seeds, scope, limit, since, follow",
+                "-a seed=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages",
             ),
             (
                 '    lang = "en"\n',
                 ["-a", "lnag=de"],
-                "-a lnag=…: unknown argument; allowed are seeds, scope, limit, since, follow, lang",
+                "-a lnag=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages, lang",
             ),
-            (PARSE, ["-a", "lang=de"], "-a lang=…: unknown argument; allowed are seeds, scope, limit, since, follow"),
+            (
+                PARSE,
+                ["-a", "lang=de"],
+                "-a lang=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages",
+            ),
             ("", ["-a", "limit=3"], "no seeds: scrapy crawl own -a seeds=FILE or a URL, several with commas between"),
             ("", ["-a", "seeds=nowhere.txt"], "nowhere.txt: No such file or directory"),
             (

@@ -12,7 +12,7 @@ WRONG = {
     "crawl example.org": "no such spider; this project has walk, web; for a site: crawl http://example.org/",
     "crawl web": "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between",
     "crawl web -a seeds=": "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between",
-    "crawl web -a seed=x": "-a seed=…: unknown argument; allowed are seeds, scope, limit, since, follow",
+    "crawl web -a seed=x": "-a seed=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages",
     "crawl web -a seeds=missing.txt": "missing.txt: No such file or directory",
     "crawl web -a seeds=empty.txt": "empty.txt: is empty",
     "crawl web -a seeds=folder": "folder: is a directory",

@@ -197,6 +197,23 @@ class TestInFlight:
         assert [type(error) for error in errors] == [DnsFailed] * 6
         assert (tasks, flying, closed) == (set(), 0, True)
 
+    def test_an_alias_after_a_denial_is_followed(self):
+        """The question past the cache says only that the name is there: the next one says where it leads."""
+
+        class Aliased(Told):
+            async def check(self, _):
+                return Answer(ttl=60.0)
+
+        async def run():
+            told, clock = Aliased({"a.test": Answer(failure=Failure.NO_NAME)}), Clock()
+            resolver = CachingResolver(told, clock=clock)
+            await failure(resolver, "a.test")
+            told.answers.clear()
+            clock.now += Failure.NO_NAME.seconds
+            return await resolver.resolve("a.test")
+
+        assert asyncio.run(run()) == ["198.51.100.1"]
+
     def test_an_unexpected_error_reaches_those_who_wait(self):
         """A lookup that breaks its contract and raises does not leave its callers hanging."""
 

@@ -120,6 +120,16 @@ class TestAddresses:
             run(go(), loop)
         assert len(guard.checked) == 4
 
+    def test_a_resolver_that_gives_nothing(self, loop):
+        """There is no address to connect to, and that is no error of ours."""
+
+        async def go():
+            async with client(Names(a=[])) as http:
+                await http.fetch("http://a.test/")
+
+        with pytest.raises(ConnectFailed, match="no address"):
+            run(go(), loop)
+
     def test_a_resolver_that_gives_a_name(self, loop):
         """A resolver must return addresses: a name would be resolved again, bypassing the guard."""
 

@@ -105,6 +105,8 @@ class Reach(Generic[C]):
                 return families.order(others, host)
             return ordered
 
+        if not addresses:
+            raise ConnectFailed("no address")
         try:
             ordered = families.order(addresses, host)
         except NoFamily:

@@ -216,7 +216,7 @@ class CachingResolver:
             # the name was denied a moment ago, and the lookup's own cache would only repeat that
             denied = before is not None and before[1].failure in (Failure.NO_NAME, Failure.NO_ADDRESS)
             answer = await self._measured(name, self._lookup.check if denied else self._lookup.ask, self._timeout)
-            if denied and answer == Answer():  # an alias that is to be followed
+            if denied and answer.failure is None and not answer.addresses:  # an alias that is to be followed
                 answer = await self._measured(name, self._lookup.ask, self._timeout)
         self.silence.heard(name, answer, begun)
         answer = await self._witnesses.confirm(name, answer)

@@ -129,7 +129,10 @@ class TestArguments:
         [
             ({}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
             ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
-            ({"sedes": "a.txt"}, "-a sedes=…: unknown argument; allowed are seeds, scope, limit, since, follow"),
+            (
+                {"sedes": "a.txt"},
+                "-a sedes=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages",
+            ),
             ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: must be any, seeds, domain, host"),
             ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: must be a whole number from 1"),
             ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: must be a whole number from 1"),

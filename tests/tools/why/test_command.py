@@ -24,6 +24,7 @@ KEYS = {
         "robots",
         "domain",
         "host",
+        "scores",
         "log",
         "skipped",
         "again",
