@@ -72,7 +72,7 @@ class Pdfs:
     def __init__(self, error=None):
         self.error, self.ended, self.threads = error, [], []
 
-    def links(self, body, url):
+    def read(self, body, url):
         self.threads.append(threading.current_thread())
         if self.error is not None:
             raise self.error

@@ -155,7 +155,7 @@ class TestServersErrors:
             wait_until(lambda: hosts.asked["host1.test/0"] == 1)
             waits = r"waits \d+ s after 503 from host1.test"
             wait_until(lambda: re.fullmatch(waits, Client(crawl.jobdir).ask("status")["waits"]), pause=0.2)
-            wait_until(lambda: re.search(f"{waits}, 2 pages", said(crawl)))  # robots.txt is one
+            wait_until(lambda: re.search(f"{waits}, 1 page", said(crawl)))  # robots.txt
             running.interrupt()
             assert running.wait() == 0
 

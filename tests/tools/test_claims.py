@@ -338,6 +338,18 @@ CLAIMS = {
                 {"status/503": 3, "outcomes": {503: 1}},
                 {"status/503": 3, "outcomes": {200: 1}},
             ),
+            ("; {} left out: their hosts have had theirs", {"sitemaps": 1, "sitemaps/cut": 1}, {"sitemaps": 1}),
+            ("{} scored, {} on average", {"scores/pages": 2, "scores/thousandths": 900}, {"scores/failed": 1}),
+            (
+                "{} without a score, though fetched and kept: the scorer failed, as the log says",
+                {"scores/failed": 1},
+                {"scores/pages": 2, "scores/thousandths": 900},
+            ),
+            (
+                "{} stored whole: the CDX server of -a since did not answer, as the log says",
+                {"since/unasked": 1},
+                {"since/unmodified": 1, "since/bytes": 1},
+            ),
             ("{}: see logs/errors.log; what failed at a page does not get it again", {"errors": 1}, {}),
             ("unexpected error", {"errors": 1}, {}),
             ("{} of the spider lost, as the log says: they could not be kept", {"requests/unkept": 1}, {}),
@@ -530,6 +542,11 @@ CLAIMS = {
             ("How URLs ended, robots.txt apart", {"statistics.outcomes": Counter({200: 1})}, {}),
             ("No robots.txt was asked for.", {}, {"statistics.robots": Counter({404: 1})}),
             ("How requests for robots.txt ended", {"statistics.robots": Counter({404: 1})}, {}),
+            (
+                " The CDX server was of no help with {}.",
+                {"counters": Counter({"since/unasked": 1})},
+                {"counters": Counter({"since/unmodified": 1})},
+            ),
             ("Nobody has looked at it while it ran.", {}, {"counters": Counter({"bound/disk": 1})}),
             ("Nothing was fetched: {}.", {"stats": {"unreached": ["no address"]}}, {}),
             *(
@@ -785,6 +802,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     "adapter/finished_crawl.py": {"%s: begins anew; what it had is in %s"},
     "tools/dashboard/crawl_states.py": {"an answer of another form"},
     "adapter/extensions/summary.py": {
+        "more link",
         "; a complete crawl, in a new JOBDIR",
         "WARC file",
         "frontier/hosts answered",

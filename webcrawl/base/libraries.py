@@ -5,7 +5,7 @@ No such line names this project: on a package index its name may be somebody els
 
 from __future__ import annotations
 
-BOUNDS = {  # as in the extras of pyproject.toml
+BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
     "aiohttp": ("aiohttp>=3.11,<4",),
     "fsspec": ("fsspec>=2025.3", "s3fs>=2025.3"),
     "h2": ("h2>=4.3,<5",),

@@ -159,7 +159,7 @@ class TestWhatItSurvives:
 
     def test_it_can_open_nothing(self, reader):
         """A PDF that gets the better of its reader finds no file and no socket: its process may open none."""
-        reader.links(pdf("http://a.test/"), URL)
+        reader.read(pdf("http://a.test/"), URL)
         limits = Path(f"/proc/{reader._process.pid}/limits").read_text()
 
         assert re.search(r"Max open files +0 +0 ", limits)

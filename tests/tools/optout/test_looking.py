@@ -29,6 +29,9 @@ class Local:
     async def resolve(self, host):
         return ["127.0.0.1"]
 
+    async def others(self, host):
+        return []
+
 
 @asynccontextmanager
 async def served(answer):

@@ -165,7 +165,9 @@ class Supervisor:
             self._ended(number, now)
         elif status > 0 and (left := self._unstored(number)):  # another start would wait for the store as long again
             store = f"{program()} store"
-            logger.error("drone %d: ended, but %d files not stored: %s does it, or the next start", number, left, store)
+            logger.error(
+                "drone %d: ended, but files not stored: %d; %s does it, or the next start", number, left, store
+            )
             self._failed = True
             self._ended(number, now)
         elif status > 0 and (lost := self._unkept(number)):
