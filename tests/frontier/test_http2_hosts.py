@@ -4,6 +4,8 @@ import pytest
 
 from tests.support.frontiers import OK, add, make
 from tests.support.saving import prepared
+from webcrawl.crawl.hive.message import Kind
+from webcrawl.crawl.hive.sound_items import Sound
 from webcrawl.frontier.handover_records import merge_host, pack_host
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.host_row import check
@@ -42,7 +44,7 @@ def test_it_survives(db, tmp_path):
 
 
 def test_it_moves_with_the_host(db):
-    """To another drone; one of before says nothing of it."""
+    """To another drone, which takes the record in; one of before says nothing of it."""
     frontier, name = learned(db)
     record = pack_host(frontier._hosts.get(name), 0.0)
     here = frontier._hosts.get("c")
@@ -51,6 +53,7 @@ def test_it_moves_with_the_host(db):
     assert not here.http2
     merge_host(here, record, 0.0)
     assert here.http2
+    assert Sound(print).items(Kind.SLOT, [[0, "host", name, record]], 1024) == [[0, "host", name, record]]
 
 
 def test_look_says_so(db):

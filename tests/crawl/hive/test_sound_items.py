@@ -16,6 +16,7 @@ ASKED = Link("http://a.test/1", request="good").pack()
 FORGED = Link("http://a.test/1", request="bad").pack()
 ROBOTS = Link("http://a.test/robots.txt", "P", history="http://b.test").pack()
 HOST = ["a.test", 0.5, [0.1, 0.2], 0.0, 1, [1.0, 2.0, -2, 0, True, -1, 0.0, 0.0], 3, 0, "192.0.2.1"]
+NEW = [*HOST, None, b"", False]  # and what its sitemaps brought
 LISTED = Listed(7, credit=0.5, tried=[1, 2]).save()
 WALL = ["anubis", 3.5, 2, [LINK]]
 SHOWN = b"\0" * 15
@@ -31,7 +32,8 @@ SOUND = {
         *([0, "later", "a.test", [[True, -3.5, LINK], [False, -1.0, LINK]]], [1023, "end", "", [1, 2, 0, 512]]),
         *([0, "host", "a.test", HOST], [0, "host", "a.test", [*HOST[:5], None, *HOST[6:]]], [0, "domain", "", DOMAIN]),
         *([0, "host", "a.test", [*HOST, WALL, b""]], [0, "host", "a.test", [*HOST, None, SHOWN]]),
-        [0, "host", "a.test", [*HOST, None, b"", LISTED]],
+        [0, "host", "a.test", [*NEW, LISTED]],
+        [0, "host", "a.test", [*HOST, None, b"", True]],
     ],
 }
 UNSOUND = {
@@ -58,9 +60,13 @@ UNSOUND = {
         *([0, "host", "a.test", [*HOST, WALL]], [0, "host", "a.test", [*HOST, None, b"x"]]),
         *([0, "host", "a.test", [*HOST, [*WALL[:3], [FORGED]], b""]], [0, "host", "a.test", [*HOST, ["x"], b""]]),
         [0, "host", "b.test", ["b.test", *HOST[1:], WALL, b""]],
-        *([0, "host", "a.test", [*HOST, None, b"", []]], [0, "host", "a.test", [*HOST, None, b"", [-1, *LISTED[1:]]]]),
-        *([0, "host", "a.test", [*HOST, None, b"", [*LISTED[:4], pair]]] for pair in ([1], [1, "2"], [-1, 2], None)),
-        [0, "host", "a.test", [*HOST, None, b"", [7, False, 1e9, [0, 0], [0, 0]]]],
+        *(
+            [0, "host", "a.test", [*NEW, []]],
+            [0, "host", "a.test", [*NEW, [-1, *LISTED[1:]]]],
+        ),
+        *([0, "host", "a.test", [*NEW, [*LISTED[:4], pair]]] for pair in ([1], [1, "2"], [-1, 2], None)),
+        [0, "host", "a.test", [*HOST, None, b"", 1]],
+        [0, "host", "a.test", [*NEW, [7, False, 1e9, [0, 0], [0, 0]]]],
         *([0, "host", "a.test", [*HOST[:5], [1.0], *HOST[6:]]], [0, [], "", 1], {0: 1, "end": 2, "": 3, "x": 4}),
     ],
 }

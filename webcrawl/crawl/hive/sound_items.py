@@ -175,10 +175,12 @@ class Sound:
             self._answers(name, more)
 
     def _answers(self, host: str, value: list[Any]) -> None:
-        """What is known of a host's wall, and of what it shows for a URL that cannot exist."""
-        wall, missing, *listed = value
-        if listed:
-            self._listed(*listed)
+        """What is known of a host's wall, of what it shows for a URL that cannot exist, its HTTP/2 and its sitemaps."""
+        wall, missing, *newer = value
+        if not all(isinstance(http2, bool) for http2 in newer[:1]):
+            raise UnsoundError("no protocol of a host")
+        if newer[1:]:
+            self._listed(*newer[1:])
         if not isinstance(missing, bytes) or len(missing) not in (0, FORM.size):
             raise UnsoundError("nothing that a host shows")
         if wall is None:
