@@ -333,6 +333,7 @@ def run(world, drones, rounds=3000):
                 busy = True
             busy = busy or bool(drone.seen.pending) or len(drone.frontier) > drone.frontier.over_budget
             busy = busy or not drone.moving.settled
+        busy = busy or any(drone.box.place < len(world.streams[drone.number]) for drone in drones)  # not read yet
         if not busy:
             return
         ready = [at for drone in drones if (at := drone.frontier.next_ready()) is not None]
