@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -60,7 +61,9 @@ def local(script: str, site: str) -> str:
     given |= {"POLITENESS_MIN_DELAY": 0, "MIN_FREE_DISK": 0}
     settings = "".join(f" -s {name}={value}" for name, value in given.items())
     script = CRAWL.sub(rf"\1{settings}", ADDRESS.sub(f"{site}/", "\n".join(lines)))
-    return script.replace("webcrawl demo", "webcrawl demo --hosts 20 --seconds 3")
+    script = script.replace("webcrawl demo", "webcrawl demo --hosts 20 --seconds 3")
+    with socket.create_server(("127.0.0.1", 0)) as free:  # documents are run side by side
+        return script.replace("8090", str(free.getsockname()[1]))
 
 
 def checkout(folder: Path, site: str) -> Path:
