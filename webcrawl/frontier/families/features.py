@@ -9,7 +9,7 @@ from zlib import crc32
 LOOKED_AT = 64 << 10  # bytes of a page
 MOST = 256  # runs of text
 PLENTY = 256  # characters of numbers and hashes that are content: those of a table, not of a clock
-LONG = 512  # bytes of a run: how it begins tells it from others, and all words of a page would cost a millisecond
+LONG = 256  # bytes of a run: how it begins tells it from others, and all words of a page would cost a millisecond
 # What a tag begins with whose text is no run
 NO_TEXT = (b"a ", b"a\n", b"a\t", b"a\r", b"script", b"style", b"!", b"?")
 LINE = re.compile(rb"[^\r\n]*[^\r\n\s][^\r\n]*")
