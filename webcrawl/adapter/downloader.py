@@ -430,8 +430,9 @@ def _retries(meta: Mapping[str, Any]) -> int | None:
 
 def _outcome(status: int, begun: float) -> Outcome:
     """Of a download that ends now."""
+    at = time.time()  # first: if the core is taken away in between, the host's wait is longer than the log says
     ended = time.monotonic()
-    return Outcome(status, ended - begun, at=time.time(), ended=ended)
+    return Outcome(status, ended - begun, at=at, ended=ended)
 
 
 def _status(error: Exception, request: Request) -> int:
