@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from heapq import heappush
 from itertools import groupby
 
@@ -442,15 +443,12 @@ class Frontier:
 
     def crawl_delay(self, name: str, seconds: float) -> None:
         """Sets the delay between requests that a host's robots.txt asks for; 0 withdraws it."""
-        host = self._back.active.get(name)
-        held = host if host is not None else self._hosts.get(name)
-        if held.crawl_delay != seconds:
-            held.crawl_delay = seconds
-            self._hosts.touch(held)
-            if held.lanes is not None:
-                self._several.change(held)
-        if host is None:
-            self._hosts.put_away(held)
+        with self._held(name) as host:
+            if host.crawl_delay != seconds:
+                host.crawl_delay = seconds
+                self._hosts.touch(host)
+                if host.lanes is not None:
+                    self._several.change(host)
 
     def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None:
         """Tells of the page with which a host has given so many."""
@@ -459,38 +457,38 @@ class Frontier:
 
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
         """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
-        host = self._back.active.get(name)
-        held = host if host is not None else self._hosts.get(name)
-        if shown is not None:
-            held.missing = shown
-            self._hosts.touch(held)
-        if host is None:
-            self._hosts.put_away(held)
-        return held.missing
+        with self._held(name) as host:
+            if shown is not None:
+                host.missing = shown
+                self._hosts.touch(host)
+            return host.missing
 
     def http2(self, name: str, *, learned: bool = False) -> bool:
         """True if the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`."""
-        host = self._back.active.get(name)
-        held = host if host is not None else self._hosts.get(name)
-        if learned and not held.http2:
-            held.http2 = True
-            self._hosts.touch(held)
-        if host is None:
-            self._hosts.put_away(held)
-        return held.http2
+        with self._held(name) as host:
+            if learned and not host.http2:
+                host.http2 = True
+                self._hosts.touch(host)
+            return host.http2
 
     def take_listed(self, url: str, urls: int) -> int:
         """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their turns begin."""
-        name = host_of(url)
+        with self._held(host_of(url)) as host:
+            if host.listed is None:
+                host.listed = Listed()
+            self._hosts.touch(host)
+            return host.listed.take(urls, URLS * max(self.links_to(url), 1))
+
+    @contextmanager
+    def _held(self, name: str) -> Iterator[Host]:
+        """The record of a host, in the back-end or not; one that is not may leave memory afterwards."""
         host = self._back.active.get(name)
-        held = host if host is not None else self._hosts.get(name)
-        if held.listed is None:
-            held.listed = Listed()
-        taken = held.listed.take(urls, URLS * max(self.links_to(url), 1))
-        self._hosts.touch(held)
-        if host is None:
-            self._hosts.put_away(held)
-        return taken
+        if host is not None:
+            yield host
+            return
+        host = self._hosts.get(name)
+        yield host
+        self._hosts.put_away(host)
 
     def new_body(self, link: Link, body: bytes = b"") -> None:
         """The answer to a link that is in flight has a body that was not seen before."""
