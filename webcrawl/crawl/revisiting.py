@@ -428,6 +428,8 @@ class Revisiting(Part):
             elif found.change is not Change.UNCHANGED:  # the archive has it as another's, in part, or not at all
                 fits = len(exchange.copy_of) <= LONGEST_COPY
                 record.stored, record.copy_of = (exchange.same_since, exchange.copy_of) if fits else (0.0, "")
+            if exchange.is_original or found.change is not Change.UNCHANGED:
+                record.plain = exchange.payload is exchange.body
         else:
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent

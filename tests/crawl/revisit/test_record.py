@@ -42,6 +42,7 @@ RECORDS = st.builds(
     listing=st.booleans(),
     stored=st.integers(0, 1 << 42).map(lambda milliseconds: milliseconds / 1000),
     copy_of=st.sampled_from(["", "http://b.test/a copy"]),
+    plain=st.booleans(),
     said=st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),
     holds=st.integers(0, 0xFFFF_FFFF),
 )

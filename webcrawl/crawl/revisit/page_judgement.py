@@ -8,6 +8,7 @@ and again, while no conditional request to the host ever finds a change, its 304
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import msgpack
@@ -44,7 +45,10 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
     if status != 200 or exchange.truncated not in WHOLE:
         return None
     if digest == was and not record.gone:  # of one that was gone, pipelines were told so
-        return _unchanged(record, By.DIGEST)
+        found = _unchanged(record, By.DIGEST)
+        is_plain = exchange.payload is exchange.body
+        # The head of a plain answer does not go with a coded payload, which nobody could read: it is archived anew
+        return replace(found, stored=0.0, copy_of="") if is_plain and not record.plain else found
     seen = text() or 0
     distance = (seen ^ record.text).bit_count() if seen and record.text else None
     by = By.DIGEST if distance is not None and distance <= ALIKE and not record.gone else By.TEXT

@@ -4,7 +4,7 @@
     1  length of the ETag        8  simhash of the text          2  visits
     4  last fetch, seconds       4  shape of the change rate     2  changes
     1  and 256ths of a second    4  span of the change rate      1  gone
-                                                                 6  when it was archived, milliseconds
+                                                                 6  when it was archived, milliseconds; PLAIN
 
 Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after its length; what the
 owner said of its use, in 4 bytes if that was anything; until when the page holds, in 4 bytes if its owner said that; of
@@ -25,6 +25,7 @@ HEAD = struct.Struct("<BBIBQQfffHHBHI")
 DATE = struct.Struct("<I")
 LISTED, DATED, WORDED, HANDED, SPOKEN, HOLDS, LISTING, COPY = 1, 2, 4, 8, 16, 32, 64, 128
 """Flags; the second and third: how Last-Modified is kept."""
+PLAIN = 0x8000  # in the upper two bytes of the time, which needs fewer
 SAID, UNTIL, SIZE = struct.Struct("<HH"), struct.Struct("<I"), struct.Struct("<H")
 LONGEST_ETAG, LONGEST_DATE, LONGEST_COPY = 128, 64, 1000  # bytes; longer ones are not worth their room
 SECONDS = 0xFFFF_FFFF  # until 2106
@@ -44,8 +45,8 @@ class PageRecord:
     modified: bytes = b""  # Last-Modified as sent; b"" if longer than 64 bytes
     digest: int = 0  # 64 bits of the body's keyed digest
     text: int = 0  # simhash of the visible text (neardup/), 0: none
-    shape: float = 0.0  # a of the Gamma(a, b) posterior of the change rate; 0.0: not yet observed, the prior holds
-    span: float = 0.0  # b, in seconds
+    shape: float = 0.0  # what visits say of the change rate d, as d**shape * exp(-span * d); at first nothing
+    span: float = 0.0  # in seconds
     weight: float = 1.0  # importance
     visits: int = 0  # up to 65,535
     changes: int = 0  # up to 65,535
@@ -53,6 +54,7 @@ class PageRecord:
     listed: bool = False  # a sitemap or feed of its site names it with a date: signals may come
     stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
     copy_of: str = ""  # the URL of that answer, if it is another's
+    plain: bool = False  # that answer has no content coding
     said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document (webcrawl.content.preferences)
     handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
     listing: bool = False  # a sitemap or feed with turns of its own: shape and span are of what its readings brought
@@ -148,7 +150,7 @@ def _head(record: PageRecord, flags: int, etag: int) -> bytes:
         record.visits,
         record.changes,
         record.gone,
-        stored >> 32,
+        stored >> 32 | PLAIN * record.plain,
         stored & 0xFFFF_FFFF,
     )
 
@@ -167,6 +169,7 @@ def _bounded(record: PageRecord) -> PageRecord:
         changes=min(max(record.changes, 0), COUNT),
         gone=min(max(record.gone, 0), 255),
         stored=_within(record.stored, float(SECONDS)),
+        plain=record.plain,
     )
 
 
@@ -218,8 +221,9 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         changes,
         gone,
         listed,
-        ((high << 32) + low) / 1000,
+        (((high & ~PLAIN) << 32) + low) / 1000,
         copy_of,
+        bool(high & PLAIN),
         (said[0], said[1]),
         bool(flags & HANDED),
         bool(flags & LISTING),

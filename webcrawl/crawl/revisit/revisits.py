@@ -376,7 +376,7 @@ class Revisits:
             self._policy.observe(record, seconds, changed)
         record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
         record.digest, record.text, record.gone = found.digest, found.text, found.gone
-        record.stored, record.copy_of = found.stored, found.copy_of
+        record.stored, record.copy_of, record.plain = found.stored, found.copy_of, found.plain
         record.said, record.holds = found.said, found.holds
         return True
 

@@ -54,8 +54,11 @@ class Known:
         return answer
 
     def _has_body_of(self, answer: Exchange) -> bool:
-        """True if only the coding differs. Without a known digest of the body, its own may be that of the payload."""
-        if answer.payload is answer.body and not self.body:
+        """True if only the coding differs. Without a known digest of the body, its own may be that of the payload.
+
+        An answer without a coding is not the same: its head would go with a coded payload, which nobody could read.
+        """
+        if answer.payload is answer.body:
             return False
         return label(sha1(answer.body)) == (self.body or self.referred.digest)
 
