@@ -21,6 +21,8 @@ from benchmarks.support.revisiting import PARTS, Store, simulate
 from webcrawl.crawl.revisit.sampled_rates import RATES as GRID
 from webcrawl.crawl.revisit.sampled_rates import STALE
 
+DRAWS, RANGE = 200, (0.1, 0.5, 0.9)  # sums of rates that are drawn from what is believed of the sample's pages
+
 
 def measure(policy: str, args: argparse.Namespace, share: float) -> None:
     """One policy within one budget."""
@@ -60,12 +62,15 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
     )
 
 
-def claims(store: Store) -> dict[str, float]:
+def claims(store: Store) -> dict[str, float | list[float]]:
     """What a crawl would say of its pages now, as a share of what is true or beside it."""
     said = store.estimate()
+    believed = np.cumsum(store.rates.beliefs(store.sample), axis=1)
+    chances = np.random.default_rng(1).random((DRAWS, len(believed), 1))
+    sums = [GRID[(believed[:, :-1] < one).sum(axis=1)].sum() for one in chances]
     chance = np.exp(-store.world.rates * (store.clock - store.fetched))
     return {
-        "rates_sum": float((store.rates.beliefs(store.sample) @ GRID).mean() / store.world.rates.mean()),
+        "rates_sum": (np.quantile(sums, RANGE) / store.world.rates[: len(believed)].sum()).round(2).tolist(),
         "fresh_said": said.freshness,
         "fresh_true": float((store.world.weights * (store.changes_at > store.clock)).sum()),
         "let_go": said.let_go / max(int((chance < STALE).sum()), 1),

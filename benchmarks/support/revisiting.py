@@ -40,8 +40,7 @@ class Store:
         self.kept_of = (self.shape, self.span, self.visits, self.changes)
         self.missed: Callable[[int], float] | None = None  # the share of a page's changes that no signal announces
         self.sample = [Sampled(0.0, float(weight)) for weight in world.weights[:MOST]]  # as a crawl has one
-        self.rates = Rates()
-        self.rates.prior = getattr(self.policy, "prior", self.rates.prior)
+        self.rates = getattr(self.policy, "rates", None) or Rates()
         self._soon, self._bar = np.zeros(0, int), -np.inf  # all pages that are due until then
         self.total = self._steps = 0
         self.fresh = 0.0  # weighted seconds for which pages were as fetched, up to their last fetch

@@ -76,7 +76,9 @@ def open_revisiting(
     watched = Watched(db, key)
     counts = RevisitCounts(db, watched, counters, clock)
     if isinstance(policy, Steered):
-        counts.rates.prior = policy.prior  # which learns from the sample
+        counts.rates = policy.rates
+        if pages := [*watched]:  # by a former run
+            policy.rates.beliefs(pages)
     parts = (path, policy), split, frontier, importance, counts, random, excluded
     revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["pages"])
     counts.now = revisiting.now

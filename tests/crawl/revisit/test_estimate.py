@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.crawl.revisit import change_rate
-from webcrawl.crawl.revisit.change_rate import Prior, after_change, observe
+from webcrawl.crawl.revisit.change_rate import after_change, observe
 from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.sampled_rates import Rates
 
 DAY = 86400.0
 PRIOR = (0.35, 10 * DAY)
+RATES = Rates()
 
 
 def integrated(shape, span, visits):
@@ -24,10 +26,29 @@ def integrated(shape, span, visits):
     return mean, np.sqrt((density * rate**2).sum() / density.sum() - mean**2)
 
 
-def observed(visits, prior=PRIOR):
+def by_prior(record):
+    """The distribution of a page's rate if that of all rates is a Gamma distribution."""
+    return record.shape + PRIOR[0], record.span + PRIOR[1]
+
+
+def at_first(record):
+    """The same as a crawl believes it that has learned nothing of other pages."""
+    return RATES.given(record.shape, record.span)
+
+
+def rate(record):
+    shape, span = at_first(record)
+    return shape / span
+
+
+def visit(record, seconds, changed, believed=at_first):
+    observe(record, seconds, changed, believed(record))
+
+
+def observed(visits, believed=at_first):
     record = PageRecord("http://a/")
     for seconds, changed in visits:
-        observe(record, seconds, changed, prior)
+        visit(record, seconds, changed, believed)
     return record
 
 
@@ -54,34 +75,35 @@ def test_one_change_is_exact(shape, days, part):
 def test_many_visits_are_nearly_exact(visits, monkeypatch):
     """If nothing is forgotten, the rate after many irregular visits is right within a fraction of its uncertainty."""
     monkeypatch.setattr(change_rate, "FADE", 1.0)
-    record, (mean, deviation) = observed(visits), integrated(*PRIOR, visits)
+    record, (mean, deviation) = observed(visits, by_prior), integrated(*PRIOR, visits)
+    shape, span = by_prior(record)
 
-    assert record.shape / record.span == pytest.approx(mean, abs=0.15 * deviation)
-    assert record.shape**0.5 / record.span == pytest.approx(deviation, rel=0.15)
+    assert shape / span == pytest.approx(mean, abs=0.15 * deviation)
+    assert shape**0.5 / span == pytest.approx(deviation, rel=0.15)
 
 
 def test_visits_without_a_change_are_exact():
     """A visit that finds nothing new adds its time, and nothing else."""
     record = observed([(DAY, False), (2 * DAY, False)])
 
-    assert (record.shape, record.span) == (PRIOR[0], PRIOR[1] + 3 * DAY)
+    assert (record.shape, record.span) == (0.0, 3 * DAY)
 
 
 def test_a_page_may_become_another():
     """Changes of long ago count less: a page that changed daily for years and then stops is known for it in weeks."""
     record = observed([(DAY, True), (DAY, False)] * 1000)
     for _ in range(60):
-        observe(record, DAY, changed=False, prior=PRIOR)
+        visit(record, DAY, changed=False)
 
-    assert record.shape / record.span < 0.3 / DAY
+    assert rate(record) < 0.3 / DAY
 
 
 def test_a_quiet_page_may_wake_up():
     """A page that did not change for ten years, and then changes daily, is known for it after some dozen visits."""
     record = observed([(100 * DAY, False)] * 36)
     visits = 0
-    while record.shape / record.span < 0.3 / DAY and visits < 1000:
-        observe(record, max(DAY, 0.5 * record.span / record.shape), changed=True, prior=PRIOR)
+    while rate(record) < 0.3 / DAY and visits < 1000:
+        visit(record, max(DAY, 0.5 / rate(record)), changed=True)
         visits += 1
 
     assert visits < 80
@@ -93,7 +115,7 @@ def test_what_is_forgotten_does_not_bend_the_rate():
     means = []
     for _ in range(300):
         record = observed([(DAY, bool(random.random() < -np.expm1(-0.5))) for _ in range(100)])
-        means.append(record.shape / record.span * DAY)
+        means.append(rate(record) * DAY)
 
     assert np.mean(means) == pytest.approx(0.5, rel=0.1)
     assert np.std(means) < 0.25
@@ -103,31 +125,11 @@ def test_a_change_is_one_change():
     """A page that changed at each of 200 visits, 30 days apart, may change several times in that, not in a minute."""
     record = observed([(30 * DAY, True)] * 200)
 
-    assert 1 / (30 * DAY) < record.shape / record.span < 1 / DAY
+    assert 1 / (30 * DAY) < rate(record) < 1 / DAY
 
 
 def test_a_clock_that_is_set_back_breaks_nothing():
     """Visits in no time, or before the last one, count as a second."""
     record = observed([(-1e9, True), (0.0, True), (0.0, False)])
 
-    assert 0 < record.shape / record.span < 10
-
-
-@given(st.floats(0.1, 3), st.floats(1e-3, 1e3))
-def test_the_prior_fits(shape, days):
-    """A Gamma distribution is found again by the means of rates and of their logarithms."""
-    rates = np.random.default_rng(1).gamma(shape, 1 / (days * DAY), 100_000)
-    prior = Prior()
-    prior.fit(float(rates.mean()), float(np.log(np.maximum(rates, 1e-300)).mean()))
-
-    assert (prior.shape, prior.span) == (pytest.approx(shape, rel=0.06), pytest.approx(days * DAY, rel=0.06))
-
-
-def test_the_prior_comes_back():
-    """It is part of a policy's state; what is no state changes nothing."""
-    old, new = Prior(), Prior()
-    old.shape, old.span = 0.7, DAY
-    new.restore(old.state())
-    new.restore(b"x")
-
-    assert (new.shape, new.span) == (0.7, DAY)
+    assert 0 < rate(record) < 10

@@ -1,12 +1,13 @@
 """What the visits of a sample of pages say of their change rates, and a crawl of its copies."""
 
-from math import exp
+from math import exp, log
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.crawl.revisit.change_rate import KNOWN
 from webcrawl.crawl.revisit.sampled_rates import PASSED, RATES, SHARES, Rates, Sampled, estimate
 from webcrawl.store.jobdir.revisit_figures import DAY, EDGES, HOUR, RevisitFigures
 
@@ -34,6 +35,14 @@ def brute(visits, shares):
         found = found * (1 - unchanged if changed else unchanged)
         found /= found.sum()
     return found
+
+
+def digamma(shape):
+    """The mean logarithm of a Gamma distribution whose span is 1."""
+    found = 0.0
+    while shape < 6:
+        found, shape = found - 1 / shape, shape + 1
+    return found + log(shape) - 1 / (2 * shape) - 1 / (12 * shape * shape)
 
 
 class TestBeliefs:
@@ -74,10 +83,28 @@ class TestBeliefs:
             gaps = (HOUR * 1000 ** random.random(8)).tolist()
             pages.append(seen((gap, bool(random.random() < -np.expm1(-rate * gap))) for gap in gaps))
         found = rates.beliefs([*pages, Sampled(NOW)])
+        shape, span = rates.given(0.0, 0.0)
 
         assert found[-1] @ RATES == pytest.approx(1 / (3 * DAY), rel=0.15)
-        assert rates.prior.shape / rates.prior.span == pytest.approx(1 / (3 * DAY), rel=0.15)
-        assert rates.prior.shape == pytest.approx(0.5, rel=0.3)
+        assert shape / span == pytest.approx(1 / (3 * DAY), rel=0.15)
+        assert shape == pytest.approx(0.5, rel=0.3)
+
+    @given(shape=st.floats(0.0, KNOWN), span=st.floats(HOUR, 1e9))
+    def test_of_a_record(self, shape, span):
+        """What a page's visits say is weighed with what others are like, which matters the less the more they say."""
+        rates = Rates()
+        logarithm = (1 - shape / KNOWN) * np.log(rates._shares) + shape * np.log(RATES) - span * RATES
+        believed = np.exp(logarithm - logarithm.max())
+        believed /= believed.sum()
+        found, over = rates.given(shape, span)
+
+        assert found / over == pytest.approx(believed @ RATES, rel=0.1)
+        assert digamma(found) - log(over) == pytest.approx(believed @ np.log(RATES), abs=0.1)
+
+    @pytest.mark.parametrize("shape", [KNOWN, 1e6])
+    def test_of_a_page_that_is_known(self, shape):
+        """Of a page that is known well it does not matter what others are like."""
+        assert Rates().given(shape, DAY) == (shape, DAY)
 
     def test_a_clock_that_is_set_back(self):
         """A visit before the last one counts as a second."""

@@ -1,12 +1,12 @@
 """Estimates how fast a page changes, from visits at irregular times that found it changed or not.
 
-A page that was not visited again yet is believed to change as those did that were.
+A record has what its visits alone say of the rate d, as d**shape * exp(-span * d); what is believed of pages of which
+nothing is known is in no record, for it is learned all the time (sampled_rates.py).
 """
 
 from __future__ import annotations
 
-from math import expm1, log, log1p, sqrt
-from struct import Struct
+from math import expm1, log1p
 
 from webcrawl.crawl.revisit.record import PageRecord
 
@@ -15,21 +15,24 @@ FADE = 0.9  # what was seen so far counts so much of what it did, for a page may
 LEAST = 1.0  # seconds between two visits; a clock that is set back says less than nothing
 MOST = 250  # visits that are counted
 SHAPE, SPAN = 0.35, 0.35 * 30 * 86400  # to begin with: one change in 30 days on average, over several powers of ten
-SHAPES, SPANS = (0.1, 3.0), (60.0, 3e9)
-_LAYOUT = Struct("<2d")
-SIZE = _LAYOUT.size
 
 
-def observe(record: PageRecord, seconds: float, changed: bool, prior: tuple[float, float]) -> None:  # noqa: FBT001
-    """Puts one visit into the posterior Gamma(shape, span) of the record, and counts it."""
-    shape, span = (record.shape, record.span) if record.shape > 0 and record.span > 0 else prior
+def at_first(shape: float, span: float) -> tuple[float, float]:
+    """The Gamma distribution that is believed of a page while nothing has been learned of others."""
+    return shape + SHAPE, span + SPAN
+
+
+def observe(record: PageRecord, seconds: float, changed: bool, believed: tuple[float, float]) -> None:  # noqa: FBT001
+    """Puts one visit into the record, and counts it. `believed`: the Gamma distribution of the rate, before."""
     seconds = max(seconds, LEAST)
     if changed:
-        shape, span = after_change(shape, span, seconds)
+        shape, span = believed
+        after, in_span = after_change(shape, span, seconds)
+        shape, span = max(record.shape + after - shape, 0.0), max(record.span + in_span - span, 0.0)
         kept = FADE if shape > KNOWN else 1.0
         record.shape, record.span = shape * kept, span * kept
     else:
-        record.shape, record.span = shape, span + seconds
+        record.span += seconds
     count(record, changed)
 
 
@@ -53,29 +56,3 @@ def count(record: PageRecord, changed: bool) -> None:  # noqa: FBT001
         record.changes //= 2
     record.visits += 1
     record.changes += changed
-
-
-class Prior:
-    """A Gamma distribution of rates, for pages of which nothing is known; learned from a sample (sampled_rates.py)."""
-
-    __slots__ = ("shape", "span")
-
-    def __init__(self) -> None:
-        self.shape, self.span = SHAPE, SPAN
-
-    def fit(self, mean: float, mean_logarithm: float) -> None:
-        """The most likely one for rates with this mean and this mean of their logarithms (Minka's approximation)."""
-        apart = max(log(mean) - mean_logarithm, 1e-3)
-        self.shape = _within((3 - apart + sqrt((apart - 3) ** 2 + 24 * apart)) / (12 * apart), SHAPES)
-        self.span = _within(self.shape / mean, SPANS)
-
-    def state(self) -> bytes:
-        return _LAYOUT.pack(self.shape, self.span)
-
-    def restore(self, data: bytes) -> None:
-        if len(data) == SIZE:
-            self.shape, self.span = _LAYOUT.unpack(data)
-
-
-def _within(value: float, bounds: tuple[float, float]) -> float:
-    return max(min(value, bounds[1]), bounds[0])

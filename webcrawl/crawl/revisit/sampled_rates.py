@@ -8,12 +8,12 @@ all pages most likely (empirical Bayes, by EM).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import log2
+from math import exp, log1p, log2
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from webcrawl.crawl.revisit.change_rate import LEAST, SHAPE, SPAN, Prior
+from webcrawl.crawl.revisit.change_rate import KNOWN, LEAST, SHAPE, SPAN
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures, bin_of
 
 Array = Any  # of float64
@@ -26,6 +26,12 @@ CHANGED = np.log(-np.expm1(np.outer(-PASSED, RATES)))  # the logarithm of the pr
 MOST = 31  # that are counted; then what was seen is halved
 SURE = 10.0  # pages that what is believed before counts as
 PASSES = 60  # of EM
+LOGARITHMS = np.log(RATES)
+ROWS, COLUMNS = 23, 64  # of a table: what visits say of a page, its shape and span, both as logarithms
+WIDE, SHORT = 3.0, 60.0  # columns to a power of e, from so many seconds up
+DENSE = (ROWS - 1) / log1p(KNOWN)
+SHAPES = np.expm1(np.arange(ROWS) / DENSE)
+SPANS = SHORT * np.expm1(np.arange(COLUMNS) / WIDE)
 STALE = 0.05  # probability of being fresh below which a page is as good as out of date
 
 
@@ -52,26 +58,59 @@ class Sampled(NamedTuple):
 
 
 class Rates:
-    """How the rates of all pages are distributed: it is learned anew with each sample, from what it was before."""
+    """How the rates of all pages are distributed: it is learned anew with each sample, from what is believed at first.
+
+    Few passes: with thousands, pages that always changed come to be the fastest there are, as far as visits can tell.
+    """
 
     def __init__(self) -> None:
-        self.prior = Prior()  # whose shape and span are those of this distribution
-        self._shares = SHARES.copy()
-        self._passes = 10 * PASSES  # the first time
+        self._set(SHARES)
 
     def beliefs(self, pages: list[Sampled]) -> Array:
         """The probability of each of RATES, a row for each page."""
         changes = np.frombuffer(b"".join(page.changes for page in pages), np.uint8).reshape(len(pages), -1)
         likely = changes @ CHANGED - np.outer([page.quiet for page in pages], RATES)
         likely = np.exp(likely - likely.max(axis=1, keepdims=True))
-        shares = self._shares
-        for _ in range(self._passes):
+        shares = SHARES
+        for _ in range(PASSES):
             found = shares * (likely.T @ (1 / (likely @ shares)))
             shares = (found + SURE * SHARES) / (len(pages) + SURE)
-        self._shares, self._passes = shares, PASSES
-        self.prior.fit(*shares @ np.column_stack((RATES, np.log(RATES))))
+        self._set(shares)
         believed = likely * shares
         return believed / believed.sum(axis=1, keepdims=True)
+
+    def _set(self, shares: Array) -> None:
+        """Has these shares, and what follows from them for pages of any shape and span, as logarithms."""
+        self._shares = shares
+        others = np.outer(1 - SHAPES / KNOWN, np.log(shares))[:, None]
+        likely = others + np.outer(SHAPES, LOGARITHMS)[:, None] - np.outer(SPANS, RATES)
+        believed = np.exp(likely - likely.max(axis=2, keepdims=True))
+        believed /= believed.sum(axis=2, keepdims=True)
+        mean = np.log(believed @ RATES)
+        apart = np.maximum(mean - believed @ LOGARITHMS, 1e-3)
+        shape = np.log((3 - apart + np.sqrt((apart - 3) ** 2 + 24 * apart)) / (12 * apart))  # Minka's approximation
+        self._shape_of, self._span_of = shape.tolist(), (shape - mean).tolist()
+
+    def given(self, shape: float, span: float) -> tuple[float, float]:
+        """The Gamma distribution of a page's rate, by what its visits say (change_rate.py): shape and span.
+
+        It has the mean of the exact posterior, and the mean of the logarithms. The more a page is known by its own
+        visits, the less it matters what others are like.
+        """
+        if shape >= KNOWN:
+            return shape, span
+        across, down = log1p(span / SHORT) * WIDE, log1p(shape) * DENSE
+        row, column = min(int(down), ROWS - 2), min(int(across), COLUMNS - 2)
+        down, across = down - row, min(across - column, 1.0)
+        place = row, column, down, across
+        return exp(_between(self._shape_of, *place)), exp(_between(self._span_of, *place))
+
+
+def _between(table: list[list[float]], row: int, column: int, down: float, across: float) -> float:
+    """By straight lines between four places of a table."""
+    upper, lower = table[row], table[row + 1]
+    first = upper[column] + (upper[column + 1] - upper[column]) * across
+    return first + (lower[column] + (lower[column + 1] - lower[column]) * across - first) * down
 
 
 def estimate(figures: RevisitFigures, sample: Iterable[Sampled], now: float, rates: Rates) -> None:

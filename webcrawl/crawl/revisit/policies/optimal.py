@@ -80,17 +80,17 @@ class Optimal(Steered):
         self._learning = 0.0  # visits that may be made to learn
 
     def numbers(self, record: PageRecord, missed: float) -> tuple[float, float, float]:
-        shape, span = self.rate(record)
+        shape, span = self.rates.given(record.shape, record.span)
         if missed < 1:  # the rate of changes that no signal announces
             span /= max(missed, LEAST)
         return shape, span, record.weight
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
-        due = super().due(record, now, missed)
+        shape, span, weight = self.numbers(record, missed)
+        due = self.threshold.due(record.url, now, shape, span, weight)
         if self._learning < 1.0:
             return due
         place = self.threshold.pace.place(now)
-        shape, span, weight = self.numbers(record, missed)
         between = self.threshold.level / max(weight, LIGHTEST)  # changes of a page on the threshold
         early, usual = APART * between, due - place
         if record.changes == record.visits >= ALWAYS and (chance := self._chance() / PROBED) < 1.0:

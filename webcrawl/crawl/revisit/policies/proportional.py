@@ -16,7 +16,7 @@ class Proportional(Steered):
         super().__init__(options, _interval)
 
     def numbers(self, record: PageRecord, missed: float) -> tuple[float, float, float]:
-        shape, span = self.rate(record)
+        shape, span = self.rates.given(record.shape, record.span)
         return shape / span * max(missed, LEAST), 0.0, 0.0
 
 

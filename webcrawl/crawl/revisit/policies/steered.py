@@ -7,13 +7,13 @@ from collections.abc import Callable
 from math import exp, log
 from struct import Struct
 
-from webcrawl.crawl.revisit.change_rate import SIZE as OF_PRIOR
-from webcrawl.crawl.revisit.change_rate import Prior, observe
+from webcrawl.crawl.revisit.change_rate import observe
 from webcrawl.crawl.revisit.pace import SIZE as OF_PACE
 from webcrawl.crawl.revisit.pace import YEAR, Pace
 from webcrawl.crawl.revisit.page_sample import Sample
 from webcrawl.crawl.revisit.policy import PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.sampled_rates import Rates
 
 KEY = 16  # bytes
 _HEAD = Struct("<16sQ")
@@ -132,20 +132,14 @@ class Steered(ABC):
 
     def __init__(self, options: PolicyOptions, interval: Interval) -> None:
         self.threshold = Threshold(options, interval)
-        self.prior = Prior()
+        self.rates = Rates()
 
     @abstractmethod
     def numbers(self, record: PageRecord, missed: float) -> tuple[float, float, float]:
         """Of the page; `missed` is the share of its changes that no signal announces."""
 
-    def rate(self, record: PageRecord) -> tuple[float, float]:
-        """Shape and span of what is believed of the page's change rate."""
-        if record.shape > 0 and record.span > 0:
-            return record.shape, record.span
-        return self.prior.shape, self.prior.span
-
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
-        observe(record, seconds, changed, self.rate(record))
+        observe(record, seconds, changed, self.rates.given(record.shape, record.span))
 
     def worth(self, weight: float, gap: float | None, now: float) -> bool:
         del weight, gap
@@ -164,8 +158,7 @@ class Steered(ABC):
         self.threshold.pace.ahead -= part
 
     def state(self) -> bytes:
-        return self.prior.state() + self.threshold.state()
+        return self.threshold.state()
 
     def restore(self, data: bytes) -> None:
-        self.prior.restore(data[:OF_PRIOR])
-        self.threshold.restore(data[OF_PRIOR:])
+        self.threshold.restore(data)

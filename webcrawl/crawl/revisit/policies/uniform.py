@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.crawl.revisit.change_rate import SHAPE, SPAN, observe
+from webcrawl.crawl.revisit.change_rate import at_first, observe
 from webcrawl.crawl.revisit.pace import Pace
 from webcrawl.crawl.revisit.policy import PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
@@ -17,7 +17,7 @@ class Uniform:
         self.pace = Pace(options)
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
-        observe(record, seconds, changed, (SHAPE, SPAN))
+        observe(record, seconds, changed, at_first(record.shape, record.span))
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         del record, missed
