@@ -45,14 +45,8 @@ figures pages="1000000 3000000 10000000":
     {{python}} -m benchmarks.site
 
 # What a machine of one's own repeats every night: campaign, and figures of a smaller crawl.
-nightly: campaign (figures "300000")
+nightly: (campaign "build/campaign" "--hours" "8") (figures "300000")
 
-# Kill, break and starve crawls for minutes to hours.
-campaign kills="20":
-    {{python}} -m pytest -q -m campaign -n 6
-    {{python}} -m pytest -q -m hypothesis --hypothesis-profile=more
-    {{python}} -m tests.crash_long --kills {{kills}} --hosts 150 --pages 1200
-    {{python}} -m tests.hive_long --kills {{kills}} --seed 1
-    {{python}} -m tests.torture
-    {{python}} -m tests.crash_long --faults
-    {{python}} -m tests.fuzz --minutes 20
+# Kill, break and starve crawls for hours; the same line goes on where it was stopped: docs/campaign.md
+campaign folder="build/campaign" *words:
+    {{python}} -m tests.campaign {{folder}} {{words}}

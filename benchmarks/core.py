@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from unittest import mock
 
 from scrapy.settings import Settings
@@ -51,6 +51,14 @@ def body(url: str) -> bytes:
     return b"<html><head><title>%s</title></head><body>%s</body></html>" % (url.encode(), links)
 
 
+class Counts(Protocol):
+    """Counts what is done between the two."""
+
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
 class Core:
     """A crawl in which answers take no time; the clock goes on by itself."""
 
@@ -75,7 +83,7 @@ class Core:
         timings = Timings(total=0.01)
         return Exchange(url, request, 200, HEAD, HEADERS, data, data, data, "127.0.0.1", self._now, timings)
 
-    def fetch(self, pages: int, bytecodes: Bytecodes | None = None) -> None:
+    def fetch(self, pages: int, bytecodes: Counts | None = None) -> None:
         """So many pages; `bytecodes` counts what the crawl does of them."""
         done = 0
         while done < pages:
@@ -83,7 +91,7 @@ class Core:
             done += len(batch)
             self._count(bytecodes, self._process, batch)
 
-    def _taken(self, bytecodes: Bytecodes | None) -> list[Link]:
+    def _taken(self, bytecodes: Counts | None) -> list[Link]:
         found: list[Link] = []
         for _ in range(10_000):
             self._now += SECONDS
@@ -99,7 +107,7 @@ class Core:
         if link is None:
             self.crawl.next_ready()
             return None
-        self.crawl.parts.frontier.next_turn(link)
+        self.crawl.parts.frontier.look.next_turn(link)
         if link.is_prerequisite:
             self.visitor.robots_said(link, 404)
             self._finish(link, None, 404)
@@ -118,7 +126,7 @@ class Core:
         self.crawl.finish(link, outcome, exchange)
 
     @staticmethod
-    def _count(bytecodes: Bytecodes | None, call: Callable[..., T], *arguments: Any) -> T:
+    def _count(bytecodes: Counts | None, call: Callable[..., T], *arguments: Any) -> T:
         if bytecodes is None:
             return call(*arguments)
         bytecodes.begin()

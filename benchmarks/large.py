@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.support.crawling import served
 from benchmarks.support.long_crawl import LongCrawl, Look
 from benchmarks.support.report import report
+from webcrawl.lab.simweb.host_kinds import SCHEMES
 
 WEB = ("--size", "1000-1000", "--links", "10")
 PAGES_A_HOST = 1000
@@ -29,11 +30,12 @@ def _line(before: Look, now: Look, figures: dict[str, float]) -> None:
     report("large", **{"from": before.lines, "to": now.lines}, us_a_page=cost, rss_mib=now.rss, **figures, **disk)
 
 
-def run(folder: Path, marks: list[int], restarts: list[int], settings: list[str]) -> None:
-    hosts = max(100, marks[-1] // PAGES_A_HOST)
+def run(folder: Path, marks: list[int], restarts: list[int], options: argparse.Namespace) -> None:
+    hosts = options.hosts or max(100, marks[-1] // PAGES_A_HOST)
+    kinds = ("--kinds", ",".join(SCHEMES)) if options.tls else ()
     with (
-        served(hosts, TIMES * marks[-1], *WEB),
-        LongCrawl(folder, hosts, *settings) as crawl,
+        served(hosts, TIMES * marks[-1], *WEB, *kinds),
+        LongCrawl(folder, hosts, *options.setting, tls=options.tls) as crawl,
     ):
         report("large/start", seconds=crawl.start())
         before = crawl.look()
@@ -53,11 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
     parser.add_argument("--marks", type=int, nargs="+", default=MARKS, help="numbers of URLs (default: %(default)s)")
     parser.add_argument("--restart", type=int, nargs="*", help="those where it is restarted (default: the last)")
+    parser.add_argument("--hosts", type=int, help="of the web (default: one for 1000 pages of the last mark)")
+    parser.add_argument("--tls", action="store_true", help="all on https: HTTP/1.1, HTTP/2 and both, a third each")
     parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
     args = parser.parse_args()
     marks = sorted(args.marks)
     with tempfile.TemporaryDirectory(prefix="large-") as name:
-        run(Path(name), marks, marks[-1:] if args.restart is None else args.restart, args.setting)
+        run(Path(name), marks, marks[-1:] if args.restart is None else args.restart, args)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Text that a crawl finds of pages made by scripts, and the browser's time: never, on need, always.
 
 The web has sites that need scripts for all, some or none of their text (tests/support/scripted_sites.py). Runs in a
-network namespace that has nothing but loopback, as benchmarks.replay does.
+network namespace that has nothing but loopback, as benchmarks.replay does. `--cost` needs no browser: what knowing
+shells takes of a crawl's CPU time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 from benchmarks.support.chromium import program
 from benchmarks.support.report import report
+from benchmarks.support.shell_cost import shell_cost
 from tests.support.plain_site import serving
 from tests.support.scripted_sites import Scripted, made, sent
 
@@ -80,7 +82,12 @@ def _texts(jobdir: Path) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rendering", description=__doc__)
     parser.add_argument("--pages", type=int, default=20, help="of each site")
-    pages = parser.parse_args().pages
+    parser.add_argument("--cost", type=int, default=0, metavar="PAGES", help="only the cost of knowing shells")
+    given = parser.parse_args()
+    if given.cost:
+        shell_cost(given.cost)
+        return 0
+    pages = given.pages
     missing = [name for name, there in (("Chromium", program()), ("unshare", shutil.which("unshare"))) if not there]
     if missing:
         print(f"not measured without {', '.join(missing)}")

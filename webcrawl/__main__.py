@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +22,9 @@ GROUPS = {
 }
 
 
+MANY = 100_000  # new objects between two searches for cycles: all modules together make fewer, and stay
+
+
 def main() -> None:
     """`webcrawl crawl web -a seeds=…` is `scrapy crawl web -a seeds=…` in a checkout of webcrawl."""
     if sys.argv[1:] == ["--version"]:
@@ -30,10 +35,17 @@ def main() -> None:
         return
     if "://" in sys.argv[1]:
         sys.exit(f"{sys.argv[1]}: a command comes first: webcrawl crawl {sys.argv[1]}")
+    gc.set_threshold(MANY)
+    atexit.register(gc.freeze)  # nor is a last search of any use
     os.environ[NAME] = "webcrawl"
     os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"  # before a scrapy.cfg, which may be another project's
     sys.path.append(str(Path.cwd()))  # where a user keeps pipelines
-    from scrapy.cmdline import execute  # noqa: PLC0415 - half a second that --version need not wait
+    from webcrawl.tools.tool_run import run_tool  # noqa: PLC0415 - --version need not wait
+
+    status = run_tool(sys.argv[1:])
+    if status is not None:
+        sys.exit(status)
+    from scrapy.cmdline import execute  # noqa: PLC0415 - half a second that most commands need not wait
 
     execute()
 

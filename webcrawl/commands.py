@@ -2,4 +2,10 @@
 
 from pathlib import Path
 
+from scrapy.commands import ScrapyCommand
+
+from webcrawl.tools.tool_command import ToolCommand
+
 __path__ = [str(Path(__file__).parent / room / "commands") for room in ("tools", "lab")]
+
+ScrapyCommand.register(ToolCommand)  # they run without Scrapy too, and so do not derive from its class

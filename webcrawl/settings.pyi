@@ -13,6 +13,7 @@ BOT_FROM: Any
 BOT_ADDRESSES: list[str]
 JOBDIR: Any
 RANDOM_SEED: int
+FEATURES: list[str]
 TOP1M_URL: str
 URL_SCOPE: str
 URL_FOLLOW: bool

@@ -35,11 +35,11 @@ class Look:
 class LongCrawl:
     """A crawl of the synthetic web without politeness, which may be stopped and started again."""
 
-    def __init__(self, folder: Path, hosts: int, *settings: str) -> None:
+    def __init__(self, folder: Path, hosts: int, *settings: str, tls: bool = False) -> None:
         self.job = folder / "job"
         self._log = folder / "said.log"
         told = ("LOG_LEVEL=INFO", f"LOG_FILE={self._log}", ADDED)
-        self._command = ["taskset", "-c", CRAWLER, *webcrawl(folder, hosts, *IMPOLITE, *told, *settings)]
+        self._command = ["taskset", "-c", CRAWLER, *webcrawl(folder, hosts, *IMPOLITE, *told, *settings, tls=tls)]
         self._lines, self._read, self._turns, self._told = 0, 0, 0, 0
 
     def __enter__(self) -> Self:

@@ -21,12 +21,12 @@ from webcrawl.frontier.seen.keys import marked
 from webcrawl.frontier.seen.state import NAME as SEEN
 from webcrawl.frontier.seen.verdicts import COUNT
 from webcrawl.frontier.seen.verdicts import NAME as NEW
-from webcrawl.frontier.state import META
 from webcrawl.lab.simweb import overlaps, robots_first
 from webcrawl.lab.simweb.request_log import read
 from webcrawl.lab.simweb.robots_kinds import is_robots
 from webcrawl.store.jobdir.host_row import host_rows
 from webcrawl.store.jobdir.host_row import read as read_host
+from webcrawl.store.jobdir.meta_row import FRONTIER
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 
@@ -107,9 +107,9 @@ def _queued(snapshot: Snapshot) -> Iterator[Link]:
         yield from (unpack(record) for _, record in host.later)
         for queue in host.queues:
             yield from map(unpack, queues.records(queue, "host"))
-    state = msgpack.unpackb(snapshot.get(META) or b"")
+    state = msgpack.unpackb(snapshot.get(FRONTIER) or b"")
     for saved in (*state["front"], *state["lines"].values()):
-        yield from (unpack(record) for record in queues.records(saved, META) if b" " in record)
+        yield from (unpack(record) for record in queues.records(saved, FRONTIER) if b" " in record)
 
 
 def _kept(snapshot: Snapshot) -> int:

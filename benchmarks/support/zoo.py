@@ -143,9 +143,9 @@ def crawl(frontier: Frontier, sites: Mapping[str, Site], seeds: Iterable[str], m
         body, links = sites[domain_of(host)](host, link.url.split("/", 3)[3])
         if body not in bodies:
             bodies.add(body)
-            frontier.new_body(link, body.encode())
-        if frontier.heard is not None:
-            frontier.heard(link.url, links)
+            frontier.domains.new_body(link, body.encode())
+        if frontier.domains.heard is not None:
+            frontier.domains.heard(link.url, links)
         fresh = [url for url in dict.fromkeys(links) if url not in seen]
         seen.update(fresh)
         frontier.add([Link(url, f"{link.path[-8:]}L", link.url).pack() for url in fresh])

@@ -26,7 +26,7 @@ OPENING = (
     "[webcrawl.tools.commands.crawl] CRITICAL"  # fails after the check before the crawl: then Scrapy adds tracebacks
 )
 LEFT_OVER = ("keeps its .open", "not removed")
-SAMPLE = 5  # faults per test; `python -m tests.crash_long --faults` tries all
+SAMPLE = 5  # faults per test; `python -m tests.campaign.faults` tries all
 
 
 class Faulty:

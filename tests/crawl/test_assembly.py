@@ -27,6 +27,7 @@ OFF = {
     f"webcrawl.crawl.{name}"
     for name in (
         *("open_revisits", "revisiting", "page_states", "signalling", "revisit.revisits", "revisit.signals"),
+        *("own_features", "score_book", "rendering.deciding"),
         *("hive_parts", "hive.drone", "hive.member", "metrics.collector", "metrics.exposition", "control.server"),
     )
 }
@@ -81,12 +82,12 @@ def test_who_has_a_budget(tmp_path, changed, counts):
     """Budgets hold unless the scope keeps to the seeds' own sites; one that is set holds there too."""
     crawl, _ = assemble({**values(tmp_path), **changed}, spider="web")
 
-    assert crawl.parts.frontier._budgets.counts is counts
+    assert crawl.parts.frontier.core.queues.budgets.counts is counts
     crawl.close()
 
 
 def test_what_is_off_is_not_imported(tmp_path):
-    """A crawl with the defaults imports neither revisits nor a hive, metrics or a control server."""
+    """A crawl with the defaults imports neither revisits nor scores, a hive, metrics or a control server."""
     code = (
         "import sys; from pathlib import Path; from tests.crawl.test_assembly import values\n"
         "from webcrawl.crawl.assembly import assemble\n"

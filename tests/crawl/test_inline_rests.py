@@ -35,7 +35,7 @@ def test_one_goes_out_as_a_probe_without_a_network():
     now, detector = [NOW], SimpleNamespace(out=True, since=NOW, failures=9, answers=0, answered_at=0.0, stirred=True)
     detector.answered = lambda *_: False
     clock = SimpleNamespace(at=lambda ended: ended, wall=lambda at: at)
-    frontier = SimpleNamespace(pardon=SimpleNamespace(since=lambda _: 0))
+    frontier = SimpleNamespace(outage=SimpleNamespace(pardon=lambda _: 0))
     uplink = Uplink(detector, frontier, None, clock, Counter())
     uplink._begin(NOW)
     inline = made(uplink, now)

@@ -17,7 +17,7 @@ class Frontier:
     """Keeps what it is told."""
 
     def __init__(self):
-        self.asked, self.shown = [], {}
+        self.asked, self.shown, self.notes = [], {}, self
 
     def expedite(self, record):
         self.asked.append(unpack(record))

@@ -109,7 +109,7 @@ class TestPortions:
             some = ["mailto:a"] * PORTION + ["../one"]
             crawl.parts.discovery.discover(BIG, some, "L" * PORTION + "E", base="http://base.test/a/b/")
             crawl.take(0.0)
-            (record,) = crawl.parts.frontier._back.active.values()
+            (record,) = crawl.parts.frontier.core.back.active.values()
 
             assert record.name == "base.test"
             assert record.given.startswith(b"http://base.test/robots.txt LEP ")

@@ -10,6 +10,7 @@ from webcrawl.base.model import Outcome, Status
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.lost_requests import Refusals
+from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
@@ -44,7 +45,7 @@ def _crawl(tmp_path, clock):
         "refusals": Refusals(db, None, None),
     }
     parts |= {"seeding": SimpleNamespace(first=False, ended=True), "clock": clock, "ending": Ending(WAIT)}
-    parts |= {"uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://a/1", "http://a/2")

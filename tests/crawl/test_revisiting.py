@@ -437,7 +437,7 @@ class TestNothingIsLostOrDoubled:
         one.now += 2
         for status in (0, -50):
             link = one.crawl.take(one.now)
-            assert one.crawl.parts.revisiting.headers(link)
+            assert one.crawl.parts.revisiting.request(link)
             one.finish(link, None, Outcome(status, 0.05, at=one.now, ended=one.now))
             one.now += 100
         one.run(10)
@@ -589,7 +589,7 @@ class TestHive:
         one.run(0.5 * HOUR)
         assert one.crawl.parts.revisiting.drain()
         assert not one.crawl.parts.revisiting.drain()
-        record = one.crawl.parts.frontier._front.pop_old()
+        record = one.crawl.parts.frontier.core.queues.front.pop_old()
         other.now = one.now
         parts = other.crawl.parts
         mailbox = Mailbox(parts.discovery, parts.frontier, parts.seeding, parts.clock, None, parts.revisiting)

@@ -148,7 +148,7 @@ def test_an_unknown_setting_of_another_version(tmp_path, caplog):
 def test_levels(tmp_path):
     """Another bias changes how often levels are served, at once."""
     with crawl(tmp_path, FRONTIER_LEVELS=2) as opened:
-        front = opened.parts.frontier._front
+        front = opened.parts.frontier.core.queues.front
         front._random = Random(1).random
         for level in (0, 1):
             for number in range(300):
@@ -161,7 +161,7 @@ def test_levels(tmp_path):
 def test_budgets(tmp_path):
     """With a larger budget, the URLs that waited for it go on."""
     with crawl(tmp_path, DOMAIN_BUDGET_PAGES=1, ROBOTSTXT_OBEY=False) as opened:
-        budgets = opened.parts.frontier._budgets
+        budgets = opened.parts.frontier.core.queues.budgets
         records = [Link(f"http://a.test/{number}").pack() for number in range(10)]
         assert [budgets.admits("a.test", record) for record in records].count(True) == 1
 
@@ -180,7 +180,7 @@ def test_the_health_of_hosts(tmp_path):
         opened.parts.in_force.set("HOST_PATIENCE", "100")
 
         frontier, book = opened.parts.frontier, opened.parts.robots.book
-        health = frontier._book.health
+        health = frontier.core.book.health
         assert (health.failures, health.retry_wait, health.patience) == (2, 7.0, 100.0)
-        assert frontier._rotation.aside.failures == 2
+        assert frontier.core.aside.failures == 2
         assert (book._retry_wait, book._patience) == (7.0, 100.0)

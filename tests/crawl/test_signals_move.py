@@ -70,7 +70,7 @@ class Again(Drone):
                 found[self.number, link.url, is_ahead(link)] += 1
                 outcome = Outcome(403, 0.01, at=now, ended=now)
                 self.frontier.done(link, outcome, now)
-                self.revisiting.hear(link, outcome, None)
+                self.revisiting.ended(link, outcome, None)
         else:
             self.moving.drain(now)
         self.checkpoint()

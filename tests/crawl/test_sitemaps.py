@@ -59,7 +59,7 @@ def test_those_of_a_host_of_few_pages_wait(site):
     site.answer(PAGE, b"<a href=/other>")
     assert site.maps() == []
 
-    grown = site.crawl.parts.frontier._grown[GROWN][0]
+    grown = site.crawl.parts.frontier.notes._grown[GROWN][0]
     for path, via, found in (("L", PAGE.via, "M"), ("LlLRL", PAGE.via, "LlM"), ("LL", "http://c.test/", "LlM")):
         site.found.clear()
         site.crawl.parts.discovery.forget()
@@ -103,7 +103,7 @@ def test_the_names_survive_a_kill(tmp_path):
         crawl.parts.db.checkpoint()
     with crawling(tmp_path / "job") as (crawl, visitor):
         site = Site(crawl, visitor)
-        site.crawl.parts.frontier._grown[GROWN][0](PAGE)
+        site.crawl.parts.frontier.notes._grown[GROWN][0](PAGE)
         assert [url for url, _ in site.maps()] == [MAP, "http://b.test/map.xml"]
 
 
@@ -156,4 +156,4 @@ def test_off_nothing_is_submitted(tmp_path):
         site = Site(crawl, visitor)
         site.robots(PAGE)
         assert (site.found, crawl.parts.robots.book.sitemaps(SITE + "/")) == ([], ())
-        assert not crawl.parts.frontier._grown.get(GROWN)
+        assert not crawl.parts.frontier.notes._grown.get(GROWN)

@@ -8,6 +8,7 @@ import pytest
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.seen.portions import Portions
@@ -45,7 +46,7 @@ def _crawl(tmp_path, seen):
     seeding = SimpleNamespace(first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted"))
     parts = dict.fromkeys(field.name for field in fields(Parts))
     parts |= {"db": db, "seen": seen, "frontier": frontier, "seeding": seeding, "portions": Portions(db, str)}
-    parts |= {"uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://old/")
@@ -97,7 +98,7 @@ def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
     db = CrawlDB(tmp_path)
     parts = dict.fromkeys(field.name for field in fields(Parts))
     parts |= {"db": db, "seen": seen, "frontier": make(db), "seeding": Seeding(seen, [None, None, "http://new/"])}
-    parts |= {"uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
     parts |= {"portions": Portions(db, str), "refusals": SimpleNamespace(waiting=0)}
     parts |= {"ending": SimpleNamespace(after=lambda _: None), "clock": float}
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now: False)

@@ -12,7 +12,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
-from webcrawl.crawl.visitor import Visitor
+from webcrawl.crawl.page_links import PageLinks
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.link_pipeline import LinkPipeline
@@ -27,23 +27,22 @@ LINKS = st.lists(st.tuples(KINDS, ADDRESSES | st.text(), st.just(""), st.sampled
 def followed(found, max_length=MAX_LENGTH, more=(), **rules):
     """A page whose links were followed, and a pipeline that knows what was asked of it."""
     pipeline = LinkPipeline(Chain([]), None, Fingerprints(bytes(16)), max_length)
-    visitor = Visitor.__new__(Visitor)
-    visitor._followed, visitor._redirects, visitor._obey_nofollow = frozenset(("a", "refresh")), 5, False
-    visitor._most, visitor._requisites, visitor._reads_more, visitor._hops = 0, False, True, {}
-    visitor._sitemaps = None
-    vars(visitor).update(rules)
+    page_links = PageLinks.__new__(PageLinks)
+    page_links._followed, page_links._redirects, page_links._obey_nofollow = frozenset(("a", "refresh")), 5, False
+    page_links._most, page_links._requisites, page_links._reads_more, page_links._hops = 0, False, True, {}
+    page_links.sitemaps = None
+    vars(page_links).update(rules)
 
     def discover(link, addresses, hops, *, base, needed, targets):
         if targets is not None and pipeline.is_usual:
             targets.update(pipeline.process(link.url, 1, addresses, base).found)
 
-    discovery = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
-    visitor._parts = SimpleNamespace(discovery=discovery)
+    page_links._discovery = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
     page = Page.of(Link(URL), exchange(URL))
     page.found, page.base = found, found.base
-    visitor.follow(page)
+    page_links.follow(page)
     for links in more:
-        visitor.follow(page, links)
+        page_links.follow(page, links)
     return page
 
 

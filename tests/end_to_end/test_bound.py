@@ -1,7 +1,9 @@
 """Real crawls name what bounds them."""
 
 import json
+import os
 import re
+import signal
 import socket
 import struct
 import threading
@@ -48,6 +50,11 @@ def bound_by(crawl, cause, words):
     seconds = {name: value for name, value in stats.items() if name.startswith("bound/")}
     most = max(seconds, key=seconds.__getitem__, default="")
     return sum(seconds.values()) >= 2 and most == f"bound/{cause}" and stats["bound"].startswith(words)
+
+
+def sum_of_looks(crawl):
+    """The seconds that have been charged to any cause."""
+    return sum(value for name, value in crawl.stats.items() if name.startswith("bound/"))
 
 
 def run_until_bound(crawl, cause, words="", begin=Crawl.start, **settings):
@@ -103,6 +110,23 @@ def test_politeness(tmp_path):
     assert crawl.run(CLOSESPIDER_TIMEOUT=1) == 0
     assert crawl.stats["bound/politeness"] >= before  # of the whole crawl
     assert in_words(crawl.stats).startswith("politeness ")
+
+
+def test_a_crawl_that_is_stopped_and_continued(tmp_path):
+    """While a process is stopped (SIGSTOP, or Ctrl-Z) no pipeline and no host is to blame."""
+    with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
+        crawl = web.crawl(tmp_path, ["one.test"], POLITENESS_MIN_DELAY=0.8, POLITENESS_MAX_DELAY=0.8)
+        running = crawl.start(CHECKPOINT_INTERVAL=0.5)
+        wait_until(lambda: bound_by(crawl, "politeness", "politeness "))
+        os.kill(running.process.pid, signal.SIGSTOP)
+        time.sleep(LONG)
+        os.kill(running.process.pid, signal.SIGCONT)
+        looked = sum_of_looks(crawl)
+        wait_until(lambda: sum_of_looks(crawl) > looked + 1)
+        running.interrupt()
+        assert running.wait() == 0
+
+    assert crawl.stats.get("bound/pages", 0) < LONG
 
 
 def test_slots(tmp_path):

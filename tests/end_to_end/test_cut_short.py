@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.failing_site import CUT, STALLS, WHOLE, FailingHosts
+from tests.support.named_sites import sites
 from tests.support.quick_uplink import QUICK_UPLINK
 from webcrawl.crawl.control.client import Client
 from webcrawl.tools.verify.verify_crawl import verify
@@ -193,3 +194,14 @@ class TestServersErrors:
         )
         assert "2 pages cut short" in said(crawl)
         assert all(hosts.asked[f"host1.test/{n}"] >= 3 for n in (7, 55))
+
+
+def test_what_is_too_long_is_told(tmp_path):
+    """The last lines say how many answers end at DOWNLOAD_TRUNCATE, and how many links at PAGE_MAX_LINKS."""
+    pages = {"/": "".join(f"<a href=/{number}>" for number in range(5)), "/0": "long " * 9000}
+    with sites(lambda _, path, __: pages.get(path, path).encode() if path != "/robots.txt" else None) as served:
+        crawl = served.crawl(tmp_path, ["site.test"], DOWNLOAD_TRUNCATE=20_000, PAGE_MAX_LINKS=3)
+        assert crawl.run() == 0
+
+    assert "1 answer cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl" in said(crawl)
+    assert "2 links left out, of pages that have more than PAGE_MAX_LINKS" in said(crawl)

@@ -50,7 +50,7 @@ def project(tmp_path):
 
     def run(name, *words, module="webcrawl"):
         folder = tmp_path / name
-        shutil.copytree(EXAMPLES / name, folder)
+        shutil.copytree(EXAMPLES / name, folder, dirs_exist_ok=True)
         done = command(module, *words, *[word for one in POLITE for word in ("-s", one)], cwd=folder)
         assert done.returncode == 0, done.stderr
         return folder
@@ -102,6 +102,26 @@ def test_scorer(site, project):
     folder = project("scorer", *crawl(site, "SCORER=about_lamps.score", focus))
 
     assert (folder / "crawls/web/logs/crawl.log").read_text().count("score:0.000") == 4
+
+
+def test_feature(project):
+    """Ten pages of the host have the language, in all runs together; its other URLs end without a request."""
+
+    class German(Site):
+        def answer(self):
+            links = "".join(f"<a href=/{number}>{number}</a>" for number in range(1, 21))
+            page = f"<html lang=de><title>{self.path}</title>{links}"
+            self.say(404 if self.path == "/robots.txt" else 200, page.encode(), content_type="text/html")
+
+    with serving(German) as address:
+        words = crawl(address, "FEATURES=ten_of_a_language.TenOfALanguage")
+        folder = project("feature", *words, "-s", "CLOSESPIDER_PAGECOUNT=4")
+        before = len(fetched(folder))
+        project("feature", *words)
+
+    stats = json.loads((folder / "crawls/web/stats.json").read_text())
+    assert 0 < before < len(fetched(folder)) == 10
+    assert (stats["languages/de"], stats["languages/full hosts"], stats["frontier/dropped/-5006"]) == (10, 1, 11)
 
 
 def test_spider(site, project):

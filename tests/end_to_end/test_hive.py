@@ -19,7 +19,7 @@ from webcrawl.tools.verify.verify_crawl import verify
 SIZE, SLOW = (2000, 3000), 0.02
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing"}  # only depth and page budgets bound them, or they are long
 PAGE = [kind for kind in GROUPS["page"] if kind not in ENDLESS]
-HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS} | {"https": 0.2}
+HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS} | even(GROUPS["scheme"], 0.3)
 TO_OTHERS = {"subdomain": 0.5} | even(
     ["redirect_elsewhere", "duplicate", "refresh", "robots_elsewhere", "robots_moved", "https"], 0.5
 )

@@ -5,9 +5,13 @@ from collections import Counter
 
 import pytest
 
+from tests.end_to_end.test_hive_revisits import resize
 from tests.support.crawling import wait_until
+from tests.support.hive_server import stream_server
+from tests.support.hives import Hive
 from tests.support.named_sites import Typed, sites
 from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify.verify_hive import verify_hive
 
 ATOM = b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='/hub'/><entry><link href='/news'/>"
 
@@ -68,6 +72,27 @@ def test_what_is_fetched(tmp_path, settings, scope, pages, others):
     assert paths.get("/index.xml", "M") == "M"
     assert paths.get("/listed", "MML") == "MML"
     assert paths.get("/news", "LL") == "LL"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_sitemap_longer_than_a_page(tmp_path, packed):
+    """It is read beyond DOWNLOAD_TRUNCATE, to its end; pages are truncated there."""
+    urls = "".join(f"<url><loc>/{number}/{'x' * 90}</loc></url>" for number in range(30))
+    listing = f"<urlset>{urls}<url><loc>/last</loc></url></urlset>".encode()
+    answers = {
+        "/robots.txt": b"Sitemap: /map.xml",
+        "/": b"<p>nothing",
+        "/map.xml": Typed(gzip.compress(listing, 0) if packed else listing, "application/xml"),
+        "/last": b"<p>" + b"many words " * 200,
+    }
+    with sites(lambda _host, path, _: answers.get(path)) as served:
+        crawl = served.crawl(tmp_path, ["site.test"], DOWNLOAD_TRUNCATE=1024)
+        assert crawl.run() == 0
+        assert "/last" in {path for _, path in served.pages()}
+
+    lines = [line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()]
+    sizes = {line[3].split("/", 3)[3]: line[2] for line in lines}
+    assert (int(sizes["map.xml"]) > 2000, sizes["last"]) == (True, "1024")
 
 
 def test_a_user_of_links_log_sees_the_hub(tmp_path):
@@ -165,3 +190,41 @@ def test_kills_lose_no_turn_and_no_page(tmp_path):
     ended = Counter(fields[3].partition(f":{served.port}")[2] for fields in log if "many.test" in fields[3])
     assert ended == dict.fromkeys([*(f"/{n}" for n in range(300)), "/", "/map.xml", "/robots.txt"], 1)
     assert crawl.stats["sitemaps"] == 1
+
+
+def test_a_hive_whose_drones_come_and_go(tmp_path):
+    """Each host's sitemap is read by the drone that has the host, also where that is killed or the host moves."""
+    names = [f"d{number}.test" for number in range(12)]
+    listed = 24  # pages of a host, the second half of which only its sitemap names
+    asked = []
+
+    def answer(host, path, headers):
+        if path == "/robots.txt":
+            return f"Sitemap: http://{host}:{found.port}/map.xml".encode()
+        asked.append((host, path))
+        if path == "/map.xml":
+            lines = "".join(f"http://{host}:{found.port}/{number}\n" for number in range(listed))
+            return Typed(lines.encode(), "text/plain")
+        number = int(path[1:] or 0)
+        return f"{host} {path} {f'<a href=/{number + 1}>' if number < listed // 2 - 1 else ''}".encode()
+
+    (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
+    settings = {"HOSTS_FILE": tmp_path / "hosts", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.05}
+    with stream_server(tmp_path / "server") as server, sites(answer, all_headers=True) as found:
+        seeds = [found.url(name) for name in names]
+        hive = Hive(tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=seeds).start_all()
+        try:
+            wait_until(lambda: len(asked) > 100)
+            hive.kill(0)
+            hive.start(0)
+            new = hive.add()
+            resize(server, hive, 0, 1, new)
+            hive.start(new)
+            assert hive.wait() == [0, 0, 0]
+        finally:
+            hive.end()
+
+    counts = Counter(asked)
+    pages = {(name, f"/{number or ''}") for name in names for number in range(listed)}
+    assert counts.keys() - {(name, "/0") for name in names} == pages | {(name, "/map.xml") for name in names}
+    assert list(verify_hive(tmp_path / "hive", Counter())) == []

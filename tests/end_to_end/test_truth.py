@@ -30,7 +30,7 @@ SIZE, SLOW = (2000, 3000), 0.02
 ENDLESS = {"trap_numbers", "trap_facets"}  # look like any list or shop: only depth and page budgets bound them
 LONG = {"trap_growing"}  # a path of ten segments is not a trap yet: 250 pages per host, for which one test is enough
 PAGE = [kind for kind in GROUPS["page"] if kind not in ENDLESS | LONG]
-HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS | LONG} | {"https": 0.2}
+HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS | LONG} | even(GROUPS["scheme"], 0.3)
 TRAPS = [kind for kind in GROUPS["page"] if kind.startswith("trap_") and kind not in ENDLESS]
 RETRY_WAIT = 0.1
 

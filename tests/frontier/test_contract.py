@@ -238,13 +238,13 @@ class TestEnds:
         link = frontier.take(0)
         frontier.expedite(Link("http://a/robots.txt", "P", history="http://b").pack())
 
-        assert frontier.next_turn(link) >= 0
+        assert frontier.look.next_turn(link) >= 0
 
     def test_a_host_that_has_nothing_else(self, frontier):
         """Of a link just taken it is known that nothing else waits for its host."""
         add(frontier, "http://a/1")
 
-        assert frontier.next_turn(frontier.take(0)) is None
+        assert frontier.look.next_turn(frontier.take(0)) is None
 
     def test_what_is_not_out_cannot_end(self, frontier):
         """A second end of the same download is a mistake of the caller's, and is told."""
@@ -317,8 +317,10 @@ class TestCounts:
 
         assert frontier.in_flight == 1
         assert len(frontier) == (3 if kind not in ENDLESS else WALKERS)
-        assert frontier.figures()["queued"] == frontier.queued
-        assert {"over_budget", "hosts", "aside", "hosts_aside", "hosts_paused", "aside_due"} <= {*frontier.figures()}
+        assert frontier.look.figures()["queued"] == frontier.queued
+        assert {"over_budget", "hosts", "aside", "hosts_aside", "hosts_paused", "aside_due"} <= {
+            *frontier.look.figures()
+        }
         assert frontier.counters["taken"] == 1
 
     def test_an_empty_one_has_nothing_to_say(self, frontier):

@@ -94,8 +94,11 @@ def test_hosts_set_aside_outlive_a_crash(tmp_path):
             (tmp_path / "copy/lock").unlink()
             with closing(CrawlDB(tmp_path / "copy")) as copy:
                 again = make(copy, LIMITS)
-                assert (again.aside, again.hosts_aside) == (frontier.aside, frontier.hosts_aside)
-                assert again.next_aside() == frontier.next_aside()
+                assert (again.core.aside.urls, again.core.aside.hosts) == (
+                    frontier.core.aside.urls,
+                    frontier.core.aside.hosts,
+                )
+                assert again.core.aside.next_return() == frontier.core.aside.next_return()
                 if not step % 10:
                     assert len(drain(again, now, OK)) == 18
 
@@ -106,13 +109,13 @@ def test_a_host_that_was_brought_back_comes_once(tmp_path):
         frontier = make(db, LIMITS)
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(0), REFUSED, 0)
-        host = frontier._hosts.get("a")
+        host = frontier.core.hosts.get("a")
         host.ready_at, host.failures, host.row = 0.0, 0, None
-        frontier._rotation.aside.recall(host)
-        frontier._hosts.put_away(host)
-        assert (frontier.aside, frontier.hosts_aside) == (0, 0)
+        frontier.core.aside.recall(host)
+        frontier.core.hosts.put_away(host)
+        assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (0, 0)
         frontier.done(frontier.take(1), REFUSED, 1)
-        assert (frontier.aside, frontier.hosts_aside) == (2, 1)
+        assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (2, 1)
         taken = drain(frontier, 1, OK)
         assert [now > 60 for now, _ in taken] == [True, True]
-        assert len(frontier._rotation.aside._queue) == 0
+        assert len(frontier.core.aside._queue) == 0

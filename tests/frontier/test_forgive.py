@@ -30,7 +30,7 @@ def test_the_link_comes_again_with_the_attempt_that_it_had(db):
     add(frontier, "http://a/1")
     link = fail(frontier, 100)
 
-    assert frontier.pardon.since(100) == 1
+    assert frontier.outage.pardon(100) == 1
     assert frontier.next_ready() == 101.0
     assert frontier.take(101) == link
     assert frontier.counters["tried again"] == frontier.queued == 0
@@ -44,7 +44,7 @@ def test_the_host_has_not_failed(db):
     fail(frontier, 100)
     fail(frontier, 200)
 
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
 
     assert frontier.look.record("a") == (0, True, "")
     assert [frontier.take(300 + 10 * at) is not None for at in range(1)] == [True]
@@ -58,7 +58,7 @@ def test_a_link_whose_last_attempt_it_was(db):
     link = fail(frontier, 100)
     assert len(frontier) == 0
 
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
 
     assert frontier.take(102) == link
     assert frontier.counters["finished"] == 0
@@ -70,7 +70,7 @@ def test_a_spider_was_told(db):
     frontier.add([Link("http://a/1", request="x").pack()])
     fail(frontier, 100)
 
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
 
     assert len(frontier) == 0
 
@@ -81,7 +81,7 @@ def test_robots_txt(db):
     add(frontier, "http://a/1")
     assert fail(frontier, 100).path == "P"
 
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
 
     assert len(frontier) == 1
     assert frontier.take(101).path == "P"
@@ -96,7 +96,7 @@ def test_a_download_that_was_cut(db):
     frontier.cut(link, 20.0, 120)
     assert frontier.next_ready() == 320.0
 
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
 
     assert frontier.next_ready() == 122.0
     assert frontier.take(122) == link
@@ -110,7 +110,7 @@ def test_earlier_failures_stay(db):
     fail(frontier, 100)
     fail(frontier, 200)
 
-    assert frontier.pardon.since(150) == 1
+    assert frontier.outage.pardon(150) == 1
     assert [frontier.look.record(name)[0] for name in "ab"] == [1, 0]
 
 
@@ -120,7 +120,7 @@ def test_other_failures_stay(db):
     add(frontier, "http://a/1")
     frontier.done(frontier.take(0), Outcome(503, 1.0, wait=1.0), 100)
 
-    assert frontier.pardon.since(0) == 0
+    assert frontier.outage.pardon(0) == 0
     assert frontier.look.record("a")[0] == 1
 
 
@@ -131,7 +131,7 @@ def test_more_has_happened_to_the_host(db):
     fail(frontier, 100)
     frontier.done(frontier.take(200), Outcome(200, 30.0), 200)
 
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
 
     assert frontier.take(499) is None
     assert frontier.take(500) is not None
@@ -144,7 +144,7 @@ def test_a_link_that_is_under_way_again(db):
     fail(frontier, 100)
     again = frontier.take(200)
 
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
 
     assert (again.attempt, len(frontier), frontier.queued) == (1, 1, 0)
     assert frontier.done(again, OK, 201)
@@ -155,11 +155,11 @@ def test_a_host_that_has_left(db):
     frontier = make(db, Limits(queues=2, max_queues=100, attempts=1))
     add(frontier, "http://a/1")
     fail(frontier, 100)
-    assert frontier.hosts == 0
+    assert len(frontier.core.back) == 0
 
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
 
-    assert frontier.hosts == 1
+    assert len(frontier.core.back) == 1
 
 
 def test_after_a_crash(tmp_path):
@@ -168,7 +168,7 @@ def test_after_a_crash(tmp_path):
     frontier = make(db, Limits(queues=2, max_queues=100, attempts=1))
     add(frontier, "http://a/1")
     fail(frontier, 100)
-    frontier.pardon.since(100)
+    frontier.outage.pardon(100)
     db.checkpoint()
     db.close()
     db = CrawlDB(tmp_path)
@@ -185,8 +185,8 @@ class TestProbes:
         frontier.done(frontier.take(0), OK, 0)
         add(frontier, "http://new/1", "http://other/1")
 
-        assert frontier.probe(10, anyone=False).url == "http://old/2"
-        assert frontier.probe(10, anyone=False).url == "http://new/1"
+        assert frontier.outage.probe(10, anyone=False).url == "http://old/2"
+        assert frontier.outage.probe(10, anyone=False).url == "http://new/1"
 
     def test_any_host(self, db):
         """Now and then another one goes before it: those that answered may all be dead by now."""
@@ -195,7 +195,7 @@ class TestProbes:
         frontier.done(frontier.take(0), OK, 0)
         add(frontier, "http://new/1")
 
-        assert frontier.probe(10, anyone=True).url == "http://new/1"
+        assert frontier.outage.probe(10, anyone=True).url == "http://new/1"
 
     def test_politeness(self, db):
         """No host is asked before its time."""
@@ -203,8 +203,8 @@ class TestProbes:
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(0), Outcome(200, 5.0), 0)
 
-        assert frontier.probe(49, anyone=False) is None
-        assert frontier.probe(50, anyone=False) is not None
+        assert frontier.outage.probe(49, anyone=False) is None
+        assert frontier.outage.probe(50, anyone=False) is not None
 
 
 def test_a_host_that_was_lent(db):
@@ -215,7 +215,7 @@ def test_a_host_that_was_lent(db):
     lending.give_back("a", Outcome(Status.TIMEOUT, 1.0, doubtful=True), 100)
     lending.release("a", 100)
 
-    assert frontier.pardon.since(100) == 1
+    assert frontier.outage.pardon(100) == 1
     assert (len(frontier), frontier.queued, frontier.look.record("a")[0]) == (0, 0, 0)
 
 
@@ -245,7 +245,7 @@ class TestCutShort:
         frontier.done(link, Outcome(200, 1.0, short="disconnect", doubtful=True), 100)
         frontier.done(frontier.take(110), OK, 110)
 
-        assert frontier.pardon.since(100) == 1
+        assert frontier.outage.pardon(100) == 1
         assert frontier.next_ready() == 112.0
         assert frontier.take(112) == link
 
@@ -257,7 +257,7 @@ class TestCutShort:
         assert frontier.done(link, Outcome(200, 1.0, short="disconnect", doubtful=True), 100)
         assert frontier.counters["cut short"] == 1
 
-        frontier.pardon.since(100)
+        frontier.outage.pardon(100)
 
         assert frontier.take(200) == link
         assert frontier.counters["cut short"] == 0

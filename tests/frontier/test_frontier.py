@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.frontier import rotation
+from webcrawl.frontier import places
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
@@ -186,7 +186,7 @@ class TestOrder:
         frontier = make(db, levels=3)
         frontier.add([request("http://a/", priority, "L" * depth)])
 
-        assert [len(queue) for queue in frontier._front.queues] == [number == level for number in range(3)]
+        assert [len(queue) for queue in frontier.core.queues.front.queues] == [number == level for number in range(3)]
 
     def test_urgent_urls_outlive_a_checkpoint(self, tmp_path):
         """URLs of several priorities, more than fit in memory, keep their order over a restart; each comes once."""
@@ -198,7 +198,7 @@ class TestOrder:
             frontier.add(request(f"http://{name}/urgent{i}/{pad}", 1 + (i < 150)) for i in range(300))
             frontier.add([request(f"http://{name}/last/{pad}", -1)])
         links = [frontier.take(0), frontier.take(0)]
-        while frontier.take(0) is not None or frontier._front.filled:
+        while frontier.take(0) is not None or frontier.core.queues.front.filled:
             pass  # all move to their hosts
         for link in links:
             frontier.done(link, OK, 0)
@@ -401,7 +401,7 @@ class TestWidth:
         add(frontier, *(f"http://h{i}/" for i in range(80)))
         taken = [frontier.take(0) for _ in range(80)]
         assert sum(link is not None for link in taken) == 50
-        assert frontier.width == 50
+        assert frontier.core.width == 50
 
     def test_queues_shrink_when_there_are_too_many(self, db):
         """N shrinks when due hosts wait long for a fetcher."""
@@ -409,14 +409,14 @@ class TestWidth:
         add(frontier, *(f"http://h{i}/{j}" for j in range(20) for i in range(50)))
         for link in [frontier.take(0) for _ in range(50)]:
             frontier.done(link, OK, 0)
-        assert frontier.width == 50
+        assert frontier.core.width == 50
         for now in range(100, 500):
             frontier.done(frontier.take(now), OK, now)
-        assert frontier.width < 20
+        assert frontier.core.width < 20
 
     def test_hosts_that_give_way_and_come_back_outlive_a_crash(self, tmp_path, monkeypatch):
         """Whenever a checkpoint is taken, the crawl that goes on from there has all URLs that were not finished."""
-        monkeypatch.setattr(rotation, "STAY", 2)
+        monkeypatch.setattr(places, "STAY", 2)
         urls = {f"http://{name}/{number}" for number in range(6) for name in "abcd"}
         for steps in range(24):
             with closing(CrawlDB(tmp_path / str(steps))) as db:
@@ -435,7 +435,7 @@ class TestWidth:
 
     def test_a_host_far_over_its_share_gives_way(self, db, monkeypatch):
         """With no room for more queues, huge hosts give way to others before they are done."""
-        monkeypatch.setattr(rotation, "STAY", 10)
+        monkeypatch.setattr(places, "STAY", 10)
         frontier = make(db, Limits(queues=2, max_queues=2))
         add(frontier, *(f"http://{name}/{i}" for name in ("huge", "vast") for i in range(100)))
         add(frontier, *(f"http://small{i}/" for i in range(5)))

@@ -16,7 +16,7 @@ from tests.support.frontiers import make
 from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.frontier import frontier, place_shares, rotation, url_selection
+from webcrawl.frontier import frontier, place_shares, places, rotation, url_selection
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.slots import PROVEN
 from webcrawl.store.crawldb import CrawlDB
@@ -73,10 +73,10 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.saved_constants = rotation.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS
+        self.saved_constants = places.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS
         self.saved_shares = place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS
         place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS = 1, 2, 1, 1
-        rotation.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS = 2, 3, 2, 2
+        places.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS = 2, 3, 2, 2
         self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.model = Model()
         self.dropped = []
@@ -133,8 +133,8 @@ class FrontierMachine(RuleBasedStateMachine):
 
     def check_slots(self, name):
         """Beyond its share, here one of two, a host gets a slot only if no better host is due."""
-        back, standing = self.frontier._back, self.frontier._back.active[name].standing
-        if standing != PROVEN and self.frontier._slots.asked[standing] > 1:
+        back, standing = self.frontier.core.back, self.frontier.core.back.active[name].standing
+        if standing != PROVEN and self.frontier.core.back.slots.asked[standing] > 1:
             better = [entry for heap in back._heaps[:standing] for entry in heap]
             assert all(host.ticket != ticket or at > self.model.now for at, ticket, host in better)
 
@@ -272,8 +272,8 @@ class FrontierMachine(RuleBasedStateMachine):
     @invariant()
     def shares_agree(self):
         """Every active host is counted once in each of its groups."""
-        shares = self.frontier._rotation._shares
-        assert shares._active.keys() == self.frontier._back.active.keys()
+        shares = self.frontier._rotation.places.shares
+        assert shares._active.keys() == self.frontier.core.back.active.keys()
         groups = Counter(group for groups in shares._active.values() for group in groups if group)
         assert groups == shares._counts
         assert shares._located == sum(bool(address) for _, address, _ in shares._active.values())
@@ -282,11 +282,11 @@ class FrontierMachine(RuleBasedStateMachine):
     def counts_agree(self):
         assert self.frontier.queued == len(self.model.waiting)
         assert self.frontier.in_flight == len(self.model.flying)
-        back = self.frontier._back
+        back = self.frontier.core.back
         asked = [host for host in back.active.values() for _ in host.flights()]
         assert len(asked) == len(self.model.flying)
         assert all((host.given is not None) is bool(host.flights()) for host in back.active.values())
-        slots = self.frontier._slots
+        slots = self.frontier.core.back.slots
         for standing in range(4):
             assert slots.asked[standing] == sum(host.standing == standing for host in asked)
             assert slots.hosts[standing] == sum(host.standing == standing for host in back.active.values())
@@ -294,14 +294,14 @@ class FrontierMachine(RuleBasedStateMachine):
     @invariant()
     def those_set_aside_agree(self):
         """Each host that is set aside comes back once, and its URLs are counted."""
-        frontier, names = self.frontier, set(HOSTS) - self.frontier._back.active.keys()
-        aside = frontier._rotation.aside
-        hosts = {name: frontier._hosts.get(name) for name in names}
+        frontier, names = self.frontier, set(HOSTS) - self.frontier.core.back.active.keys()
+        aside = frontier.core.aside
+        hosts = {name: frontier.core.hosts.get(name) for name in names}
         asides = [host.waiting() for host in hosts.values() if host.state is State.ASIDE]
         for host in hosts.values():
-            frontier._hosts.put_away(host)  # which may close its queues
-        assert frontier.hosts_aside == len(asides)
-        assert frontier.aside == sum(asides)
+            frontier.core.hosts.put_away(host)  # which may close its queues
+        assert frontier.core.aside.hosts == len(asides)
+        assert frontier.core.aside.urls == sum(asides)
         queue = aside._queue
         assert len(queue) >= len(asides)
 
@@ -319,7 +319,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.finish()
         self.db.close()
         shutil.rmtree(self.folder)
-        rotation.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS = self.saved_constants
+        places.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS = self.saved_constants
         place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS = self.saved_shares
 
     def finish(self):

@@ -140,7 +140,7 @@ class TestFault:
         )
         add(frontier, "http://a/1", "http://a/2")
         fail(frontier, 5, outcome)
-        assert frontier.hosts_aside == 1
+        assert frontier.core.aside.hosts == 1
         drain(frontier, 1000, outcome)
         assert ended == dict.fromkeys(("http://a/1", "http://a/2"), Status.ROBOTS_UNREACHABLE)
 
@@ -246,7 +246,7 @@ class TestProbes:
         add(frontier, *(f"http://a/{number}" for number in range(50)))
         now = fail(frontier, 5)[-1]
         for _ in range(5):
-            assert (frontier.aside, frontier.hosts_aside) == (50, 1)
+            assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (50, 1)
             now, link = following(frontier, now)
             assert frontier.take(now + 1) is None
             frontier.done(link, REFUSED, now)
@@ -258,7 +258,7 @@ class TestProbes:
         add(frontier, *(f"http://a/{number}" for number in range(20)))
         now, link = following(frontier, fail(frontier, 8)[-1])
         frontier.done(link, outcome, now)
-        assert (frontier.aside, frontier.hosts_aside) == (0, 0)
+        assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (0, 0)
         taken = drain(frontier, now)
         assert {link.url for _, link in taken if link.attempt == 0} >= {f"http://a/{number}" for number in range(9, 20)}
         assert taken[10][0] < now + 60
@@ -271,7 +271,7 @@ class TestProbes:
         add(frontier, "http://a/2", "http://b/")
         assert following(frontier, now + 1)[1].url == "http://b/"
         assert frontier.take(now + 1) is None
-        assert frontier.aside == 2
+        assert frontier.core.aside.urls == 2
 
 
 class TestGivenUp:
@@ -327,7 +327,7 @@ class TestGivenUp:
         add(frontier, *(f"http://a/{number}" for number in range(20)))
         frontier.done(frontier.take(0), OK, 0)
         now = fail(frontier, 10, outcome, now=10.0)[-1]
-        assert (frontier.hosts_aside, len(frontier), ended) == (1, 19, {})
+        assert (frontier.core.aside.hosts, len(frontier), ended) == (1, 19, {})
         drain(frontier, now, outcome)
         assert set(ended.values()) == {outcome.status}
         assert frontier.look.host("a", now)["last_failure"]["away"] >= 3 * DAY
@@ -446,5 +446,5 @@ class TestResting:
         frontier = make(db, admission=lambda link, now: None if now >= 5000 else 5000.0)
         add(frontier, "http://a/1")
         assert frontier.take(0) is None
-        assert (frontier.aside, frontier.hosts, frontier.resting()) == (1, 0, True)
+        assert (frontier.core.aside.urls, len(frontier.core.back), frontier.resting()) == (1, 0, True)
         assert 5000 <= following(frontier, 0)[0] <= 5500

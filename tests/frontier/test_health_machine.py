@@ -154,13 +154,13 @@ class HealthMachine(RuleBasedStateMachine):
         if self.model.given_up:
             return
         frontier, name = self.frontier, f"host{self.model.host}"
-        host = frontier._back.active.get(name)
+        host = frontier.core.back.active.get(name)
         if host is None:
-            host = frontier._hosts.get(name)
-            frontier._hosts.put_away(host)
+            host = frontier.core.hosts.get(name)
+            frontier.core.hosts.put_away(host)
         assert host.failures == len(self.model.failed)
         assert len(frontier) == len(self.model.urls)
-        assert frontier.hosts_aside <= 1
+        assert frontier.core.aside.hosts <= 1
 
     def teardown(self):
         if hasattr(self, "db"):

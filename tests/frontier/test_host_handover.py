@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tests.support.frontiers import OK, add, drain, make
+from tests.support.frontiers import OK, add, drain, make, over_budget
 from tests.support.moving_hives import Allowance
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status, unpack
@@ -79,17 +79,17 @@ class TestLeave:
         assert frontier.take(0) is not None
         add(frontier, f"http://{A}/2", f"http://{B}/2")
         left = shut(frontier, A)
-        assert {host.name for host in frontier._back.active.values()} <= {A, B}
-        for name in [*frontier._back.active]:
-            if frontier._back.active[name].given is not None:
-                frontier.done(unpack(frontier._back.active[name].given), OK, 0.2)
+        assert {host.name for host in frontier.core.back.active.values()} <= {A, B}
+        for name in [*frontier.core.back.active]:
+            if frontier.core.back.active[name].given is not None:
+                frontier.done(unpack(frontier.core.back.active[name].given), OK, 0.2)
 
         taken = urls(drain(frontier, 1.0))
 
         assert f"http://{B}/2" in taken
         assert all(url.startswith(f"http://{B}/") for url in taken)
         assert left == [f"http://{A}/2"]
-        assert A not in frontier._back.active
+        assert A not in frontier.core.back.active
 
     def test_a_request_in_flight_is_waited_for(self, db):
         """The host is busy until its request ends, and its wait goes with it."""
@@ -160,7 +160,7 @@ class TestLeave:
         pieces = export(frontier, 1.0, *hosts[2:4])
         others = {*hosts} - {*hosts[2:4]}
 
-        for queue in frontier._rotation._lines.queues.values():
+        for queue in frontier.core.queues.lines.queues.values():
             assert all(record.split(b"/")[2].decode() in others for record in iter(queue.pop, None) if b" " in record)
         sent = [unpack(record).url for kind, _, value in pieces if kind == "urls" for record in value]
         assert all(url.split("/")[2] in hosts[2:4] for url in [*sent, *left])
@@ -174,7 +174,7 @@ class TestLeave:
         left = shut(frontier, A)
         export(frontier, 2.0, A)
 
-        assert frontier.pardon.since(0.0) == 1
+        assert frontier.outage.pardon(0.0) == 1
         assert left == [f"http://{A}/1"]
         assert len(frontier) == 0
 
@@ -220,8 +220,8 @@ class TestRoundTrip:
             unpacked(other, pieces, now + delay)
 
             after = host_of(other, A)
-            assert len(one) == one.queued == one.aside == one.hosts_aside == 0
-            assert one._hosts.names("", 9) == []
+            assert len(one) == one.queued == one.core.aside.urls == one.core.aside.hosts == 0
+            assert one.core.hosts.names("", 9) == []
             assert len(other) == count
             assert len(export(one, now, A)) == 0
             assert after["ready_at"] >= max(before["ready_at"], now) + delay - 1e-6
@@ -232,7 +232,7 @@ class TestRoundTrip:
                 assert abs(after["row"].at - delay - before["row"].at) < 1e-6
                 assert after["row"][1:] == before["row"][1:]
             if after["state"] is State.ASIDE:
-                assert (other.aside, other.hosts_aside) == (count, 1)
+                assert (other.core.aside.urls, other.core.aside.hosts) == (count, 1)
 
     def test_a_host_that_is_there_already_waits_for_the_longer_time(self, db, tmp_path):
         """The later of two times counts, and pages of both."""
@@ -278,18 +278,18 @@ class TestDomains:
         with closing(CrawlDB(tmp_path / "other")) as second:
             one = make(db, allowance=Allowance(2))
             other = make(second, allowance=Allowance(3))
-            one.heard("http://c.test/", [f"http://{A}/"])
+            one.domains.heard("http://c.test/", [f"http://{A}/"])
             add(one, *(f"http://{A}/{page}" for page in range(6)), path="L")
             taken = drain(one, 0.0)
-            assert (len(taken), one.held) == (2, (4, 1))
+            assert (len(taken), over_budget(one)) == (2, (4, 1))
             shut(one, A)
 
             unpacked(other, export(one, 50.0, A), 50.0)
 
-            assert (len(one), one.held) == (0, (0, 0))
-            assert (len(other), other.held) == (4, (4, 1))
-            assert other._budgets.reputation.links_to(A) == 1
-            assert one._budgets.reputation.links_to(A) == 0
+            assert (len(one), over_budget(one)) == (0, (0, 0))
+            assert (len(other), over_budget(other)) == (4, (4, 1))
+            assert other.core.queues.budgets.reputation.links_to(A) == 1
+            assert one.core.queues.budgets.reputation.links_to(A) == 0
             assert len(drain(other, 60.0)) == 1
 
     def test_a_url_that_is_turned_away_costs_its_domain_nothing(self, db, monkeypatch):
@@ -300,14 +300,14 @@ class TestDomains:
         add(frontier, *(f"http://{letter}.d.test/" for letter in "abcdef"), path="L")
         for _ in range(3):
             frontier._rotation.refill()
-        used = frontier._budgets.table.get("d.test").used
+        used = frontier.core.queues.budgets.table.get("d.test").used
         names = [f"{letter}.d.test" for letter in "abcdef"]
         left = shut(frontier, *names)
         for _ in frontier.moves.sweep():
             pass
 
         assert left
-        assert frontier._budgets.table.get("d.test").used == used - len(left)
+        assert frontier.core.queues.budgets.table.get("d.test").used == used - len(left)
 
     def test_a_drone_without_hosts_gives_all_away(self, db):
         """What the front-end has, and what waits for budgets, is turned away until nothing is left."""
@@ -329,8 +329,8 @@ class TestDomains:
 
 def host_of(frontier, name):
     """All that a host's record says, and its URLs in order, without changing anything."""
-    host = frontier._back.active.get(name)
-    held = host if host is not None else frontier._hosts.get(name)
+    host = frontier.core.back.active.get(name)
+    held = host if host is not None else frontier.core.hosts.get(name)
     records = [queue.first(queue.count) for queue in held.queues()]
     ranked = [] if held.ranked is None else [priority for priority, _ in held.ranked.queues]
     said = {
@@ -347,5 +347,5 @@ def host_of(frontier, name):
         "state": held.state,
     }
     if host is None:
-        frontier._hosts.put_away(held)
+        frontier.core.hosts.put_away(held)
     return said

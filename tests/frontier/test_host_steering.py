@@ -69,13 +69,13 @@ class TestPause:
         frontier = make(db, Limits(queues=2, max_queues=100, host_failures=1, retry_wait=60))
         add(frontier, *urls("a", 2))
         fail(frontier, 1)
-        back = frontier.next_aside()
+        back = frontier.core.aside.next_return()
         add(frontier, *urls("b", 2))
         frontier.steering.hold(["b"], 0.0)
         assert frontier.take(1.0) is None
-        assert (frontier.hosts_aside, frontier.next_aside()) == (2, back)
+        assert (frontier.core.aside.hosts, frontier.core.aside.next_return()) == (2, back)
         frontier.steering.hold(["a"], 1.0)
-        assert frontier.next_aside() is None
+        assert frontier.core.aside.next_return() is None
 
     def test_a_paused_host_is_not_asked(self, db):
         """Others go on; the paused one keeps its URLs, and gets what is found meanwhile."""
@@ -98,7 +98,7 @@ class TestPause:
         add(frontier, *urls("a", 2), *urls("b", 1))
 
         assert taken(frontier, 0.0) == ["http://b/0"]
-        assert (frontier.aside, frontier.hosts_aside) == (2, 1)
+        assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (2, 1)
 
     def test_a_request_under_way_ends(self, db):
         """What is being asked for is answered and booked; nothing follows."""
@@ -179,10 +179,10 @@ class TestPause:
             links = [frontier.take(now), frontier.take(now)]
             for link in filter(None, links):
                 frontier.done(link, OK, now)
-        before = frontier._slots._left
+        before = frontier.core.back.slots._left
         frontier.steering.hold(["a"], 10.0)
 
-        assert frontier._slots._left == before
+        assert frontier.core.back.slots._left == before
 
     def test_sharing_an_address(self, db):
         """A host that waited for its address is not woken while it is paused, and gets its turn afterwards."""
@@ -217,7 +217,7 @@ class TestPause:
             frontier.steering.hold(["a"], 10.0)
 
             assert {link.url[7] for _, link in drain(frontier, 1000.0)} == {"b"}
-            assert (frontier.aside, frontier.hosts_aside, len(frontier)) == (3, 1, 3)
+            assert (frontier.core.aside.urls, frontier.core.aside.hosts, len(frontier)) == (3, 1, 3)
             db.checkpoint()
         assert damage(tmp_path) == []
 
@@ -232,7 +232,7 @@ class TestHive:
         frontier.moves.urls("a", [Link(url).pack() for url in urls("a", 3)])
         frontier.moves.arrive("a", 0.0)
 
-        assert (taken(frontier, 0.0), frontier.aside, frontier.hosts_aside) == ([], 3, 1)
+        assert (taken(frontier, 0.0), frontier.core.aside.urls, frontier.core.aside.hosts) == ([], 3, 1)
         frontier.steering.let_go("a", 0.0)
         assert len(drain(frontier, 0.0)) == 3
 
@@ -244,13 +244,13 @@ class TestHive:
         frontier.take(0.0)
         frontier.moves.guard(lambda name: name == "a", lambda _: None)
         frontier.moves.freeze()
-        assert frontier.steering.is_foreign("a")
+        assert frontier.core.is_foreign("a")
         frontier.steering.let_go("a", 0.0)
         assert taken(frontier, 10.0) == []
 
         pieces = [piece for some in frontier.moves.hosts(lambda name: name == "a", lambda: 0.0) for piece in some]
         assert [piece[0] for piece in pieces] == ["urls", "host"]
-        assert (frontier.aside, frontier.hosts_aside, len(frontier)) == (0, 0, 0)
+        assert (frontier.core.aside.urls, frontier.core.aside.hosts, len(frontier)) == (0, 0, 0)
 
 
 class TestRetry:
@@ -422,7 +422,7 @@ class TestDrop:
 
         frontier.steering.retry("a", 1.0)
 
-        assert (taken(frontier, 1000.0), frontier.hosts_aside) == ([], 1)
+        assert (taken(frontier, 1000.0), frontier.core.aside.hosts) == ([], 1)
 
     def test_a_paused_host(self, db):
         """Its URLs end all the same."""
@@ -433,7 +433,7 @@ class TestDrop:
         frontier.steering.drop("a", 0.0)
 
         assert drain(frontier, 0.0) == []
-        assert (len(ended), len(frontier), frontier.aside, frontier.hosts_aside) == (3, 0, 0, 0)
+        assert (len(ended), len(frontier), frontier.core.aside.urls, frontier.core.aside.hosts) == (3, 0, 0, 0)
 
     def test_one_that_waits_for_a_place(self, db):
         """Nothing of it is asked any more, and its URLs end when its place comes."""
@@ -473,11 +473,11 @@ def test_nothing_is_touched_by_a_look(db):
     add(frontier, *urls("a", 5))
     link = frontier.take(0.0)
     frontier.take(0.0)
-    before = repr(frontier._hosts)
+    before = repr(frontier.core.hosts)
     found = frontier.look.host("b", 0.0)
 
     assert (found["known"], found["state"]) == (False, "nothing queued")
     assert frontier.look.host("a", 0.0)["in_flight"] == link.url
     assert [link.url for _, link in frontier.look.first("a", 3, 0.0)] == urls("a", 3, 1)
     assert frontier.queued == 4
-    assert repr(frontier._hosts) == before.replace("idle=0", "idle=1")
+    assert repr(frontier.core.hosts) == before.replace("idle=0", "idle=1")

@@ -23,7 +23,7 @@ def learned(db):
     frontier = make(db)
     add(frontier, "https://a/1", "https://b/1")
     link = frontier.take(0)
-    frontier.http2(link.url[8:9], learned=True)
+    frontier.notes.http2(link.url[8:9], learned=True)
     frontier.done(link, OK, 0)
     return frontier, link.url[8:9]
 
@@ -39,15 +39,15 @@ def test_it_survives(db, tmp_path):
     frontier = make(again)
 
     assert {row[0]: check(row).http2 for row in rows} == {one: one == name for one in "ab"}
-    assert {one: frontier.http2(one) for one in "ab"} == {one: one == name for one in "ab"}
+    assert {one: frontier.notes.http2(one) for one in "ab"} == {one: one == name for one in "ab"}
     again.close()
 
 
 def test_it_moves_with_the_host(db):
     """To another drone, which takes the record in; one of before says nothing of it."""
     frontier, name = learned(db)
-    record = pack_host(frontier._hosts.get(name), 0.0)
-    here = frontier._hosts.get("c")
+    record = pack_host(frontier.core.hosts.get(name), 0.0)
+    here = frontier.core.hosts.get("c")
 
     merge_host(here, record[:-1], 0.0)
     assert not here.http2

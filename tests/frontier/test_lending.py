@@ -92,9 +92,9 @@ class TestLending:
         link = frontier.take(0)
         assert lend(frontier, 10, lambda _: (OK, 0.2)) is None
         frontier.lending.give_back("a", OK, 10)
-        assert frontier._slots.asked == [0, 0, 1, 0]
+        assert frontier.core.back.slots.asked == [0, 0, 1, 0]
         frontier.done(link, OK, 0.2)
-        assert (frontier._slots.asked, frontier._slots.hosts) == ([0, 0, 0, 0], [1, 0, 0, 0])
+        assert (frontier.core.back.slots.asked, frontier.core.back.slots.hosts) == ([0, 0, 0, 0], [1, 0, 0, 0])
 
     def test_a_request_that_has_not_begun_lets_others_go_first(self, db):
         """A host whose request is still in a middleware can be lent."""
@@ -125,11 +125,11 @@ class TestLending:
         frontier = make(db, Limits(2, 10, host_failures=1))
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(0), Outcome(Status.CONNECT_FAILED), 0)
-        assert (frontier.aside, frontier.hosts_aside) == (2, 1)
+        assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (2, 1)
         assert lend(frontier, 62) is None  # the queue of hosts set aside is a little late
         frontier.lending.give_back("a", OK, 62)
         frontier.lending.release("a", 62)
-        assert (frontier.aside, frontier.hosts_aside) == (0, 0)
+        assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (0, 0)
         assert frontier.take(64) is not None
 
     def test_robots_txt_goes_first(self, db):
@@ -184,8 +184,8 @@ class TestLending:
         name = host_of(link.url)
         frontier.lending.give_back(name, Outcome(Status.TIMEOUT, 30), 40)
         frontier.lending.release(name, 40)
-        assert frontier._back.active[name].standing == DOUBTFUL
-        assert sum(frontier._slots.hosts) == 2
+        assert frontier.core.back.active[name].standing == DOUBTFUL
+        assert sum(frontier.core.back.slots.hosts) == 2
 
     def test_a_retired_hosts_urls_are_dropped(self, db):
         """The frontier has a host back at once when an inline download has retired it."""

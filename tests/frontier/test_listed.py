@@ -24,7 +24,7 @@ def db(tmp_path):
 
 def both(frontier, many=200):
     """So many URLs that pages link to, and as many of a sitemap."""
-    frontier.take_listed(MAP, 0)
+    frontier.notes.take_listed(MAP, 0)
     add(frontier, *(f"http://a.test/{n}" for n in range(many)), path="L")
     add(frontier, *(f"http://a.test/listed/{n}" for n in range(many)), path="ML")
 
@@ -37,7 +37,7 @@ def crawl(frontier, most, new):
         link = frontier.take(now)
         asked.append(link.url)
         if new(link.url):
-            frontier.new_body(link)
+            frontier.domains.new_body(link)
         frontier.done(link, OK, now + OK.seconds)
         now += 10
     return asked
@@ -97,7 +97,7 @@ def test_a_host_without_sitemaps_has_one_queue(db):
     link = frontier.take(0.0)
 
     assert link is not None
-    assert frontier._back.active["b.test"].ranked is None
+    assert frontier.core.back.active["b.test"].ranked is None
 
 
 def test_it_is_part_of_the_checkpoint(tmp_path):
@@ -106,14 +106,14 @@ def test_it_is_part_of_the_checkpoint(tmp_path):
         frontier = make(db, levels=1)
         both(frontier)
         crawl(frontier, 75, lambda url: "listed" in url)
-        before = frontier._back.active["a.test"].listed
+        before = frontier.core.back.active["a.test"].listed
         db.checkpoint()
         (row,) = db.query(f"{ALL} WHERE name = 'a.test'")
         assert check(row).listed == before.save()
 
     with closing(CrawlDB(tmp_path)) as db:
         again = make(db, levels=1)
-        assert again._back.active["a.test"].listed == before
+        assert again.core.back.active["a.test"].listed == before
         assert len({link.url for _, link in drain(again, 1e4)}) == 325
 
 
@@ -121,8 +121,8 @@ def test_a_sitemap_brings_so_many_urls_and_no_more(db):
     """Then what is left is cut, and further sitemaps of the host end without a request."""
     frontier = make(db)
     add(frontier, MAP, path="M")
-    assert frontier.take_listed(MAP, URLS - 1) == URLS - 1
-    assert frontier.take_listed(MAP, 2) == 1
+    assert frontier.notes.take_listed(MAP, URLS - 1) == URLS - 1
+    assert frontier.notes.take_listed(MAP, 2) == 1
     add(frontier, "http://a.test/page", path="L")
 
     assert [link.url for _, link in drain(frontier, 0.0)] == ["http://a.test/page"]
@@ -132,19 +132,19 @@ def test_a_sitemap_brings_so_many_urls_and_no_more(db):
 def test_a_host_to_which_others_link_may_bring_more(db):
     """As many times as domains link to its own."""
     frontier = make(db)
-    frontier.hear_links()
+    frontier.domains.hear_links()
     for source in "bcd":
-        frontier.heard(f"http://{source}.test/", [MAP])
+        frontier.domains.heard(f"http://{source}.test/", [MAP])
     db.checkpoint()
 
-    assert frontier.take_listed(MAP, 4 * URLS) == 3 * URLS
+    assert frontier.notes.take_listed(MAP, 4 * URLS) == 3 * URLS
 
 
 def test_it_moves_with_its_host(db):
     """To another drone, unless that knows sitemaps of the host; a drone of before sends none."""
     frontier = make(db)
-    frontier.take_listed(MAP, 7)
-    there, here = frontier._hosts.get("a.test"), frontier._hosts.get("b.test")
+    frontier.notes.take_listed(MAP, 7)
+    there, here = frontier.core.hosts.get("a.test"), frontier.core.hosts.get("b.test")
     record = pack_host(there, 0.0)
 
     merge_host(here, record[:-1], 0.0)

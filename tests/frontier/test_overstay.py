@@ -26,7 +26,7 @@ def _frontier(tmp_path):
     """A crawl in which answers usually come at once."""
     db = CrawlDB(tmp_path)
     frontier = make(db, Limits(queues=100, max_queues=1000, fetchers=SLOTS, retry_wait=RETRY_WAIT))
-    frontier._slots.slow = SLOW
+    frontier.core.back.slots.slow = SLOW
     yield frontier
     db.close()
 
@@ -44,7 +44,7 @@ def held(frontier, now=10, seconds=6.0, received=0):
 
 def cut(frontier, running, now, *, full):
     """What of it is cut now."""
-    return frontier.overstay.downloads(running, full=full)[: frontier.overstay.starved(now, full=full)]
+    return frontier.demand.overstaying(running, full=full)[: frontier.demand.starved(now, full=full)]
 
 
 def names(downloads):
@@ -113,7 +113,7 @@ class TestChoice:
 
     def test_what_is_usual_is_not_slow(self, frontier):
         """Where most answers take long, a download may take as long as four of them."""
-        frontier._slots.slow = UNKNOWN
+        frontier.core.back.slots.slow = UNKNOWN
         for number in range(50):
             add(frontier, f"http://late{number}/")
             frontier.done(frontier.take(0), Outcome(200, 10.0), 0)
@@ -144,7 +144,7 @@ class TestCut:
         add(frontier, "http://slow/1")
         add(frontier, "http://slow/robots.txt", path="P")
         needs = Link("http://slow/robots.txt", "P", "http://slow/1")
-        frontier._giving._admission = lambda link, _: None if link.path else needs
+        frontier.core.admission = lambda link, _: None if link.path else needs
         robots = frontier.take(0)
         assert robots.path == "P"
 
@@ -159,7 +159,7 @@ class TestCut:
         for seconds in (5.0, 10.0, 20.0, 25.0, 25.0, 25.0):
             link = frontier.take(now)
             frontier.cut(link, seconds + 0.1, now)
-            host = frontier._back.active["slow"]
+            host = frontier.core.back.active["slow"]
             assert (host.failures, host.retired, host.standing) == (0, 0, DOUBTFUL)
             waits.append(host.ready_at - now)
             now = host.ready_at
@@ -170,7 +170,7 @@ class TestCut:
         """The time after which a download is cut doubles, up to the time-out: an honest slow host ends one day."""
         add(frontier, "http://slow/")
         now, cuts = 0.0, []
-        while (seconds := frontier._slots.patience(frontier._back.active["slow"]) if cuts else SLOW) < 30:
+        while (seconds := frontier.core.back.slots.patience(frontier.core.back.active["slow"]) if cuts else SLOW) < 30:
             frontier.cut(frontier.take(now), seconds, now)
             cuts.append(seconds)
             now += 1000
@@ -190,5 +190,5 @@ class TestCut:
 
         assert frontier.take(219) is None
         assert frontier.take(220).url == "http://slow/"
-        assert frontier._slots.patience(frontier._back.active["slow"]) == 40
+        assert frontier.core.back.slots.patience(frontier.core.back.active["slow"]) == 40
         db.close()

@@ -251,7 +251,7 @@ class TestWholeHost:
         links = taken(frontier, 0)
         answered(frontier, links, 1, REFUSED)
 
-        assert frontier.pardon.since(0) == 3
+        assert frontier.outage.pardon(0) == 3
         assert frontier.look.record("a")[0] == 0
         assert {link.url for link in taken(frontier, 3)} == {link.url for link in links}
 
@@ -304,7 +304,7 @@ class TestWholeHost:
         first, second, third = taken(frontier, 0)
         answered(frontier, [first], 1, Outcome(200, 10.0))
         answered(frontier, [second, third], 1)
-        assert frontier.hosts == 0
+        assert len(frontier.core.back) == 0
         add(frontier, *(f"http://a/again{number}" for number in range(5)))
         assert [len(taken(frontier, now)) for now in (100, 101)] == [0, 3]
 
@@ -331,7 +331,7 @@ class TestOrders:
         assert len(taken(frontier, 0)) == 1
         frontier.change(POLITENESS, limits({"a": 3}))
         assert len(taken(frontier, 0)) == 2
-        frontier.set_host_overrides({"a": (POLITENESS, limits({"a": 5}))})
+        frontier.steering.set_own({"a": (POLITENESS, limits({"a": 5}))})
         assert len(taken(frontier, 0)) == 2
 
     def test_robots_in_flight(self, db):
@@ -350,7 +350,7 @@ class TestOrders:
         frontier.steering.hold(["a"], 1)
         assert not taken(frontier, 100)
         answered(frontier, links[1:], 100)
-        assert (frontier.hosts_aside, frontier.aside, len(taken(frontier, 200))) == (1, 17, 0)
+        assert (frontier.core.aside.hosts, frontier.core.aside.urls, len(taken(frontier, 200))) == (1, 17, 0)
         frontier.steering.let_go("a", 200)
         assert len(taken(frontier, 300)) == 3
 
@@ -379,7 +379,7 @@ class TestOrders:
         assert frontier.moves.busy()
         answered(frontier, links[2:], 100)
         assert not frontier.moves.busy()
-        assert frontier.hosts == 0
+        assert len(frontier.core.back) == 0
 
     def test_seen(self, db):
         """Whoever looks at the host sees how many it may have, and what is in flight."""

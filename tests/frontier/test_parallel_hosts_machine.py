@@ -56,7 +56,7 @@ class SeveralMachine(FrontierMachine):
         if link.path.endswith("P"):
             assert not flying
         assert not any(other.path.endswith("P") for other in flying)
-        record = self.frontier._back.active[host]
+        record = self.frontier.core.back.active[host]
         most = 1 if record.crawl_delay or record.failures else self.rules.get(host, 1)
         assert len(flying) + sum(name == host and at > model.now for name, at in model.rests) < most
         assert model.now >= model.polite_at.get(host, 0.0)

@@ -34,7 +34,7 @@ def flooded(db, queues=64, fetchers=0, **limits):
 
 def evil(frontier):
     """The active hosts of the domain that floods."""
-    return [host for host in frontier._back.active if host.endswith(".evil.test")]
+    return [host for host in frontier.core.back.active if host.endswith(".evil.test")]
 
 
 def hosts_of(links):

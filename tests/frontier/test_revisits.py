@@ -37,10 +37,10 @@ def test_which_links_are_such():
 def test_turns_in_a_hosts_queue(db, share):
     """They have their share of the host's turns, however many wait on either side."""
     frontier = make(db, revisits=True)
-    frontier.set_revisit_share(share)
+    frontier.revisits.set_share(share)
     add(frontier, *(f"http://a.test/{n}" for n in range(2000)))
-    frontier.revisit(again(*(f"http://a.test/old{n}" for n in range(2000))))
-    frontier.bring(0.0)
+    frontier.revisits.add(again(*(f"http://a.test/old{n}" for n in range(2000))))
+    frontier.revisits.bring(0.0)
 
     taken = [link.url for _, link in drain(frontier, 0.0, most=1000)]
     old = [url for url in taken if "old" in url]
@@ -54,8 +54,8 @@ def test_they_enter_although_all_places_are_taken(db):
     for host in "ab":
         add(frontier, *(f"http://{host}.test/{n}" for n in range(100)))
     assert frontier.take(0.0) is not None
-    frontier.revisit(again("http://old.test/"))
-    frontier.bring(0.0)
+    frontier.revisits.add(again("http://old.test/"))
+    frontier.revisits.bring(0.0)
 
     assert "http://old.test/" in [link.url for _, link in drain(frontier, 0.0, most=6)]
 
@@ -66,9 +66,9 @@ def test_without_room_they_wait_in_the_front_end(db):
     for host in range(200):
         add(frontier, f"http://new{host}.test/")
     assert frontier.take(0.0) is not None
-    frontier.revisit(again(*(f"http://old{host}.test/" for host in range(200))))
+    frontier.revisits.add(again(*(f"http://old{host}.test/" for host in range(200))))
 
-    frontier.bring(0.0)
+    frontier.revisits.bring(0.0)
     taken = [link.url for _, link in drain(frontier, 0.0, most=200)]
     assert sum("old" in url for url in taken) == pytest.approx(100, abs=30)
 
@@ -76,10 +76,10 @@ def test_without_room_they_wait_in_the_front_end(db):
 def test_they_are_kept(db):
     """In the level, in a host's queue, in flight: all come back after a crash, as such."""
     frontier = make(db, Limits(queues=1, max_queues=1), revisits=True)
-    frontier.revisit(again("http://a.test/1", "http://a.test/2"))
-    frontier.bring(0.0)
+    frontier.revisits.add(again("http://a.test/1", "http://a.test/2"))
+    frontier.revisits.bring(0.0)
     assert frontier.take(0.0).history
-    frontier.revisit(again("http://b.test/1"))
+    frontier.revisits.add(again("http://b.test/1"))
     prepared(db)
     db.checkpoint()
     db.close()
@@ -95,18 +95,18 @@ def test_a_page_budget(db):
     """HOST_MAX_PAGES is about new pages: those end, and the others wait for the host's turn."""
     frontier = make(db, Limits(queues=2, max_queues=100, host_pages=1), revisits=True)
     add(frontier, "http://a.test/1", "http://a.test/2")
-    frontier.set_revisit_share(0.01)
+    frontier.revisits.set_share(0.01)
     assert frontier.take(0.0).url == "http://a.test/1"
     frontier.done(unpack(Link("http://a.test/1").pack()), OK, 0.0)
-    frontier.revisit(again("http://a.test/1"))
-    frontier.bring(0.5)
+    frontier.revisits.add(again("http://a.test/1"))
+    frontier.revisits.bring(0.5)
 
     assert frontier.take(0.5) is None
     taken = drain(frontier, 0.5)
     assert [(link.url, at >= 2.0) for at, link in taken] == [("http://a.test/1", True)]
     assert len(frontier) == 0
-    frontier.revisit(again("http://a.test/1"))
-    frontier.bring(10.0)
+    frontier.revisits.add(again("http://a.test/1"))
+    frontier.revisits.bring(10.0)
     assert [link.url for _, link in drain(frontier, 10.0)] == ["http://a.test/1"]
 
 
@@ -119,13 +119,13 @@ def test_a_host_that_was_given_up(db):
     frontier.done(frontier.take(0.0), Outcome(Status.CONNECT_FAILED), 0.0)
     drain(frontier, 0.0, Outcome(Status.CONNECT_FAILED))
     dropped.clear()
-    frontier.revisit(again("http://a.test/1"))
-    frontier.bring(1000.0)
+    frontier.revisits.add(again("http://a.test/1"))
+    frontier.revisits.bring(1000.0)
     assert (drain(frontier, 1000.0), dropped) == ([], ["http://a.test/1"])
 
     later = 1000.0 + 2 * DAY
-    frontier.revisit(again("http://a.test/1"))
-    frontier.bring(later)
+    frontier.revisits.add(again("http://a.test/1"))
+    frontier.revisits.bring(later)
     assert [link.url for _, link in drain(frontier, later, most=1)] == ["http://a.test/1"]
 
 
@@ -134,8 +134,8 @@ def test_they_move_with_their_host(tmp_path):
     with closing(CrawlDB(tmp_path / "a")) as first, closing(CrawlDB(tmp_path / "b")) as second:
         one, two = make(first, revisits=True), make(second, revisits=True)
         add(one, "http://a.test/new")
-        one.revisit(again("http://a.test/old"))
-        one.bring(0.0)
+        one.revisits.add(again("http://a.test/old"))
+        one.revisits.bring(0.0)
         one.done(one.take(0.0), OK, 0.0)
         pieces, left = [], []
         one.moves.guard(lambda name: name == "a.test", left.append)
@@ -148,8 +148,8 @@ def test_they_move_with_their_host(tmp_path):
             elif kind == "host":
                 two.moves.host(value, 0.0)
                 two.moves.arrive(name, 0.0)
-        one.revisit(again("http://a.test/older"))
-        one.bring(0.0)
+        one.revisits.add(again("http://a.test/older"))
+        one.revisits.bring(0.0)
 
         taken = [link for _, link in drain(two, 0.0)]
         assert [bool(link.history) for link in taken] in ([True], [False])

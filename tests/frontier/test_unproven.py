@@ -63,7 +63,7 @@ class TestOrder:
         assert hosts_taken(frontier, 1, 1) == ["new0"]
 
         assert hosts_taken(frontier, 10, 1) == ["old"]
-        assert frontier.width > 3
+        assert frontier.core.width > 3
 
     def test_unproven_hosts_keep_their_share_among_those_that_answer(self, db):
         """Until the share is used up, hosts that waited longer go first: no host starves."""
@@ -198,13 +198,13 @@ class TestProof:
         for outcome in (Outcome(200, 20.0), OK, OK, OK, OK):
             answered(frontier, "it", outcome=outcome, now=now)
             now += 300
-        assert frontier._slots.hosts == [0, 0, 0, 0]
+        assert frontier.core.back.slots.hosts == [0, 0, 0, 0]
         add(frontier, "http://it/1", "http://it/2")
 
         link = frontier.take(now)
-        assert frontier._slots.hosts == [0, 0, 0, 1]
+        assert frontier.core.back.slots.hosts == [0, 0, 0, 1]
         frontier.done(link, OK, now)
-        assert frontier._slots.hosts == [1, 0, 0, 0]
+        assert frontier.core.back.slots.hosts == [1, 0, 0, 0]
 
     def test_robots_txt_is_half_a_proof(self, db):
         """A host that has answered for its robots.txt only goes behind proven hosts and before new ones."""
@@ -212,7 +212,7 @@ class TestProof:
         answered(frontier, "half", path="P")
         answered(frontier, "proven")
         add(frontier, "http://half/1", "http://half/2", "http://half2/", "http://proven/1")
-        frontier._slots.share = 0
+        frontier.core.back.slots.share = 0
 
         assert hosts_taken(frontier, 50) == ["proven", "half", "half2"]
 
@@ -223,7 +223,7 @@ class TestProof:
         add(frontier, "http://it/1")
         frontier.done(frontier.take(10), SILENT, 40)  # due again at 340
         add(frontier, "http://proven/1")
-        frontier._slots.share = 0
+        frontier.core.back.slots.share = 0
 
         assert hosts_taken(frontier, 350) == ["proven", "it"]
 
@@ -238,7 +238,7 @@ class TestProof:
         db.close()
         db = CrawlDB(tmp_path)
         frontier = make(db, fetchers(16))
-        frontier._slots.share = 0
+        frontier.core.back.slots.share = 0
         add(frontier, "http://slow/1", "http://proven/1")
 
         first, *others = hosts_taken(frontier, 1000)
@@ -254,7 +254,7 @@ class TestProof:
         dead = frontier.take(0)
         add(frontier, "http://old/1", "http://old/2")
         frontier.done(dead, SILENT, 30)
-        frontier._slots.share = 0
+        frontier.core.back.slots.share = 0
 
         assert hosts_taken(frontier, 31, 1) == ["old"]
         assert hosts_taken(frontier, 31, 1) == []

@@ -1,8 +1,10 @@
 """Answers of 429 and 5xx: a single one is its URL's fault, several in a row are the host's."""
 
+from bisect import bisect
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -10,8 +12,10 @@ import pytest
 from tests.support.frontiers import OK, add, make
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.outcomes import DOWN
 from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.frontier.unwell import SOONEST
 from webcrawl.store.crawldb import CrawlDB
 
 ROW = [429, 500, 502, 503, 504, 520]
@@ -97,6 +101,23 @@ def test_the_last_pages_of_a_large_host_are_waited_for_in_proportion(db):
 
     times = [at for at, _, answer, _ in asked if answer == 503]
     assert [round(at - times[0]) for at in times] == [0, 20, 20 + 40]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("first", [0.1, 1.0, 10.0])
+def test_a_url_is_left_alone_twice_as_long_each_time(db, seed, first):
+    """However its host does in between, and whatever its failures are thought to be."""
+    frontier = make(db, limits=Limits(2, 100, retry_wait=first), politeness=Mercator(0, 0.01, 300))
+    add(frontier, *urls(60))
+    random = Random(seed)
+    spells = sorted(random.uniform(0, 4 + 4 * first) for _ in range(20))  # in every second one the host is unwell
+    asked = crawl(frontier, lambda url, now: 500 if url[-1] == "7" or bisect(spells, now) % 2 else 200)
+
+    times = {url: [at for at, link, *_ in asked if link.url == url] for url in urls(60)}
+    waits = {url: [later - sooner for sooner, later in pairwise(at)] for url, at in times.items()}
+    least = min(first, SOONEST)
+    assert [url for url, found in waits.items() if any(w < least * 2**n for n, w in enumerate(found))] == []
+    assert max(map(len, waits.values())) > 1  # some came more than twice
 
 
 @pytest.mark.parametrize("bad", ROW)

@@ -267,7 +267,7 @@ class TestEnd:
         walk = Walk(db, rules(walkers=7, steps=50), RING)
         walk.run(30)
 
-        assert walk.frontier.figures().items() >= {"walk/visits": 30, "walk/steps": 50}.items()
+        assert walk.frontier.look.figures().items() >= {"walk/visits": 30, "walk/steps": 50}.items()
 
     def test_what_is_in_flight_counts(self, db):
         """As many downloads are begun as there are visits left."""

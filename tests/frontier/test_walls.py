@@ -150,9 +150,9 @@ def test_a_wall_moves_with_its_host(db):
     frontier = opened(db)
     add(frontier, *urls(3))
     crawl(frontier, lambda *_: WALL, until=100.0)
-    there = frontier._hosts.get("a")
+    there = frontier.core.hosts.get("a")
     record = pack_host(there, 200.0)
-    here = frontier._hosts.get("b")
+    here = frontier.core.hosts.get("b")
 
     merge_host(here, record[:-3], 1000.0)
     assert here.wall is None

@@ -12,13 +12,13 @@ import brotli
 from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.certificates import encoded
 from tests.support.net_answers import PAGE, WHOLE
+from webcrawl.net.certificates import certificate_flaws
 from webcrawl.net.codings import zstd
 from webcrawl.net.decoding import Decoder
 from webcrawl.net.errors import FetchError
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.retry_after import retry_after
-from webcrawl.net.tls import certificate_flaws
 
 CODINGS = [[b"gzip"], [b"deflate"], [b"br"], [b"zstd"], [b"gzip", b"gzip"], [b"br", b"gzip"], [b"deflate", b"zstd"]]
 LIMIT = 50_000
@@ -182,5 +182,5 @@ TARGETS = [
     "email._parseaddr")),
     Target("certificate", certificates, [encoded("www.example.test", "*.b.test", "127.0.0.1", "::1"), encoded()],
            [b"\x30\x80", b"\x06\x03\x55\x1d\x11", b"\x87\x04\x7f\0\0\1", b"\x17\x0d", b"\x18\x0f", b"20500101000000Z"],
-           rooms=("webcrawl.net.tls",)),
+           rooms=("webcrawl.net.certificates",)),
 ]  # fmt: skip

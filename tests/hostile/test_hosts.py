@@ -50,8 +50,8 @@ class Fetchers:
         self.look, flying = now + LOOK, self.flying
         running = [Running(link, now - self.visits[number][0], number) for _, number, link in flying]
         full = len(flying) == self.slots
-        found = self.frontier.overstay.downloads(running, full=full)
-        for one in found[: self.frontier.overstay.starved(now, full=full)] if found else []:
+        found = self.frontier.demand.overstaying(running, full=full)
+        for one in found[: self.frontier.demand.starved(now, full=full)] if found else []:
             flying[:] = [entry for entry in flying if entry[2] is not one.link]
             begun, _, host = self.visits[one.number]
             self.visits[one.number] = begun, now, host
@@ -233,7 +233,7 @@ def test_a_crawl_in_which_no_host_answers_ends(db):
     dropped = []
     dead = [f"dead{number}.test" for number in range(100)]
     fetchers = Fetchers(db, 10, set(dead))
-    fetchers.frontier._dropped = lambda link, _: dropped.append(link.url)
+    fetchers.frontier.core.dropped.append(lambda link, _: dropped.append(link.url))
     add(fetchers.frontier, dead, 10)
 
     fetchers.run(1e9)

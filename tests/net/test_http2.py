@@ -1,5 +1,6 @@
 """HTTP/2: who is offered it, what becomes of its answers, and what a server may do to us with it."""
 
+import asyncio
 import gzip
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from tests.support.hostile import rows
 from tests.support.http2_servers import (
     NO_PROTOCOL,
     Http2Pages,
+    alert,
     away,
     behind_door,
     context,
@@ -18,7 +20,7 @@ from tests.support.http2_servers import (
     headers,
     reset,
 )
-from tests.support.net_http import LOOPS, OK, Names, client, run, serving
+from tests.support.net_http import LOOPS, OK, Names, client, run, serving, tunnel
 from tests.support.net_proxy import Proxy
 from webcrawl.net.errors import (
     BadHead,
@@ -36,7 +38,7 @@ from webcrawl.net.errors import (
 from webcrawl.net.http2 import Session
 from webcrawl.net.http2_offers import NEEDED, PREFER, Http2Offers
 from webcrawl.net.http_answer import Answer
-from webcrawl.net.protocols import Options
+from webcrawl.net.protocols import Bounds, Options
 from webcrawl.net.proxy import Proxy as ProxyAddress
 
 NAMES = Names(site=["127.0.0.1"])
@@ -85,11 +87,50 @@ class TestOffers:
         assert got.timings.tls > 0
         assert got.timings.first_byte > 0
 
-    def test_a_server_that_closes_is_offered_http2(self, tls):
-        """So is one that hangs up in the handshake."""
-        (got,), door, _ = fetched(Http2Pages(page), tls, shut=(b"",))
+    @pytest.mark.parametrize("shut", [b"", alert(0, level=1), alert(40), alert(80)])
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_a_server_that_ends_the_handshake_is_offered_http2(self, loop, shut, tls):
+        """So is one that hangs up in it, or that sends close_notify, handshake_failure or internal_error."""
+        (got,), door, _ = fetched(Http2Pages(page), tls, shut=(shut,), loop=loop)
 
         assert (door.hellos, got.protocol) == ([False, True], "h2")
+
+    @pytest.mark.parametrize("shut", [b"", alert(40), alert(80), alert(120)])
+    def test_a_server_that_never_lets_in_has_one_second_handshake(self, shut):
+        """One that fails both gets no other within the hour, whatever it says."""
+        hellos = []
+
+        async def handler(reader, writer):
+            hellos.append(await reader.read(10))
+            writer.write(shut)
+            await writer.drain()
+
+        async def go():
+            async with serving(handler) as port, client(NAMES, http2=Http2Offers(NEEDED)) as http:
+                for _ in range(3):
+                    with pytest.raises((TlsFailed, Http2Only)):
+                        await http.fetch(f"https://site.test:{port}/")
+
+        run(go())
+        assert len(hellos) == 4
+
+    @pytest.mark.parametrize("code", [42, 48, 70, 112, 116])
+    def test_alerts_of_another_reason_are_no_reason(self, code):
+        """A server that wants another certificate, version or name gets no second handshake."""
+        hellos = []
+
+        async def handler(reader, writer):
+            hellos.append(await reader.read(10))
+            writer.write(alert(code))
+            await writer.drain()
+
+        async def go():
+            async with serving(handler) as port, client(NAMES, http2=Http2Offers(NEEDED)) as http:
+                await http.fetch(f"https://site.test:{port}/")
+
+        with pytest.raises(TlsFailed):
+            run(go())
+        assert len(hellos) == 1
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_a_server_that_answers_with_frames_is_offered_http2(self, loop, tls):
@@ -157,6 +198,34 @@ class TestOffers:
         assert door.hellos == [False, True, True]
         assert [one.protocol for one in got] == ["h2", "h2"]
         assert b"Connection" not in got[0].request
+
+    def test_without_time_for_a_second_handshake_it_is_the_next_first(self, tls):
+        """A server that is slow to end the first one is offered HTTP/2 at once the next time, and remembered."""
+        hellos, told = [], []
+        offers = Http2Offers(NEEDED)
+        offers.recorded = lambda host, *, learned=False: told.append(host) if learned else False
+
+        async def go():
+            async with behind_door(Http2Pages(page), tls) as (_, inner):
+
+                async def slow(reader, writer):
+                    hello = await reader.read(5000)
+                    hellos.append(b"\x02h2" in hello)
+                    if len(hellos) == 3:
+                        await tunnel(reader, writer, inner, hello)
+                    else:
+                        await asyncio.sleep(0.4 if len(hellos) == 1 else 60)
+
+                async with serving(slow) as port, client(NAMES, http2=offers, timeout=0.8) as http:
+                    with pytest.raises(TlsFailed):
+                        await http.fetch(f"https://site.test:{port}/")
+                    assert told == []
+                    http.use(Bounds(timeout=30.0))
+                    return (await http.fetch(f"https://site.test:{port}/")).protocol
+
+        assert run(go()) == "h2"
+        assert hellos == [False, True, True]
+        assert told == ["site.test"]
 
     def test_the_hosts_record_is_told_and_asked(self, tls):
         """The host's record hears of it, and the next run offers HTTP/2 at once."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.certificates import NOW, encoded
-from webcrawl.net.tls import certificate_flaws
+from webcrawl.net.certificates import certificate_flaws
 
 
 class TestCertificates:

@@ -133,8 +133,12 @@ def _all(queue):
 def _queued(parts):
     """Every packed link in the frontier."""
     frontier = parts.frontier
-    hosts = [frontier._hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
-    queues = [*frontier._front.queues, frontier._front.old, *frontier._rotation._lines.queues.values()]
+    hosts = [frontier.core.hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
+    queues = [
+        *frontier.core.queues.front.queues,
+        frontier.core.queues.front.old,
+        *frontier.core.queues.lines.queues.values(),
+    ]
     for queue in (*queues, *chain(*(host.queues() for host in hosts))):
         yield from (record for record in _all(queue) if b" " in record)
     yield from (record for host in hosts for _, record in host.later)

@@ -9,7 +9,7 @@ from webcrawl.content.recognise.recogniser import recogniser
 from webcrawl.urls.host_names import RegisteredDomains
 
 NAMES = (
-    *("aiohttp.web", "cProfile", "scrapy.cmdline", "scrapy.logformatter", "scrapy.statscollectors", "tldextract"),
+    *("aiohttp.web", "cProfile", "scrapy.cmdline", "scrapy.logformatter", "scrapy.statscollectors"),
     *("uvloop", "webcrawl.adapter.handlers", "webcrawl.adapter.logformat", "webcrawl.adapter.dupefilter"),
     *(
         "webcrawl.adapter.preflight",

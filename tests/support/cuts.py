@@ -162,11 +162,11 @@ def _captures(path):
 
 def _read_frontier(parts, found):
     frontier = parts.frontier
-    hosts = [frontier._hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
-    outside = [*frontier._front.queues, *frontier._rotation._lines.queues.values()]
-    table, waiting = frontier._budgets.table, parts.db.query("SELECT name FROM domain WHERE waiting > 0")
+    hosts = [frontier.core.hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
+    outside = [*frontier.core.queues.front.queues, *frontier.core.queues.lines.queues.values()]
+    table, waiting = frontier.core.queues.budgets.table, parts.db.query("SELECT name FROM domain WHERE waiting > 0")
     outside += [table.get(name).queue for (name,) in waiting]
-    queues = [*outside, frontier._rotation._parked, *chain(*(host.queues() for host in hosts))]
+    queues = [*outside, frontier.core.queues.parked, *chain(*(host.queues() for host in hosts))]
     damages = [damage for queue in queues for damage in queue.check()]
     assert damages == [], damages
     records = [record for host in hosts for _, record in host.later]

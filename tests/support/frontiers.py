@@ -54,6 +54,12 @@ def add(frontier, *urls, path=""):
     frontier.add([Link(url, path).pack() for url in urls])
 
 
+def over_budget(frontier):
+    """The URLs over their domains' budgets, and these domains."""
+    budgets = frontier.core.queues.budgets
+    return budgets.held, budgets.domains
+
+
 def drain(frontier, now, outcome=OK, most=1000):
     """Takes and finishes URLs until none is left, advancing the clock as needed: [(time, link)]."""
     taken = []

@@ -18,6 +18,7 @@ from webcrawl.crawl.hive.keys import Keys
 from webcrawl.tools.verify.verify_crawl import verify
 
 CALM = 2.0  # seconds that most strokes take at the most
+LONG = 90.0  # and one
 
 
 class Campaign:
@@ -59,6 +60,18 @@ class Campaign:
     def kill_queen(self):
         return self.kill_drone(self._queen())
 
+    def kill_two(self):
+        """Two drones at once, or all that there are."""
+        self._settle()
+        both = self._chance.sample(sorted(self.hive.taking_part), min(2, len(self.hive.taking_part)))
+        for drone in both:
+            self._kill(drone)
+        self._pause()
+        for drone in both:
+            if drone in self.hive.taking_part:
+                self.hive.start(drone)
+        return " and ".join(map(str, both))
+
     def kill_all(self):
         """As by a power cut, the server's too."""
         for drone in sorted(self.hive.taking_part):
@@ -80,13 +93,17 @@ class Campaign:
             self.hive.start(drone)
         return drone
 
-    def freeze(self):
+    def freeze(self, seconds=None):
         """A drone stands still for longer than its lease."""
         drone = self._drone()
         self._signal(drone, signal.SIGSTOP)
-        time.sleep(self._chance.uniform(0.5, 3 * CALM))
+        time.sleep(self._chance.uniform(0.5, 3 * CALM) if seconds is None else seconds)
         self._signal(drone, signal.SIGCONT)
         return drone
+
+    def stand_still(self):
+        """For longer than anything of its own waits."""
+        return self.freeze(LONG)
 
     # -- changes of the hive's size
 
@@ -134,6 +151,14 @@ class Campaign:
         self._pause()
         self._server.restart(old=self._remembered)
         return None if self._remembered else "(to nothing)"
+
+    def server_full(self):
+        """It takes nothing for a while; what it has, it keeps."""
+        self._all_known()
+        with self._server.client() as client:
+            client.config_set("maxmemory", 1)
+            self._pause(2)
+            client.config_set("maxmemory", 0)
 
     def cut(self):
         self._all_known()
@@ -223,8 +248,8 @@ class Campaign:
 STROKES = {
     name: getattr(Campaign, name)
     for name in (
-        *("kill_drone", "kill_queen", "kill_all", "interrupt", "freeze"),
-        *("remember", "server_empty", "server_old", "cut", "silence", "slow"),
+        *("kill_drone", "kill_queen", "kill_two", "kill_all", "interrupt", "freeze", "stand_still"),
+        *("remember", "server_empty", "server_old", "server_full", "cut", "silence", "slow"),
         *("join", "leave"),
     )
 }

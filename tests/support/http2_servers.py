@@ -2,8 +2,7 @@
 
 import asyncio
 import ssl
-from contextlib import asynccontextmanager, contextmanager
-from threading import Thread
+from contextlib import asynccontextmanager
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -12,9 +11,15 @@ from hpack import Encoder
 from hyperframe.frame import DataFrame, GoAwayFrame, HeadersFrame, RstStreamFrame, SettingsFrame
 
 from tests.support.certificates import written
-from tests.support.net_http import serving
+from tests.support.net_http import in_thread, serving, tunnel
 
-NO_PROTOCOL = b"\x15\x03\x03\x00\x02\x02\x78"  # TLS's alert no_application_protocol
+
+def alert(code, level=2):
+    """TLS's alert of this number, which ends a handshake."""
+    return b"\x15\x03\x03\x00\x02" + bytes((level, code))
+
+
+NO_PROTOCOL = alert(120)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
@@ -153,19 +158,7 @@ class Door:
             await writer.drain()
             writer.close()
             return
-        its_reader, its_writer = await asyncio.open_connection("127.0.0.1", self.port)
-        its_writer.write(hello)
-        try:
-            await asyncio.gather(_copy(reader, its_writer), _copy(its_reader, writer))
-        finally:
-            its_writer.transport.abort()
-
-
-async def _copy(reader, writer):
-    while piece := await reader.read(65536):
-        writer.write(piece)
-        await writer.drain()
-    writer.close()
+        await tunnel(reader, writer, self.port, hello)
 
 
 @asynccontextmanager
@@ -177,23 +170,6 @@ async def behind_door(handler, tls, shut=NO_PROTOCOL, port=0):
             yield door, outer
 
 
-@contextmanager
 def http2_site(handler, tls, shut=NO_PROTOCOL):
     """The same in a thread of its own; gives the door and its port."""
-    loop = asyncio.new_event_loop()
-    made = loop.run_until_complete(_begun(handler, tls, shut))
-    thread = Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        yield made[1:]
-    finally:
-        asyncio.run_coroutine_threadsafe(made[0].__aexit__(None, None, None), loop).result(120)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
-
-
-async def _begun(handler, tls, shut):
-    manager = behind_door(handler, tls, shut)
-    return manager, *(await manager.__aenter__())
+    return in_thread(behind_door(handler, tls, shut))

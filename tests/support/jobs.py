@@ -101,7 +101,7 @@ class Job:
             return
         origin = link.url[: link.url.index("/", 8)]
         self.robots.answered(origin, 200 if "1" in origin else 503, b"User-agent: *\nDisallow: /no\n", self._now)
-        self.frontier.heard(link.url, [one.url for one in links])
+        self.frontier.domains.heard(link.url, [one.url for one in links])
         answer = exchange(link.url, b"<p>" + link.url.encode() * 9)
         self.content.seen(hashlib.md5(answer.body, usedforsecurity=False).digest())
         self.archive.write(link, answer, duplicate=False, metadata={})

@@ -18,9 +18,9 @@ def head(*fields, status=b"200 OK", version=b"1.1"):
     return b"\r\n".join([b"HTTP/%b %b" % (version, status), *fields]) + b"\r\n\r\n"
 
 
-def read(data, cuts=(), *, truncate=100_000, close=True, bodiless=False):
+def read(data, cuts=(), *, truncate=100_000, close=True, bodiless=False, claim=None):
     """The message in these bytes, fed in pieces."""
-    answer = Answer(truncate, bodiless=bodiless)
+    answer = Answer(truncate, bodiless=bodiless, claim=claim)
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     for start, end in pairwise(edges):
         if start < end:

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -106,6 +107,43 @@ async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextmanager
+def in_thread(manager):
+    """An asynchronous context manager in a thread and a loop of its own; gives what it gives."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        given = asyncio.run_coroutine_threadsafe(manager.__aenter__(), loop).result(120)
+        try:
+            yield given
+        finally:
+            asyncio.run_coroutine_threadsafe(manager.__aexit__(None, None, None), loop).result(120)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+async def tunnel(reader, writer, port, first=b""):
+    """Connects a client with what listens at this port of 127.0.0.1, until both have ended. `first` goes there."""
+    its_reader, its_writer = await asyncio.open_connection("127.0.0.1", port)
+    its_writer.write(first)
+    try:
+        await asyncio.gather(_copy(reader, its_writer), _copy(its_reader, writer))
+    finally:
+        its_writer.transport.abort()
+
+
+async def _copy(reader, writer):
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
 
 
 def bounds(options: dict[str, Any]) -> Bounds:

@@ -2,8 +2,9 @@
 
 import asyncio
 from contextlib import contextmanager
-from threading import Thread
 from urllib.parse import urlsplit
+
+from tests.support.net_http import in_thread, serving, tunnel
 
 DENIED = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
 OPEN = b"HTTP/1.0 200 Connection established\r\n\r\n"  # as many proxies say it: 1.0, and no length
@@ -38,7 +39,8 @@ class Proxy:
             elif parts.hostname in self.own:
                 writer.write(self.own[parts.hostname])
             elif method == "CONNECT":
-                await self._tunnel(reader, writer, parts.port)
+                writer.write(OPEN)
+                await tunnel(reader, writer, parts.port)
                 return
             else:
                 writer.write(await self._ask(method, parts))
@@ -53,51 +55,9 @@ class Proxy:
         finally:
             writer.close()
 
-    async def _tunnel(self, reader, writer, port):
-        its_reader, its_writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(OPEN)
-        try:
-            await asyncio.gather(_copy(reader, its_writer), _copy(its_reader, writer))
-        finally:
-            its_writer.transport.abort()
-
-
-async def _copy(reader, writer):
-    while data := await reader.read(65536):
-        writer.write(data)
-        await writer.drain()
-    if writer.can_write_eof():
-        writer.write_eof()
-
 
 @contextmanager
 def proxying(proxy, port=0):
     """The proxy in a thread of its own; gives its address."""
-    loop = asyncio.new_event_loop()
-
-    async def serve(reader, writer):
-        try:
-            await proxy(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.transport.abort()
-
-    server = loop.run_until_complete(asyncio.start_server(serve, "127.0.0.1", port))
-    thread = Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    finally:
-        asyncio.run_coroutine_threadsafe(_end(server), loop).result(120)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-
-async def _end(server):
-    server.close()
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    with in_thread(serving(proxy, port=port)) as found:
+        yield f"127.0.0.1:{found}"

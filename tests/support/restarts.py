@@ -40,5 +40,5 @@ def polite(settings):
 
 
 def archived(settings):
-    """Whether a run with these settings keeps an archive."""
-    return "warc" in settings.get("OUTPUTS", "warc")
+    """Whether a run with these settings has an archive in its folder."""
+    return "warc" in settings.get("OUTPUTS", "warc") and settings.get("OUTPUT_STORE_KEEP", True)

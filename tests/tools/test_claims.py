@@ -361,6 +361,16 @@ CLAIMS = {
                 {"status/200": 1},
             ),
             (
+                "{} cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl",
+                {"truncated/length": 1},
+                {"truncated/time": 1},
+            ),
+            (
+                "{} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them",
+                {"links/cut": 1},
+                {"links": 1},
+            ),
+            (
                 "{} of {} to need scripts: -s RENDER=auto{} (docs/browser.md)",
                 {"need_scripts": 1, "need_scripts/hosts": 1},
                 {},

@@ -2,26 +2,20 @@
 
 import argparse
 import sys
-import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack
-from pathlib import Path
+from functools import partial
 from random import Random
 
+from tests.campaign.programs import say, workshop
+from tests.campaign.programs import tell as write
 from tests.torture.drawing import every_fault, sample
 from tests.torture.fault import Fault
 from tests.torture.limits import LIMITS
 from tests.torture.scenarios import DROPPED, strokes
 from tests.torture.subject import Subject
-from webcrawl.lab.simweb import World, running
 
 QUICK = 40
-
-
-def _say(line):
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def tell(case, verdict, ends):
@@ -32,7 +26,7 @@ def tell(case, verdict, ends):
     for kind, lines in (("WRONG", verdict.wrong), ("untidy", verdict.untidy)):
         ends[kind] += bool(lines)
         for line in lines:
-            _say(f"{kind} {case}: {line}")
+            say(f"{kind} {case}: {line}")
 
 
 def parsed():
@@ -73,25 +67,19 @@ def subject_and_cases(options, simweb, folder):
 
 def main():
     options, begun, ends = parsed(), time.monotonic(), Counter()
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torture-")))
-
-        def simweb(hosts, pages, *, latency=0.0, **world):
-            world = World(hosts, pages, **{"port": 0, "tls_port": 0, "addresses": 4, **world})
-            return stack.enter_context(running(world, latency=latency))
-
-        subject, cases = subject_and_cases(options, simweb, folder)
+    with workshop("torture") as (folder, simweb):
+        subject, cases = subject_and_cases(options, partial(simweb, addresses=4), folder)
         if options.list:
             for label, count in sorted(subject.found.items()):
-                _say(f"{count:6} {label}")
+                say(f"{count:6} {label}")
             return 0
-        _say(f"seed {options.seed}: {subject.found.total()} calls of {len(subject.found)} kinds, {len(cases)} cases")
+        say(f"seed {options.seed}: {subject.found.total()} calls of {len(subject.found)} kinds, {len(cases)} cases")
         for case in cases:
             verdict = subject.suffer(case)
             tell(case, verdict, ends)
             if options.case:
-                _say(verdict.said)
-    _say(f"{', '.join(f'{count} {end}' for end, count in ends.items())}; {time.monotonic() - begun:.0f} s")
+                say(verdict.said)
+    write(**ends, seconds=round(time.monotonic() - begun))
     return bool(ends["WRONG"])
 
 

@@ -59,7 +59,7 @@ CALLS = (
     Call("memory", "webcrawl.net.http_message:Message.forms", ("MemoryError",)),
     Call("memory", "webcrawl.content.html.trees:LexborHTMLParser", ("MemoryError", "SelectolaxError")),
     Call("memory", "webcrawl.crawl.visitor:Visitor.visit", ("MemoryError",)),
-    Call("memory", "webcrawl.crawl.visitor:Visitor.follow", ("MemoryError",)),
+    Call("memory", "webcrawl.crawl.page_links:PageLinks.follow", ("MemoryError",)),
     Call("memory", "isal.isal_zlib:compress", ("MemoryError",)),
     Call("memory", "webcrawl.store.output:Output.write", ("MemoryError",)),
     Call("memory", "webcrawl.frontier.fifo:Fifo.push", ("MemoryError",)),

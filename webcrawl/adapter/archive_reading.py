@@ -5,7 +5,6 @@ They are the crawl's own without a frontier and without clients, so pipelines fi
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,11 +21,11 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred, fail
 
 from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.booking import Booking
+from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
-from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.inline_downloads import Inline
-from webcrawl.adapter.reading_ahead import ReadingAhead, pdf_process
+from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
@@ -40,6 +39,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.rereading import Rereading
+from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.record.archives.archives import LOST, Answer, Archives
 from webcrawl.record.archives.originals import NAME, Originals
 from webcrawl.record.warc.unpacking import Place
@@ -77,30 +77,42 @@ class RereadingScheduler(FrontierScheduler):
     forgotten: Forgotten
     _originals: Originals | None = None  # until it is opened
 
-    def _begin(self, spider: Spider) -> None:
+    def _begin(self, spider: Spider) -> Ahead | None:
         self.spider = spider
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         check_outputs(values)
         start_threads()
-        self._barrier, self._inline, self._sweep = downloader.barrier, downloader.inline, Still()  # type: ignore[assignment]
+        self._barrier = downloader.barrier
+        self._stops.callback(downloader.inline.close)
         values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
-        self._robots = RobotsRequests(self.visitor, self.fail, pages=False)
-        pdfs = pdf_process({**values, "LINK_SOURCES": ()})  # nothing is followed
+        robots = RobotsRequests(self.visitor, self.fail, pages=False)
+        self._booking = Booking(
+            self.crawl,
+            self.visitor,
+            robots,
+            self.archiving,
+            downloader.barrier,
+            downloader.inline,
+            Bandwidth(),
+            self.fail,
+        )
+        pdfs, ahead = pdf_process({**values, "LINK_SOURCES": ()}), None  # nothing is followed
         if pdfs is not None:
-            downloader.read_ahead, downloader.on_lack = ReadingAhead(self.visitor, pdfs), self.fail
-            self._ahead = downloader.read_ahead
-        self._closed = False
+            ahead = ReadingAhead(self.visitor, pdfs)
+            downloader.moments.ahead.append(ahead)
+            downloader.on_lack = self.fail
+            self._ends.callback(ahead.close)
         self._places = Places(self.crawl.parts.db)
         self._originals = _originals(self.crawl.parts.db)
         files = getattr(spider, "archive_files", ())
         self.archives = Archives(files, self._places.get, self._originals, values["DOWNLOAD_TRUNCATE"])
         self.forgotten = getattr(spider, "forgotten", Forgotten())
         self._answers: Iterator[Answer] | None = iter(self.archives)
-        self.crawl.begin()
-        self._engine = install(self.crawler.engine, finished=self._ended, closing=self._closing, failure=self._failure)
-        self._lacks = ExhaustionWatch(self.fail, asyncio.get_running_loop())
-        self._lacks.watch()
+        self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
+        self._install(self._ended)
+        self.keeping.watch()
+        return ahead
 
     def close(self, reason: str) -> Deferred[None]:
         return super().close(reason).addBoth(self._last)
@@ -120,8 +132,14 @@ class RereadingScheduler(FrontierScheduler):
         del request
         return False
 
-    def _next_request(self, now: float) -> Request | None:
-        del now
+    def next_request(self) -> Request | None:
+        try:
+            return self._next()
+        except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
+            self.fail(error)
+        return None
+
+    def _next(self) -> Request | None:
         if not self._barrier.is_open:
             return None
         while self._answers is not None:
@@ -143,7 +161,7 @@ class RereadingScheduler(FrontierScheduler):
         if trip.abandoned and trip.link is not None:
             logger.warning("%s: a pipeline has cancelled this page: it is not processed", trip.link.url)
             self.crawl.parts.counters.update([f"{LOST}cancelled"])
-        self._finished(trip)
+        self._booking.finished(trip)
 
     def _request(self, link: Link, exchange: Exchange) -> Request:
         outcome = Outcome(exchange.status, exchange.timings.total, ip=exchange.ip)
@@ -170,7 +188,7 @@ class RereadingDownloader(FrontierDownloader):
         self.total_concurrency = min(values_of(crawler)["CONCURRENT_REQUESTS"] or AT_ONCE, AT_ONCE)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier(holds_ready=False)  # the place in the archives is behind them
-        self.read_ahead = None
+        self.moments = DownloadMoments()
         self.inline = Inline(_refused, self.middleware.download_async, self.barrier, self.active, 0)
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
@@ -190,13 +208,13 @@ class RereadingDownloader(FrontierDownloader):
         trip = trip_of(request)
         if trip is None or trip.exchange is None:
             raise _refusal(request)
-        reading = self.read_ahead(trip) if self.read_ahead is not None else None
-        if reading is not None:
-            try:
-                await reading
-            except OSError as error:
-                self.on_lack(error)
-                raise
+        try:
+            for ahead in self.moments.ahead:
+                if (reading := ahead(trip)) is not None:
+                    await reading
+        except OSError as error:
+            self.on_lack(error)
+            raise
         return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
 
 
@@ -247,13 +265,6 @@ class Places:
         for name, place in self._new.items():
             self._db.set(PLACE + name, msgpack.packb(place))
         self._new.clear()
-
-
-class Still:
-    """In place of the sweep: no download waits for a slot."""
-
-    def stop(self) -> None:
-        """There is nothing to stop."""
 
 
 def own_outputs(settings: BaseSettings) -> list[str]:

@@ -68,11 +68,11 @@ class Commanding:
         return resumed
 
     def checkpoint(self) -> Awaitable[None]:
-        scheduler = self._scheduler
-        if scheduler.wants_checkpoint is None:
+        keeping = self._scheduler.keeping
+        if keeping.soon is None:
             raise CommandError("the extension that takes checkpoints is switched off")
-        scheduler.wants_checkpoint()
-        return scheduler.kept.next()
+        keeping.soon()
+        return keeping.waiters.next()
 
     def exclude(self, wish: OptOut) -> bool:
         return self._scheduler.crawl.parts.in_force.exclude(wish)
@@ -175,7 +175,7 @@ def heed(crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, w
     def resize(values: Mapping[str, Any]) -> None:
         if values["CONCURRENT_REQUESTS"] != downloader.total_concurrency:
             downloader.resize(values)
-            crawl.parts.frontier.set_slots(downloader.total_concurrency)
+            crawl.parts.frontier.demand.set_slots(downloader.total_concurrency)
         wake()
 
     def refuse(values: Mapping[str, Any]) -> None:

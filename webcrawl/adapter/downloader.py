@@ -12,15 +12,9 @@ from scrapy import Request, signals
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.exceptions import (
-    CannotResolveHostError,
     DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
     IgnoreRequest,
     NotConfigured,
-    ResponseDataLossError,
-    UnsupportedURLSchemeError,
 )
 from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
@@ -31,49 +25,27 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.cached_responses import decoded
-from webcrawl.adapter.download_errors import raised
+from webcrawl.adapter.download_moments import DownloadMoments
+from webcrawl.adapter.download_outcomes import Outcomes, is_untried, wait_of
 from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.request_meta import WHOLE, our_proxies
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
-from webcrawl.adapter.withheld import Reader, is_heard, withheld, withheld_given
 from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
-from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.base.model import Exchange, Outcome, Status
 from webcrawl.base.resource_exhaustion import lack
-from webcrawl.crawl.crawl import NO_OUTCOMES
-from webcrawl.crawl.uplink import Uplink
-from webcrawl.crawl.visitor import Visitor
-from webcrawl.frontier.outcomes import ACCEPTED
-from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, ProxyFailed, Untried
 from webcrawl.net.network import Network
-from webcrawl.net.retry_after import NAMES, asked_wait
-from webcrawl.net.shortage import Room, in_use, is_ours, raise_limit, room, worth_keeping
-from webcrawl.store.jobdir.index_line import NOT_MODIFIED
+from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
 
 if TYPE_CHECKING:
     from webcrawl.adapter.earlier_pages import Since
 
 logger = logging.getLogger(__name__)
 
-# How downloads by somebody else's handler may fail; anything else is a mistake in code
-EXPECTED = (
-    CannotResolveHostError,
-    DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-    ResponseDataLossError,
-)
-
-# Why a body is not whole that may be so next time; how much of one is kept is the crawl's own choice (`length`), and
-# broken chunks (`unspecified`) are the server's way
-SHORT = ("disconnect", "time")
 GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
-LATELY = 300.0  # seconds: an answer so long ago says that a proxy is at fault, not what all requests need
 NOT_ASKED = Outcome(Status.UNTRIED)
 
 
@@ -96,7 +68,8 @@ class FrontierDownloader:
         self.wanted: int = values["CONCURRENT_REQUESTS"]
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self._most: int = values["DOWNLOAD_TRUNCATE"]  # bytes of a decoded body
-        self._whole: bool = values["DOWNLOAD_FAIL_ON_DATALOSS"]  # whether answers are to be whole
+        self.moments = DownloadMoments()
+        self.outcomes = Outcomes(self.moments, whole=values["DOWNLOAD_FAIL_ON_DATALOSS"])
         self.handlers = Handlers(crawler, values, self.network.shortage)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
@@ -104,19 +77,8 @@ class FrontierDownloader:
             self._attempt, self.middleware.download_async, self.barrier, self.active, self.total_concurrency
         )
         self.turns: Turns | None = None  # while the scheduler is open
-        self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
-        self.on_accepted: Callable[[Trip], None] = _nothing  # the same, of a 202 that says when to come again
-        self.on_failure: Callable[[Link, FetchError], None] | None = None  # called for the scheduler's own
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
-        self.on_send: Callable[[Request, Trip | None], None] | None = None  # called before a request is sent
-        self.on_left: Callable[[Request], None] = _nothing  # called when its answer has ended, or it has failed
-        self.uplink: Uplink | None = None  # of the crawl that is open
-        self.read_ahead: Callable[[Trip], Awaitable[None] | None] | None = None  # called for each answer, early
         self.since: Since | None = None  # of a crawl that begins from an earlier one
-        self.visitor: Visitor | None = None  # decides what may be processed, if the crawl has a purpose
-        self.reader = Reader.PAGES  # who reads the answers to the scheduler's requests
-        self._ours = our_proxies()
-        self._answered_at = float("-inf")  # by whatever way
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -152,7 +114,9 @@ class FrontierDownloader:
         if result is answer or not isinstance(result, Response):
             return result
         result = decoded(result, self._most)
-        return result if self.visitor is None else withheld_given(self.visitor, request, result, self.reader)
+        for judge in self.moments.given:
+            result = judge(request, result)
+        return result
 
     @property
     def full(self) -> bool:
@@ -184,8 +148,8 @@ class FrontierDownloader:
                 if self.turns is not None and self.turns.lines:
                     self.turns.own_left(host_of(trip.link.url))
                 await self.barrier.enter(trip)
-                if self.on_outcome is not None:
-                    self.on_outcome(trip)
+                for hear in self.moments.ended:
+                    hear(trip)
 
     async def _attempt(self, request: Request, trip: Trip) -> Response:
         """The download itself, its outcome, and Scrapy's three signals of it."""
@@ -194,63 +158,27 @@ class FrontierDownloader:
         try:
             response = await self._handled(request, trip)
         except Exception as failure:
-            error = failure if trip.inline else self._judged(request, failure, trip.begun)
-            self._note_failure(request, trip, error)
+            error = failure if trip.inline else self.outcomes.judged(request, failure, trip.begun)
+            self.outcomes.note_failure(request, trip, error)
             if error is failure:
                 raise
             raise error from error.__cause__
         else:
-            trip.outcome = _outcome(response.status, trip.begun)
-            self._answered_at = trip.outcome.ended
-            if self.uplink is not None and (trip.exchange is None or not trip.exchange.truncated):
-                self.uplink.answered(request.url, trip.outcome.ended)
-            if response.status >= 400:
-                trip.outcome.retries = _retries(request.meta)
+            self.outcomes.note_answer(request, trip, response.status)
             if trip.exchange is not None:  # by one of the crawl's own handlers
-                _add(trip.outcome, trip.exchange, trip.fetched)
-                self._note_unfinished(request, trip, trip.outcome, trip.exchange)
                 if self.since is not None:
                     await self._compare(self.since, trip.exchange)
-                reading = self.read_ahead(trip) if self.read_ahead is not None and not trip.inline else None
-                if reading is not None:
-                    await self._read(trip, reading)
-                if self.visitor is not None:
-                    response = withheld(self.visitor, trip, response, self._reader_now())
+                for ahead in self.moments.ahead:
+                    if not trip.inline and (reading := ahead(trip)) is not None:
+                        await self._read(trip, reading)
+                for judge in self.moments.judge:
+                    response = judge(trip, response)
             self._send(signals.response_downloaded, request, response=response)
             return response
         finally:
-            self.on_left(request)
+            for hear in self.moments.left:
+                hear(request)
             self._send(signals.request_left_downloader, request)
-
-    def _note_failure(self, request: Request, trip: Trip, error: Exception) -> None:
-        trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
-        outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
-        outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
-        outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
-        if isinstance(error.__cause__, ProxyFailed) and not trip.inline and self._is_its_own(error.__cause__):
-            outcome.status, outcome.by_proxy = Status.CONNECT_FAILED, True
-        trip.comes_again = outcome.status in NO_OUTCOMES
-        if self.on_failure is not None and trip.link is not None and isinstance(error.__cause__, FetchError):
-            self.on_failure(trip.link, error.__cause__)
-
-    def _is_its_own(self, error: ProxyFailed) -> bool:
-        """Return whether the failure is the request's that chose this proxy: other ways to the web work."""
-        return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
-
-    def _note_unfinished(self, request: Request, trip: Trip, outcome: Outcome, exchange: Exchange) -> None:
-        """Notes that a part of the answer is missing, or all of it for now; whoever awaits it gets it as it is.
-
-        Where answers need not be whole, it is tried again only if our own network turns out to have been out.
-        """
-        if outcome.status == ACCEPTED and outcome.wait and not trip.inline:
-            self.on_accepted(trip)
-        if exchange.truncated in SHORT and not trip.inline and 200 <= outcome.status < 300:
-            outcome.short, outcome.doubtful = exchange.truncated, True
-            outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
-
-    def _reader_now(self) -> Reader:
-        """Whoever hears Scrapy's signals of a response may look at it, too."""
-        return Reader.BOTH if self.reader is Reader.PAGES and is_heard(self.signals.sender) else self.reader
 
     async def _compare(self, since: Since, exchange: Exchange) -> None:
         """Compares with the earlier crawl. A failure is no fault of the answer, whose page would not be what it is."""
@@ -337,27 +265,14 @@ class FrontierDownloader:
             try:
                 return await self.handlers.download_request_async(request)
             except Exception as error:
-                judged = self._judged(request, error, begun)
-                if not _untried(judged):
+                judged = self.outcomes.judged(request, error, begun)
+                if not is_untried(judged):
                     raise
-                wait = _wait(judged)
+                wait = wait_of(judged)
             await asyncio.sleep(wait)
             await self.network.shortage.end()
             if not await self.inline.may_repeat(trip):
                 raise judged
-
-    def _judged(self, request: Request, error: Exception, begun: float) -> Exception:
-        """The error of a download, or another one that charges nobody: our own network is out."""
-        cause = error.__cause__
-        if self.uplink is None or not isinstance(cause, FetchError):
-            return error
-        wait = self.uplink.failed(request.url, cause, begun, time.monotonic())
-        if wait is None:
-            return error
-        ours = NoNetwork(str(error), wait=wait)
-        theirs = raised(ours)
-        theirs.__cause__ = ours
-        return theirs
 
     def under_way(self) -> Iterable[Trip]:
         """The downloads of the scheduler's requests, as long as they wait for their hosts."""
@@ -393,70 +308,6 @@ def _room(values: Mapping[str, Any], used: int) -> Room:
         line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
         logger.warning(line, wanted, fits.fetches, limit)
     return fits
-
-
-def _untried(error: Exception) -> bool:
-    """Return whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
-    return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
-
-
-def _doubtful(error: Exception) -> bool:
-    """Return whether the failure may be our own network's."""
-    return isinstance(error.__cause__, FetchError) and error.__cause__.sign in DOUBTFUL
-
-
-def _short(exchange: Exchange | None) -> str:
-    """The reason why a part of the answer is missing that may come next time, if one is."""
-    return exchange.truncated if exchange is not None and exchange.truncated in SHORT else ""
-
-
-def _wait(error: Exception) -> float:
-    """The seconds for which what this request lacked will be missing."""
-    return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
-
-
-def _permanent(error: Exception) -> bool:
-    """Return whether asking again soon would end in the same way."""
-    return isinstance(error.__cause__, FetchError) and error.__cause__.permanent
-
-
-def _retries(meta: Mapping[str, Any]) -> int | None:
-    """The most retries that a request wants, if it says so."""
-    if meta.get("dont_retry"):
-        return 0
-    most = meta.get("max_retry_times")
-    return max(most, 0) if isinstance(most, int) else None
-
-
-def _outcome(status: int, begun: float) -> Outcome:
-    """Of a download that ends now."""
-    at = time.time()  # first: if the core is taken away in between, the host's wait is longer than the log says
-    ended = time.monotonic()
-    return Outcome(status, ended - begun, at=at, ended=ended)
-
-
-def _status(error: Exception, request: Request) -> int:
-    """Logs with its traceback what no server can cause: the errback only counts it."""
-    if _untried(error) or lack(error):
-        return Status.UNTRIED
-    if isinstance(error.__cause__, FetchError):
-        return error.__cause__.status
-    if isinstance(error, UnsupportedURLSchemeError):
-        return Status.UNSUPPORTED
-    if not isinstance(error, EXPECTED):
-        logger.error("Error downloading %s", request, exc_info=error)
-    return Status.UNEXPECTED
-
-
-def _add(outcome: Outcome, exchange: Exchange, fetched: Outcome | None) -> None:
-    outcome.ip = exchange.ip
-    if fetched is not None:  # its host has rested since, while a browser rendered the answer
-        outcome.at, outcome.ended = fetched.at, fetched.ended
-    outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
-    if exchange.unmodified:  # the page is another one's
-        outcome.status = NOT_MODIFIED
-    if not NAMES.isdisjoint(exchange.names):
-        outcome.wait = asked_wait(exchange.headers, outcome.at)
 
 
 def _nothing(_: object) -> None:

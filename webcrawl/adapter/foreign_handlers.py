@@ -116,11 +116,11 @@ class ForeignHandler:
     def _tell(self, request: Request, trip: Any) -> None:
         """Whoever wants to know of each request: what the handler makes of it is not known."""
         downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
-        if getattr(downloader, "on_send", None) is not None:
-            try:
-                downloader.on_send(request, trip)
-            except FetchError as error:
-                raise raised(error) from error
+        try:
+            for tell in downloader.moments.sent:
+                tell(request, trip)
+        except FetchError as error:
+            raise raised(error) from error
 
     def _count(self, names: list[str]) -> None:
         """Counts as the crawl's own handlers do."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import cached_property
 from ipaddress import ip_address
 from typing import NoReturn
@@ -22,7 +23,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.adapter.values import values_of
-from webcrawl.base.model import Exchange, Timings
+from webcrawl.base.model import Exchange, Timings, is_sitemap
 from webcrawl.net.errors import BadOption, CutLate, CutShort, FetchError
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import PLAIN, ProtocolModule, Source
@@ -126,14 +127,17 @@ class HttpHandler(BaseDownloadHandler):
     async def download_request(self, request: Request) -> Response:
         trip, headers = trip_of(request), headers_of(request)
         keep = trip.keep if trip is not None else 0.0
-        tell = self._downloader.on_send
-        watch = trip if tell is None else Sending(request, trip, tell)
+        watch: Trip | Sending | None = trip
+        for tell in self._downloader.moments.sent:
+            watch = Sending(request, trip, tell)
         since = self._downloader.since
         known = await since.latest(request, trip) if since is not None else None
         if known is not None:
             headers += known.conditions
         try:
             options = self._options.of(request)
+            if trip is not None and trip.link is not None and is_sitemap(trip.link.path):
+                options = replace(options, long=True)
             more = {} if options is PLAIN else {"options": options}
             exchange = await self._client.fetch(
                 request.url, headers, keep=keep, method=request.method, body=request.body, watch=watch, **more

@@ -201,7 +201,7 @@ class Life:
         task.add_done_callback(self._tasks.discard)
 
     def over(self) -> None:
-        self._scheduler.others_done = True
+        self._scheduler.hive.others_done = True
         self._scheduler.wake()
 
     def fail(self, error: Exception) -> None:

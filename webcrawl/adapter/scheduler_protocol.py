@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Protocol
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.barrier import CheckpointWaiters
+from webcrawl.adapter.keeping import Keeping
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
+
+
+class Hive(Protocol):
+    """Whether other drones have anything for this one."""
+
+    others_done: bool
 
 
 class Scheduled(Protocol):
@@ -17,12 +23,15 @@ class Scheduled(Protocol):
 
     crawl: Crawl
     crawler: Crawler
-    kept: CheckpointWaiters
-    others_done: bool
-    wants_checkpoint: Callable[[], None] | None
+    keeping: Keeping
     begun: float
     stopping: bool
-    failed: StoreError | None
+
+    @property
+    def hive(self) -> Hive: ...
+
+    @property
+    def failed(self) -> StoreError | None: ...
 
     @property
     def over(self) -> bool: ...

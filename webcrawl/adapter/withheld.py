@@ -36,6 +36,25 @@ class Reader(Enum):
     CALLBACKS = "callbacks alone"
 
 
+class Judge:
+    """Has answers withheld in a crawl with a purpose, from whoever reads them."""
+
+    def __init__(self, visitor: Visitor, reader: Reader, sender: object) -> None:
+        """`sender`: of Scrapy's signals; whoever hears those of a response may look at it, too."""
+        self._visitor, self._reader, self._sender = visitor, reader, sender
+
+    def answer(self, trip: Trip, response: Response) -> Response:
+        """What others may have of a download's answer."""
+        reader = self._reader
+        if reader is Reader.PAGES and is_heard(self._sender):
+            reader = Reader.BOTH
+        return withheld(self._visitor, trip, response, reader)
+
+    def given(self, request: Request, response: Response) -> Response:
+        """The same, of what a middleware gives in its place."""
+        return withheld_given(self._visitor, request, response, self._reader)
+
+
 def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -> Response:
     """The response for callbacks, and for whoever awaits it: without a body, or IgnoreRequest instead.
 

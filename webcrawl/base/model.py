@@ -30,6 +30,7 @@ class Status(IntEnum):
     HOST_BUDGET = -5003
     HOST_RETIRED = -5004
     NO_METHOD = -5005  # ours: the spider no longer has what its request names
+    REFUSED = -5006  # ours: a feature of the user's own does not admit it
     ROBOTS_FORBIDDEN = -9998
 
 
@@ -369,6 +370,7 @@ class Exchange:
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so; of our own client h2, or nothing
+    claim: Any = field(default=None, repr=False, compare=False)  # on room for a long body, given back with the exchange
     rendered: bool = False  # the body is the document that a browser made of the payload
     refers: Referred | None = None  # an earlier crawl has this payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here

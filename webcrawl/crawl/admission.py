@@ -1,16 +1,16 @@
-"""The admission check of a crawl: rejects URLs excluded since they were queued, then asks robots.txt.
+"""The admission check of a crawl: rejects URLs excluded since they were queued, then asks features and robots.txt.
 
 robots.txt is fetched first, in the host's turn, redirects included (docs/robots.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Status
-from webcrawl.frontier.arguments import Decision
+from webcrawl.frontier.arguments import Admission, Decision
 from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import Head, Heard, follows
 from webcrawl.urls.filters.filter_chain import Chain
@@ -43,7 +43,7 @@ class RobotsAdmission:
         self._chases: dict[str, Chase] = {}
         self._ways: dict[str, tuple[int, float]] = {}  # by request: how often its proxy failed, and when to try again
 
-    def decide(self, link: Link, now: float) -> Decision:
+    def decide(self, link: Link, now: float, /) -> Decision:
         if link.is_prerequisite:
             return None
         verdict = self.book.verdict(link.url, now)
@@ -147,16 +147,18 @@ class RobotsAdmission:
 
 
 class CrawlAdmission:
-    """`robots` is None for a crawl that does not obey it."""
+    """Asks the exclusions first, then whoever else has a say when the turn of a URL has come."""
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
-        self.robots: RobotsAdmission | None = None
+    def __init__(self, chain: Chain, admit: Sequence[Admission]) -> None:
+        self.chain, self._admit = chain, admit
 
     def __call__(self, link: Link, now: float, /) -> Decision:
         if self.chain.reject(link.url):
             return Status.EXCLUDED
-        return self.robots.decide(link, now) if self.robots is not None else None
+        for admit in self._admit:
+            if decision := admit(link, now):
+                return decision
+        return None
 
     def excludes(self, url: str) -> bool:
         """True if a rule in force by now refuses it."""

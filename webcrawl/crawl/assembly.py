@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,10 @@ from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
 from webcrawl.crawl.missing_pages import MissingPages
+from webcrawl.crawl.moments import Moments, listener
 from webcrawl.crawl.open_frontier import open_frontier
+from webcrawl.crawl.page_links import LinkRules, PageLinks
+from webcrawl.crawl.page_reading import PageReading
 from webcrawl.crawl.parts import ALONE, Parts, Surroundings
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.rules import (
@@ -49,12 +53,13 @@ from webcrawl.crawl.setting_changes import Filters, heed, heed_sheets
 from webcrawl.crawl.sitemaps import Sitemaps
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
-from webcrawl.crawl.visitor import LinkRules, Visitor
+from webcrawl.crawl.visitor import Visitor
 from webcrawl.crawl.withholding import Owners
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.arguments import Hooks
+from webcrawl.frontier.arguments import Heard, Hooks
 from webcrawl.frontier.frontier import Frontier as OurFrontier
 from webcrawl.frontier.prioritizers import Prioritizer
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.seen.content import ContentSeen, Shells
 from webcrawl.frontier.seen.layout import shares
@@ -78,7 +83,8 @@ from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests, Fingerprint
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Post
     from webcrawl.crawl.rendering.deciding import Deciding
-    from webcrawl.crawl.score_book import ScoreBook
+    from webcrawl.crawl.revisiting import Revisiting
+    from webcrawl.crawl.signalling import Signalling
 
 MIB = 1 << 20
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
@@ -130,29 +136,55 @@ def open_parts(
         return parts
 
 
-def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: type[Crawl], opened: ExitStack) -> Parts:
-    """Opens the parts, each after those that it needs; those to be closed if a later one cannot be opened: `opened`."""
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What all parts of a crawl stand on."""
+
+    db: CrawlDB
+    around: Surroundings
+    in_force: InForce
+    outputs: Outputs
+    moments: Moments
+    clock: CrawlClock
+    log: CrawlLog
+    counters: Counter[str]
+    key: bytes
+    domains: RegisteredDomains
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The settings, with those in force by command."""
+        return self.in_force.values
+
+    def site_of(self, url: str) -> str:
+        """The registered domain of a URL."""
+        return self.domains.of(host_of(url))
+
+
+def _ground(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, opened: ExitStack) -> Ground:
     if around.seeds is not None:
         opened.callback(around.seeds.close)
     in_force = InForce(db, values, around.fixed)
-    values, member = in_force.values, around.member
-    outputs = opened.enter_context(closing(Outputs(db, Path(values["JOBDIR"]))))
-    clock, log = CrawlClock(db), CrawlLog(outputs.open("logs/crawl.log"))
-    refusals = Refusals(db, log, around.wants_refusal)
+    outputs = opened.enter_context(closing(Outputs(db, Path(in_force.values["JOBDIR"]))))
+    moments, clock = Moments(), CrawlClock(db)
+    log = CrawlLog(outputs.open("logs/crawl.log"), moments.ended)
+    if around.member is not None:
+        db.set("key", around.member.key)
+    return Ground(db, around, in_force, outputs, moments, clock, log, Counter(), _key(db), RegisteredDomains())
 
-    if member is not None:
-        from webcrawl.crawl import hive_parts as drones  # noqa: PLC0415 - other crawls need nothing of a hive
 
-        db.set("key", member.key)
-    key, domains = _key(db), RegisteredDomains()
-    fingerprints = Fingerprints(key) if member is None else drones.fingerprints(key, member)
-    pipeline, admission, filters = _links(values, db, in_force, key, domains, fingerprints)
+def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: type[Crawl], opened: ExitStack) -> Parts:
+    """Opens the parts, each after those that it needs; those to be closed if a later one cannot be opened: `opened`."""
+    ground = _ground(values, db, around, opened)
+    values, moments, clock, counters = ground.values, ground.moments, ground.clock, ground.counters
+    refusals = Refusals(db, ground.log, around.wants_refusal)
+    if values["FEATURES"]:
+        from webcrawl.crawl.own_features import open_features  # noqa: PLC0415 - most crawls have none
 
-    def site_of(url: str) -> str:
-        return domains.of(host_of(url))
-
-    robots = _robots(values, db, admission)
-    seen, content = _seen(values, db, around, opened)
+        open_features(values["FEATURES"], values, db, moments)
+    pipeline, admission, filters = _links(ground)
+    robots = _robots(ground)
+    seen, content = _seen(ground, opened)
     post: Post | None = None
 
     def dropped(link: Link, status: int) -> None:
@@ -162,56 +194,41 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
 
     addresses = Addresses() if values["POLITENESS_PER_IP"] else None
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
-    counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     unkept = Unkept(db, counters)
-    rules = rules_of(values, domains, key)
-    frontier = open_frontier(values, db, rules, hooks, clock, around.walk, outputs, key)
+    rules = rules_of(values, ground.domains, ground.key)
+    frontier = open_frontier(values, db, rules, hooks, clock, around.walk, ground.outputs, ground.key)
     ours = frontier if isinstance(frontier, OurFrontier) else None
     ending = Ending(values["OUTAGE_END_WAIT"])
-    heed(in_force, db, filters, frontier, robots.book, ending)
+    heed(ground.in_force, db, filters, frontier, robots.book, ending)
 
-    statistics, portions = SavedStatistics(db, log, key).statistics, Portions(db, site_of)
-    if member is not None and ours is not None:
-        post = drones.open_post(values, db, member, ours, seen, around.takes, unkept.add)
+    saved, portions = SavedStatistics(db, ground.log, ground.key), Portions(db, ground.site_of)
+    post = _post(ground, ours, seen, unkept)
     elsewhere = post.drone if post is not None else None
-    revisiting = signalling = hosts = None
-    rendering = _rendering(values, db, counters)
-    if ours is not None:
-        if values["REVISIT_POLICY"] != NONE or db.get(REVISITING) is not None:
-            from webcrawl.crawl.open_revisits import open_revisiting  # noqa: PLC0415 - other crawls need nothing of it
-
-            parts = clock, log, counters, in_force, post, key, admission.excludes, pipeline, site_of
-            revisiting, signalling = open_revisiting(values, db, ours, *parts)
-        hosts = HostOrders(
-            ours,
-            robots,
-            statistics,
-            clock,
-            domains,
-            sheets=_sheets(db, in_force, ours, pipeline),
-            paused=PausedHosts(db),
-            in_force=in_force,
-            rendered=rendering.told if rendering is not None else None,
-        )
-    seeding, halfway = _seeding(values, db, around, pipeline, seen, elsewhere), Halfway(db)
-    uplink = Uplink(Detector(domains), frontier, robots.book, clock, counters)
-    lately, beside = RecentUrls(LATELY * values["URL_CACHE_SIZE"]), _beside(values, outputs, pipeline)
-    discovery = kind.discovery(pipeline, seen, lately, portions, site_of, counters, frontier, elsewhere, *beside)
+    rendering = _rendering(ground, saved)
+    _join_scores(ground, rules.prioritizer)
+    revisiting, signalling = _revisits(ground, ours, post, admission, pipeline)
+    hosts = _host_orders(ground, ours, robots, saved, pipeline, rendering)
+    seeding, halfway = _seeding(ground, pipeline, seen, elsewhere), Halfway(db)
+    uplink = Uplink(Detector(ground.domains), frontier, robots.book, clock, counters)
+    lately, beside = RecentUrls(LATELY * values["URL_CACHE_SIZE"]), _beside(ground, pipeline, frontier)
+    discovery = kind.discovery(pipeline, seen, lately, portions, ground.site_of, counters, frontier, elsewhere, *beside)
+    moments.due_at.append(ending.after)
     inline = InlineDownloads(
         frontier.lending,
         robots,
         clock,
-        log,
+        ground.log,
         counters,
         halfway,
         elsewhere,
         uplink=uplink,
-        rests=lambda: in_force.rests,
+        rests=lambda: ground.in_force.rests,
         excludes=admission.excludes,
     )
     return Parts(
         db=db,
+        moments=moments,
         clock=clock,
         pipeline=pipeline,
         seen=seen,
@@ -221,8 +238,8 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         robots=robots,
         robots_answers=kind.robots_answers(robots, uplink, frontier, elsewhere),
         seeding=seeding,
-        outputs=outputs,
-        log=log,
+        outputs=ground.outputs,
+        log=ground.log,
         portions=portions,
         refusals=refusals,
         counters=counters,
@@ -231,68 +248,110 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         inline=inline,
         ending=ending,
         uplink=uplink,
-        statistics=statistics,
-        in_force=in_force,
+        statistics=saved.statistics,
+        in_force=ground.in_force,
         file_optouts=FileOptOuts(db, lambda: pipeline.chain.filters),
         about=About(discovery, frontier, elsewhere),
-        new_body=frontier.new_body if kind.has_budgets else _no_budget,
+        new_body=frontier.domains.new_body if kind.has_budgets else _no_budget,
         hosts=hosts,
         post=post,
         signalling=signalling,
         revisiting=revisiting,
         rendering=rendering,
-        scores=_scores(values, rules.prioritizer, counters),
     )
 
 
-def _links(
-    values: Mapping[str, Any],
-    db: CrawlDB,
-    in_force: InForce,
-    key: bytes,
-    domains: RegisteredDomains,
-    fingerprints: Fingerprints,
-) -> tuple[LinkPipeline, CrawlAdmission, Filters]:
+def _links(ground: Ground) -> tuple[LinkPipeline, CrawlAdmission, Filters]:
     """The way of links to the seen store, the check before they are fetched, and the filters that both have."""
+    key, domains, values, member = ground.key, ground.domains, ground.values, ground.around.member
+    fingerprints = Fingerprints(key)
+    if member is not None:
+        from webcrawl.crawl import hive_parts as drones  # noqa: PLC0415 - other crawls need nothing of a hive
+
+        fingerprints = drones.fingerprints(key, member)
 
     def last(now: Mapping[str, Any]) -> list[UrlFilter]:
         """The filters that come after those of the settings: what is ordered."""
-        return [in_force.excluded, *([PageScope(domains)] if now["URL_SCOPE"] == "any" else ())]
+        return [ground.in_force.excluded, *([PageScope(domains)] if now["URL_SCOPE"] == "any" else ())]
 
     def chain(now: Mapping[str, Any]) -> Chain:
         return build_filters(now, key=key, domains=domains, last=last(now))
 
     pipeline = build_pipeline(values, key, domains=domains, last=last(values), fingerprints=fingerprints)
-    states, admission = FilterStates(db, pipeline.chain), CrawlAdmission(pipeline.chain)
+    states, admission = FilterStates(ground.db, pipeline.chain), CrawlAdmission(pipeline.chain, ground.moments.admit)
     return pipeline, admission, Filters(chain, pipeline, admission, states)
 
 
-def _rendering(values: Mapping[str, Any], db: CrawlDB, counters: Counter[str]) -> Deciding | None:
-    if values["RENDER"] != AUTO:
+def _post(ground: Ground, frontier: OurFrontier | None, seen: SeenStore, unkept: Unkept) -> Post | None:
+    member, around = ground.around.member, ground.around
+    if member is None or frontier is None:
+        return None
+    from webcrawl.crawl.hive_parts import open_post  # noqa: PLC0415 - as above
+
+    return open_post(ground.values, ground.db, member, frontier, seen, around.takes, unkept.add, ground.moments)
+
+
+def _revisits(
+    ground: Ground,
+    frontier: OurFrontier | None,
+    post: Post | None,
+    admission: CrawlAdmission,
+    pipeline: LinkPipeline,
+) -> tuple[Revisiting | None, Signalling | None]:
+    values, db = ground.values, ground.db
+    if frontier is None or (values["REVISIT_POLICY"] == NONE and db.get(REVISITING) is None):
+        return None, None
+    from webcrawl.crawl.open_revisits import open_revisiting  # noqa: PLC0415 - other crawls need nothing of it
+
+    parts = ground.clock, ground.moments, ground.counters, ground.in_force, post, ground.key
+    return open_revisiting(values, db, frontier, *parts, admission.excludes, pipeline, ground.site_of)
+
+
+def _host_orders(
+    ground: Ground,
+    frontier: OurFrontier | None,
+    robots: RobotsAdmission,
+    saved: SavedStatistics,
+    pipeline: LinkPipeline,
+    rendering: Deciding | None,
+) -> HostOrders | None:
+    if frontier is None:
+        return None
+    sheets = Sheets(ground.db)
+    heed_sheets(sheets, ground.in_force, frontier, pipeline)
+    return HostOrders(
+        frontier,
+        robots,
+        saved.statistics,
+        ground.clock,
+        ground.domains,
+        sheets=sheets,
+        paused=PausedHosts(ground.db),
+        in_force=ground.in_force,
+        rendered=rendering.told if rendering is not None else None,
+    )
+
+
+def _rendering(ground: Ground, saved: SavedStatistics) -> Deciding | None:
+    if ground.values["RENDER"] != AUTO:
+        ground.moments.figures.append(saved.need_scripts)
         return None
     from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415 - other crawls need nothing of it
 
-    return Deciding(db, counters, recogniser(*_marks(values)))
+    return Deciding(ground.db, ground.counters, recogniser(*_marks(ground.values)))
 
 
-def _scores(values: Mapping[str, Any], prioritizer: Prioritizer, counters: Counter[str]) -> ScoreBook | None:
-    if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):
-        return None
-    from webcrawl.crawl.score_book import ScoreBook  # noqa: PLC0415 - as above
+def _join_scores(ground: Ground, prioritizer: Prioritizer) -> None:
+    if ground.values["SCORER"] or ground.values["FOCUS_LANGUAGES"]:
+        from webcrawl.crawl.score_book import ScoreBook  # noqa: PLC0415 - as above
 
-    return ScoreBook(prioritizer, counters)
+        ground.moments.join(ScoreBook(prioritizer, ground.counters))
 
 
-def _seeding(
-    values: Mapping[str, Any],
-    db: CrawlDB,
-    around: Surroundings,
-    pipeline: LinkPipeline,
-    seen: SeenStore,
-    elsewhere: Elsewhere | None,
-) -> Seeding:
+def _seeding(ground: Ground, pipeline: LinkPipeline, seen: SeenStore, elsewhere: Elsewhere | None) -> Seeding:
+    values, around = ground.values, ground.around
     return Seeding(
-        db,
+        ground.db,
         around.seeds,
         pipeline,
         seen,
@@ -307,9 +366,10 @@ def _no_budget(link: Link, body: bytes) -> None:
     """Nobody's budget grows."""
 
 
-def _robots(values: Mapping[str, Any], db: CrawlDB, admission: CrawlAdmission) -> RobotsAdmission:
+def _robots(ground: Ground) -> RobotsAdmission:
+    values = ground.values
     book = RobotsBook(
-        RobotsRows(db),
+        RobotsRows(ground.db),
         agent_of(values),
         sitemaps=values["SITEMAPS"] is not False,
         lazily=values["SITEMAPS"] is None,
@@ -318,39 +378,32 @@ def _robots(values: Mapping[str, Any], db: CrawlDB, admission: CrawlAdmission) -
     )
     robots = RobotsAdmission(book)
     if values["ROBOTSTXT_OBEY"]:
-        admission.robots = robots
+        ground.moments.admit.append(robots.decide)
     return robots
 
 
-def _seen(
-    values: Mapping[str, Any], db: CrawlDB, around: Surroundings, opened: ExitStack
-) -> tuple[SeenStore, ContentSeen]:
+def _seen(ground: Ground, opened: ExitStack) -> tuple[SeenStore, ContentSeen]:
+    values, db = ground.values, ground.db
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
     cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
-    seen: SeenStore = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=around.on_ready)
+    seen: SeenStore = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=ground.around.on_ready)
     opened.callback(seen.close)
     return seen, opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
 
 
-def _sheets(db: CrawlDB, in_force: InForce, frontier: OurFrontier, pipeline: LinkPipeline) -> Sheets:
-    sheets = Sheets(db)
-    heed_sheets(sheets, in_force, frontier, pipeline)
-    return sheets
-
-
 def _beside(
-    values: Mapping[str, Any], outputs: Outputs, pipeline: LinkPipeline
-) -> tuple[Callable[[str, Sequence[str]], None] | None, Callable[[Sequence[bytes]], None] | None]:
-    """The trace of links, and the log of those that are not followed, if they are wanted."""
-    heard = leave = None
+    ground: Ground, pipeline: LinkPipeline, frontier: Frontier
+) -> tuple[Heard | None, Callable[[Sequence[bytes]], None] | None]:
+    """Who hears of links: the frontier, the trace and features; and the log of those that are not followed."""
+    values, heard = ground.values, ground.moments.heard
     if values["URL_TRACE"]:
-        output = outputs.open("logs/url.trace")
+        output = ground.outputs.open("logs/url.trace")
         if not output.tell():
             output.write(MAGIC)
-        heard = UrlTrace(lambda urls: pipeline.keys([*urls]), output.write).heard
-    if not values["URL_FOLLOW"]:
-        leave = FoundLog(outputs.open(FOUND)).add
-    return heard, leave
+        heard.insert(0, UrlTrace(lambda urls: pipeline.keys([*urls]), output.write).heard)
+    if frontier.domains.heard is not None:
+        heard.insert(0, frontier.domains.heard)
+    return listener(heard), None if values["URL_FOLLOW"] else FoundLog(ground.outputs.open(FOUND)).add
 
 
 def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visitor:
@@ -384,9 +437,11 @@ def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visit
         states = States(parts.content, digests, parts.revisiting)
     missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
     if values["SOFT404_PROBE"]:
-        parts.frontier.when_grown(values["SOFT404_PROBE"], missing.ask)
+        parts.frontier.notes.when_grown(values["SOFT404_PROBE"], missing.ask)
     known = recogniser(*_marks(values))
-    return Visitor(parts, digests, readers, of_sitemaps, rules, shells, owners, known, missing, states, sitemaps)
+    reading = PageReading(readers, of_sitemaps, parts.counters, parts.moments, parts.clock)
+    links = PageLinks(parts.discovery, rules, wanted, sitemaps)
+    return Visitor(parts, digests, reading, links, rules, shells, owners, known, missing, states)
 
 
 def _readers(wanted: AbstractSet[str], values: Mapping[str, Any], agent: str) -> tuple[DocumentReader, DocumentReader]:

@@ -5,7 +5,7 @@ A fetcher calls `take`, has the visitor make a page of the answer, and calls `fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any
@@ -16,8 +16,8 @@ from webcrawl.crawl.crawl_log import count_known, notes_of
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.parts import Follower, Parts
 from webcrawl.crawl.robots_answers import RobotsAnswers
+from webcrawl.frontier.demand import R
 from webcrawl.frontier.feeding import SLICE, Feeding
-from webcrawl.frontier.overstay import R
 from webcrawl.frontier.waits import Waits
 from webcrawl.store.errors import TakenAway
 from webcrawl.store.jobdir.crawl_line import PROXY
@@ -44,7 +44,6 @@ class Crawl:
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
         self._followers: list[Follower] = []
-        self._figures: list[Callable[[], Mapping[str, int]]] = []
         self._feeding = Feeding(parts.frontier, parts.seen, parts.seeding)
 
     # -- in
@@ -67,12 +66,12 @@ class Crawl:
             if parts.seeding.first:
                 return None
         parts.discovery.submit_portion(now)
-        revisiting = parts.revisiting
-        if revisiting is not None:
-            revisiting.feed(now)
+        for feed in parts.moments.feed:
+            feed(now)
         link = self._feeding.take(now)
-        if link is None and revisiting is not None:
-            revisiting.split.idle(now)
+        if link is None:
+            for idle in parts.moments.idle:
+                idle(now)
         return link
 
     def next_ready(self) -> float | None:
@@ -86,14 +85,14 @@ class Crawl:
             return parts.uplink.next_probe
         if parts.seeding.first:
             return None if parts.seeding.waits else 0.0
-        ready = self._feeding.next_ready(parts.frontier.next_ready())
+        now, ready = parts.clock(), self._feeding.next_ready(parts.frontier.next_ready())
         if parts.portions.links:
             ready = parts.portions.ready_at if ready is None else min(ready, parts.portions.ready_at)
-        if parts.revisiting is not None:
-            again = parts.revisiting.next_feed(parts.clock())
-            ready = again if ready is None else ready if again is None else min(ready, again)
-        end = parts.ending.after(parts.clock())
-        return ready if end is None else end if ready is None else min(ready, end)
+        for due_at in parts.moments.due_at:
+            at = due_at(now)
+            if at is not None:
+                ready = at if ready is None else min(ready, at)
+        return ready
 
     # -- answers
 
@@ -107,11 +106,11 @@ class Crawl:
         parts = self.parts
         if parts.uplink.out or parts.in_force.paused:
             return []
-        found = parts.frontier.overstay.downloads(running, full=full)
+        found = parts.frontier.demand.overstaying(running, full=full)
         if not found:
             return []
         now = parts.clock()
-        waiting = parts.frontier.overstay.starved(now, full=full)
+        waiting = parts.frontier.demand.starved(now, full=full)
         if full and not waiting:
             self._feeding.feed(now)  # `take`, which does it, is not called
         return found[:waiting]
@@ -125,13 +124,8 @@ class Crawl:
         parts = self.parts
         if not link.request:  # of a spider's own request it was decided before the spider was told
             parts.uplink.excuse(outcome)
-        if parts.revisiting is not None and outcome.status in NO_OUTCOMES:
-            parts.revisiting.put_back(link)
-        if outcome.status == Status.UNTRIED:
-            parts.frontier.put_back(link, self._ended(outcome), outcome.wait)
-            return
-        if outcome.status == Status.DEFERRED:
-            parts.frontier.cut(link, outcome.seconds, self._ended(outcome))
+        if outcome.status in NO_OUTCOMES:
+            self._put_back(link, outcome)
             return
         if parts.halfway:
             parts.halfway.finished(link.url)
@@ -149,6 +143,14 @@ class Crawl:
         elif ends:
             by = [PROXY] if outcome.by_proxy else []
             parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
+
+    def _put_back(self, link: Link, outcome: Outcome) -> None:
+        for put_back in self.parts.moments.put_back:
+            put_back(link)
+        if outcome.status == Status.UNTRIED:
+            self.parts.frontier.put_back(link, self._ended(outcome), outcome.wait)
+        else:
+            self.parts.frontier.cut(link, outcome.seconds, self._ended(outcome))
 
     def refuse(self, link: Link, status: int) -> None:
         """Ends a link just taken, which cannot be asked for; its errback hears of it."""
@@ -187,7 +189,7 @@ class Crawl:
         """Goes on; False if it was not paused."""
         before, self.parts.in_force.paused = self.parts.in_force.paused, False
         if before:
-            self.parts.frontier.paused_until(self.parts.clock())
+            self.parts.frontier.demand.paused_until(self.parts.clock())
             self.parts.ending.begin_again()
         return before
 
@@ -208,7 +210,7 @@ class Crawl:
 
     def _pending(self, *, busy: bool) -> bool:
         parts = self.parts
-        if parts.revisiting is not None and parts.revisiting.goes_on:
+        if any(expects() for expects in parts.moments.expects):
             return True
         waiting = parts.seen.pending or parts.portions.links or len(parts.refusals)
         if waiting or not parts.seeding.ended or parts.in_force.paused:
@@ -227,7 +229,7 @@ class Crawl:
 
     def ready_hosts(self) -> int:
         """Hosts that may be asked and are not."""
-        return self.parts.frontier.ready(self.parts.clock())
+        return self.parts.frontier.look.ready(self.parts.clock())
 
     def waits(self) -> Waits:
         """For which hosts it waits, and why."""
@@ -236,7 +238,7 @@ class Crawl:
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
         parts = self.parts
-        told = [item for figures in self._figures for item in figures().items()]
+        told = [item for figures in parts.moments.figures for item in figures().items()]
         frontier, counters, seen = parts.frontier, parts.counters, parts.seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
@@ -245,32 +247,16 @@ class Crawl:
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
             **counters,
             "links/waiting": parts.portions.links,
-            **frontier.figures(),
+            **frontier.look.figures(),
             "outage/seconds": counters["outage/seconds"] + round(parts.uplink.seconds),
             "seeds": parts.seeding.taken,
             "bad_seeds": parts.seeding.bad,
             "seed_lists_away": parts.seeding.away,
-            **(parts.revisiting.counts.stats() if parts.revisiting is not None else {}),
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in parts.pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
-            **(self._need_scripts() if parts.rendering is None else {}),
-            **({f"hive/{name}": value for name, value in parts.post.stats().items()} if parts.post is not None else {}),
             **dict(told),
         }
-
-    def _need_scripts(self) -> dict[str, int]:
-        """The pages that show next to nothing without a browser; of very many hosts, not all are known by name."""
-        scripted = self.parts.statistics.scripted
-        named, others = sum(row[0] for row in scripted.names.values()), scripted.others[0]
-        if not named:
-            return {}
-        found = {"need_scripts": named + others, "need_scripts/hosts": len(scripted.names)}
-        return found | ({"need_scripts/others": others} if others else {})
-
-    def add_stats(self, figures: Callable[[], Mapping[str, int]]) -> None:
-        """Has the counters include these, from now on."""
-        self._figures.append(figures)
 
     @property
     def trouble(self) -> str:
@@ -285,7 +271,7 @@ class Crawl:
             "trouble": self.trouble,
             "waits": str(self.waits()) if not self.parts.frontier.in_flight else "",
             "bound": self.bound(),
-            "levels": self.parts.frontier.levels,
+            "levels": self.parts.frontier.look.levels(),
             "mix": mix(self.parts.statistics.outcomes),
             "milliseconds": [*self.parts.statistics.times],
         }

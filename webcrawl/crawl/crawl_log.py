@@ -19,15 +19,15 @@ AWAY = frozenset(
     )
 )
 
-Hearer = Callable[[Link, Outcome, Exchange | None], None]
+Hearer = Callable[[Link, Outcome, Exchange | None], object]
 
 
 class CrawlLog:
     """Records the end of every URL."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, hearers: list[Hearer] | None = None) -> None:
         self._output = output
-        self.hearers: list[Hearer] = []  # are told the same, in the same turn of the event loop
+        self.hearers = hearers if hearers is not None else []  # are told the same, in the same turn of the event loop
 
     @property
     def length(self) -> int:

@@ -12,7 +12,7 @@ from webcrawl.base.model import Link, Packed, pack_found, url_of
 from webcrawl.base.room import fitting
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
-from webcrawl.frontier.arguments import Heard, both
+from webcrawl.frontier.arguments import Heard
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.portions import PORTION, Portions
 from webcrawl.frontier.seen.protocol import SeenStore
@@ -72,14 +72,14 @@ class Discovery:
         counters: Counter[str],
         frontier: Frontier,
         elsewhere: Elsewhere | None = None,
-        trace: Heard | None = None,
+        heard: Heard | None = None,
         leave: Callable[[Sequence[bytes]], None] | None = None,
     ) -> None:
-        """`trace` gets each page and the URLs it links to, whatever becomes of them.
+        """`heard` gets each page and the URLs it links to, whatever becomes of them.
 
         `leave` gets the links that would be submitted, in a crawl that does not follow them.
         """
-        self._heard, self._found = both(frontier.heard, trace), frontier.found
+        self._heard, self._found = heard, frontier.found
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
         self._elsewhere, self._leave = elsewhere, leave

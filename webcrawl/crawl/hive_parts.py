@@ -18,6 +18,7 @@ from webcrawl.crawl.hive.partition import BY_HOST, SlotFingerprints
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.crawl.hive.sound_items import Sound
 from webcrawl.crawl.hive.splitter import Splitter
+from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.request_word import Takes, check_link
 from webcrawl.crawl.revisiting import Revisiting
@@ -44,6 +45,7 @@ def open_post(
     seen: SeenStore,
     takes: Takes,
     lose: Callable[[str, str], None],
+    moments: Moments,
 ) -> Post:
     """The drone with its letters for the others, and its state from `db`.
 
@@ -60,8 +62,10 @@ def open_post(
     cache, size = load(values["HIVE_URL_CACHE"]), values["URL_CACHE_SIZE"]
     drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
     drone.settle(member.slots)
-    frontier.votes_go(drone.voted)
-    return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
+    frontier.domains.votes_go(drone.voted)
+    post = Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
+    moments.figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
+    return post
 
 
 def deliver(post: Post, parts: Parts, robots: RobotsHeard) -> None:
@@ -102,7 +106,7 @@ class Mailbox:
             self._discovery.accept(link, *variants)
 
     def vote(self, source: str, url: str) -> None:
-        self._frontier.vote(source, url)
+        self._frontier.domains.vote(source, url)
 
     def queued(self, records: Sequence[bytes]) -> None:
         if self._revisiting is not None:

@@ -63,7 +63,7 @@ class HostOrders(HostInspector):
 
     def record(self, name: str) -> dict[str, Any]:
         found = super().record(name)
-        if self._steering.is_foreign(name):
+        if self.frontier.core.is_foreign(name):
             found["state"] = "belongs to another drone"
         sheets, delay = dict(self._sheets.of(name)), found["delay"]
         if POLITENESS.intersection(sheets) and delay["source"] != ROBOTS:
@@ -83,7 +83,7 @@ class HostOrders(HostInspector):
         return f"{name} goes on"
 
     def retry(self, name: str) -> str:
-        if self._steering.is_foreign(name):
+        if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
         if name in self._paused.names:
             raise CommandError(f"{name} is paused: resume it")
@@ -99,7 +99,7 @@ class HostOrders(HostInspector):
         return f"{name} is asked again " + (f"in {due - now:.1f} s" if due > now else "now")
 
     def drop(self, name: str) -> str:
-        if self._steering.is_foreign(name):
+        if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
         urls, waits = self._steering.drop(name, self.now())
         when = "end when its turn to be crawled comes" if waits else "end now"
@@ -118,8 +118,8 @@ class HostOrders(HostInspector):
         if value is None and name not in self._sheets.sheets.get(domain, {}):
             raise CommandError(f"{name} is not set for {domain}")
         self._sheets.set(domain, {name: value})
-        if name == BUDGET and self.frontier.budgets is not None:
-            self.frontier.budgets.reconsider(domain)
+        if name == BUDGET and self.frontier.domains.budgets is not None:
+            self.frontier.domains.budgets.reconsider(domain)
         if value is None:
             return f"{name} is not set for {domain} any more"
         return f"{name} is {value} for {domain} and all hosts below it"

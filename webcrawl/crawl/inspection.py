@@ -155,8 +155,9 @@ class HostInspector:
             first = nlargest(most, [*first, *(one for one in some if one[0])], key=itemgetter(0))
             await asyncio.sleep(0)
         covers = f"{len(hosts)} hosts in memory"
-        if self.frontier.hosts_aside:
-            covers += f"; of {self.frontier.hosts_aside} set aside only those that are in memory"
+        aside = self.frontier.core.aside.hosts
+        if aside:
+            covers += f"; of {aside} set aside only those that are in memory"
         name = "urls" if by == "queue" else "delay"
         return {"by": by, "covers": covers, "hosts": [{"host": host, name: round(value, 3)} for value, host in first]}
 

@@ -48,7 +48,7 @@ class MissingPages:
             shown = recogniser.probe(link.url, exchange.headers, exchange.body)
         if shown is not None:
             self._counters[FOUND] += 1
-            self._frontier.missing(host_of(link.url), shown.pack())
+            self._frontier.notes.missing(host_of(link.url), shown.pack())
 
     def shows(self, exchange: Exchange, recogniser: Recogniser) -> bool:
         """True if an answer is what its host shows for what does not exist.
@@ -58,7 +58,7 @@ class MissingPages:
         if not self._counters[FOUND] or not 200 <= exchange.status < 300:
             return False
         host = host_of(exchange.url)
-        kept = self._frontier.missing(host)
+        kept = self._frontier.notes.missing(host)
         shown = recogniser.probe(exchange.url, exchange.headers, exchange.body) if kept else None
         if shown is None:
             return False
@@ -69,7 +69,7 @@ class MissingPages:
         probe = probe.after(alike=alike)
         if probe.is_tried and not probe.is_believed:
             self._counters[DOUBTED] += 1
-            self._frontier.missing(host, b"")
+            self._frontier.notes.missing(host, b"")
         else:
-            self._frontier.missing(host, probe.pack())
+            self._frontier.notes.missing(host, probe.pack())
         return False

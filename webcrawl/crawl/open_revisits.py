@@ -16,7 +16,7 @@ from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.changeable import OF_REVISITS
 from webcrawl.crawl.control.in_force import InForce
-from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.revisit.importance import ByReputation, Weighed
 from webcrawl.crawl.revisit.policies.steered import Steered
 from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
@@ -43,7 +43,7 @@ def open_revisiting(
     db: CrawlDB,
     frontier: Frontier,
     clock: CrawlClock,
-    log: CrawlLog,
+    moments: Moments,
     counters: Counter[str],
     in_force: InForce,
     post: Post | None,
@@ -82,14 +82,15 @@ def open_revisiting(
     parts = (path, policy), split, frontier, importance, counts, random, excluded
     revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["pages"])
     counts.now = revisiting.now
-    log.hearers += [revisiting.hear, counts.hear]
+    moments.join(revisiting)
+    moments.ended.append(counts.hear)
     split.pages, split.early = revisiting.__len__, policy.early
 
     def change(now: Mapping[str, Any]) -> None:
         age, rate, share = (now[name] for name in OF_REVISITS)
         split.change(age=age, rate=rate, share=share)
         options.age = age
-        frontier.set_revisit_share(share)
+        frontier.revisits.set_share(share)
 
     in_force.listen(OF_REVISITS, change)
     if post is not None:
@@ -98,7 +99,9 @@ def open_revisiting(
         logger.info("REVISIT_POLICY = none: %s not fetched again; their records stay", count(len(revisits), "page"))
     elif on and data is None and counters["pages"]:
         logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
-    return revisiting, _signalling(revisiting, pipeline, site_of, post)
+    signalling = _signalling(revisiting, pipeline, site_of, post)
+    moments.join(signalling)
+    return revisiting, signalling
 
 
 def _signalling(
@@ -125,5 +128,5 @@ def _former(path: str) -> str:
 def _importance(path: str, frontier: Frontier) -> Weighed:
     found = load(path)
     if found is ByReputation:
-        frontier.hear_links()
-    return Weighed(found(frontier.links_to) if isinstance(found, type) else found)
+        frontier.domains.hear_links()
+    return Weighed(found(frontier.domains.links_to) if isinstance(found, type) else found)

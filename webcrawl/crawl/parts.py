@@ -19,6 +19,7 @@ from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
+from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.request_word import Takes
 from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.crawl.seeding import Seeding
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Membership, Post
     from webcrawl.crawl.rendering.deciding import Deciding
     from webcrawl.crawl.revisiting import Revisiting
-    from webcrawl.crawl.score_book import ScoreBook
     from webcrawl.crawl.signalling import Signalling
 
 
@@ -76,6 +76,7 @@ class Parts:
     """All that a crawl is made of. The crawl owns the parts, and closes those that hold files or threads."""
 
     db: CrawlDB
+    moments: Moments
     clock: CrawlClock
     pipeline: LinkPipeline
     seen: SeenStore
@@ -105,4 +106,3 @@ class Parts:
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     revisiting: Revisiting | None = None  # if pages are fetched again
     rendering: Deciding | None = None  # if a browser renders the pages that need it
-    scores: ScoreBook | None = None  # if pages are scored

@@ -94,8 +94,11 @@ class Revisiting(Part):
         """The figures of this moment, which are counted nowhere."""
         return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.asked() if self._on else 0.0)
 
-    @property
-    def goes_on(self) -> bool:
+    def figures(self) -> dict[str, int | float]:
+        """All but the histograms."""
+        return self.counts.stats()
+
+    def expects(self) -> bool:
         """True if there is something to wait for, even if nothing is to be done now."""
         return self._on and len(self) > 0
 
@@ -110,17 +113,21 @@ class Revisiting(Part):
             self._unused.look(now)
         self._out = min(self._out, len(self._frontier))  # some may have gone to other drones
         if self._on and self.revisits.foretold.waiting:
-            self._frontier.revisit([link.pack() for link in self.revisits.foretold.told_before(now, SLICE)])
+            self._frontier.revisits.add([link.pack() for link in self.revisits.foretold.told_before(now, SLICE)])
         room = min(ROOM - self._out, SLICE) if self._on else 0
         if room > 0:
             records = self.revisits.take(now, room)
             if records:
                 self._out += len(records)
                 self._remember(records)
-                self._frontier.revisit([link_of(record).pack() for record in records])
-        self._frontier.bring(now)
+                self._frontier.revisits.add([link_of(record).pack() for record in records])
+        self._frontier.revisits.bring(now)
 
-    def next_feed(self, now: float) -> float | None:
+    def idle(self, now: float) -> None:
+        """Nothing else can be fetched: there is room for revisits."""
+        self.split.idle(now)
+
+    def due_at(self, now: float) -> float | None:
         """The time at which `feed` may find something; None until a page is finished."""
         if not self._on:
             return None
@@ -142,13 +149,14 @@ class Revisiting(Part):
 
     def pass_on(self) -> None:
         """Hosts have become other drones': what was told of their pages goes there at once."""
-        gate = self._frontier.gate
+        gate = self._frontier.moves.gate
         if gate is not None:
             for link in self.revisits.foretold.leave(self._is_foreign):
                 gate.pass_on(link.pack())
 
     def _is_foreign(self, host: str) -> bool:
-        return self._frontier.gate is not None and self._frontier.gate.foreign(host)
+        gate = self._frontier.moves.gate
+        return gate is not None and gate.foreign(host)
 
     def drain(self) -> bool:
         """Puts the next records into the frontier, whenever they are due, from where they go to other drones.
@@ -156,12 +164,12 @@ class Revisiting(Part):
         False if there are no more.
         """
         records = self.revisits.release(SLICE)
-        self._frontier.revisit([link_of(record).pack() for record in records])
+        self._frontier.revisits.add([link_of(record).pack() for record in records])
         return bool(records)
 
-    def headers(self, link: Link) -> list[tuple[bytes, bytes]]:
+    def request(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Headers that make the request for this page conditional. Call it when the page is handed out."""
-        record = self._record(link) if link.is_revisit else None
+        record = self._record(link) if link.history and link.is_revisit else None
         if record is None or record.gone:  # who heard that it is gone needs all of it
             return []
         found = Validators(record.etag, record.modified).headers
@@ -190,7 +198,7 @@ class Revisiting(Part):
 
         A drone of a hive has pages that others have fetched.
         """
-        return self._notes_first and self._frontier.gate is None
+        return self._notes_first and self._frontier.moves.gate is None
 
     def was_gone(self, link: Link) -> bool:
         """True if a signal has such a page fetched that was gone when it was asked for last."""
@@ -206,7 +214,7 @@ class Revisiting(Part):
         """A signal, from the page `via`, which has this page fetched ahead of its turn; False if that is under way."""
         link = self.revisits.foretold.told(url, now, path, via) if self._on else None
         if link is not None:
-            self._frontier.revisit([link.pack()])
+            self._frontier.revisits.add([link.pack()])
         return link is not None or url in self.revisits.foretold.waiting
 
     def moved(self, link: Link) -> None:
@@ -245,7 +253,7 @@ class Revisiting(Part):
         """It was not fetched, and comes again as if it had not been taken."""
         self._plainly.discard(link.url)
 
-    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+    def ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """A URL has ended, fetched or not: what the crawl log says, and in the same turn of the event loop."""
         if link.request or link.is_prerequisite:
             return

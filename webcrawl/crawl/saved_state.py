@@ -10,13 +10,8 @@ import msgpack
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.jobdir.meta_row import COUNTERS, FILTERS, STATISTICS
 from webcrawl.urls.filters.filter_chain import Chain
-
-COUNTERS = "tallies"
-
-STATISTICS = "statistics"
-
-FILTERS = "filters"
 
 
 class SavedCounters(Part):
@@ -47,6 +42,15 @@ class SavedStatistics(Part):
             self.statistics.since = log.length
         log.hearers.append(self.statistics.hear)
         db.join(self)
+
+    def need_scripts(self) -> dict[str, int]:
+        """The pages that show next to nothing without a browser; of very many hosts, not all are known by name."""
+        scripted = self.statistics.scripted
+        named, others = sum(row[0] for row in scripted.names.values()), scripted.others[0]
+        if not named:
+            return {}
+        found = {"need_scripts": named + others, "need_scripts/hosts": len(scripted.names)}
+        return found | ({"need_scripts/others": others} if others else {})
 
     def save(self) -> None:
         self._db.set(STATISTICS, msgpack.packb(self.statistics.save()))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from webcrawl.base.model import Exchange
-from webcrawl.base.scored import Scored
 from webcrawl.frontier.prioritizers import Focused, Prioritizer
+
+if TYPE_CHECKING:
+    from webcrawl.content.page import Page
 
 MILLI = 1000  # sums of scores are kept in whole thousandths, as counters are
 NOTE = "score:"
@@ -19,14 +21,18 @@ class ScoreBook:
         self._counters = counters
         self._tell = prioritizer.scored if isinstance(prioritizer, Focused) else None
 
-    def take(self, url: str, exchange: Exchange, scored: Scored, *, is_page: bool) -> None:
+    def answered(self, page: Page) -> None:
         """Books a page once it is there; the links of what is no page are not followed."""
-        counters, score = self._counters, scored.score
+        exchange = page.exchange
+        if exchange is None or exchange.scored is None:
+            return
+        counters, scored = self._counters, exchange.scored
+        score = scored.score
         if score is not None:
             counters["scores/pages"] += 1
             counters["scores/thousandths"] += round(MILLI * score)
             exchange.notes += (f"{NOTE}{score:.3f}",)
         elif scored.flaw:
             counters["scores/failed"] += 1
-        if is_page and self._tell is not None:
-            self._tell(url, scored)
+        if self._tell is not None and page.link is not None and not page.is_none:
+            self._tell(page.link.url, scored)

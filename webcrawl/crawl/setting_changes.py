@@ -80,8 +80,9 @@ def heed(
 
     in_force.listen(OF_FRONTIER, of_frontier, now=False)
     if isinstance(frontier, Frontier):
-        in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.set_level_bias(now["FRONTIER_BIAS"]), now=False)
-        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.set_domain_budget(allowance_of(now)), now=False)
+        queues = frontier.core.queues
+        in_force.listen(["FRONTIER_BIAS"], lambda now: queues.front.set_level_bias(now["FRONTIER_BIAS"]), now=False)
+        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: queues.budgets.change(allowance_of(now)), now=False)
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
 
 
@@ -92,9 +93,9 @@ def heed_sheets(sheets: Sheets, in_force: InForce, frontier: Frontier, pipeline:
         return own_of(without_conflict({**in_force.values, **settings}))
 
     alike = {"HOST_CONNECTIONS"} if in_force.values["POLITENESS_PER_IP"] else set()  # an address has one request
-    sheets.listen([name for name in OF_HOST if name not in alike], of_host, frontier.set_host_overrides)
+    sheets.listen([name for name in OF_HOST if name not in alike], of_host, frontier.steering.set_own)
     in_force.listen(OF_FRONTIER, lambda _: sheets.tell(OF_HOST), now=False)  # what no sheet says follows all others
-    budgets = frontier.budgets
+    budgets = frontier.domains.budgets
     if budgets is not None:
         sheets.listen([BUDGET], lambda settings: allowance_of({**in_force.values, **settings}), budgets.set_overrides)
     sheets.listen([DEPTH], lambda settings: settings[DEPTH], partial(_tell, pipeline, DepthFilter))

@@ -40,7 +40,7 @@ class Sitemaps:
         """
         self._discovery, self._frontier, self._named = discovery, frontier, named
         self._counters, self._has_listing = counters, has_listing
-        frontier.when_grown(GROWN, self.grown)
+        frontier.notes.when_grown(GROWN, self.grown)
 
     def follow(self, page: Link, base: str, named: Sequence[str]) -> None:
         """Submits the sitemaps that the robots.txt `base` names: links of the page that needed the rules."""
@@ -48,7 +48,7 @@ class Sitemaps:
         if kept < len(named):
             self._discovery.count_truncated_links(len(named) - kept)
         if kept:
-            self._frontier.take_listed(base, 0)
+            self._frontier.notes.take_listed(base, 0)
             self._discovery.discover(page, named[:kept], SITEMAP, base=base)
 
     def grown(self, page: Link) -> None:
@@ -75,7 +75,7 @@ class Sitemaps:
         """The first links of a sitemap, as many as its host may have. One that is read again has had its turn."""
         if sitemap.history:
             return links
-        most = self._frontier.take_listed(sitemap.url, len(links) + 1) - 1
+        most = self._frontier.notes.take_listed(sitemap.url, len(links) + 1) - 1
         kept = links[: max(most, 0)]
         self._counters["sitemaps/urls"] += len(kept)
         if len(kept) < len(links):

@@ -133,7 +133,7 @@ class Uplink:
 
     def probe(self, now: float) -> Link | None:
         """A link of a host that answered lately, if one is due; the last one of a round may be of any host."""
-        link = self._frontier.probe(now, anyone=self._left == 1)
+        link = self._frontier.outage.probe(now, anyone=self._left == 1)
         self._probed(now, found=link is not None)
         return link
 
@@ -183,7 +183,7 @@ class Uplink:
         while self._shut and self._shut[-1][0] >= since:
             _, origin, row = self._shut.pop()
             self._robots.restore(origin, row)
-        return self._frontier.pardon.since(since)
+        return self._frontier.outage.pardon(since)
 
     def names_lost(self, since: float) -> None:
         """No name server answers; the last one did at `since`, by time.monotonic."""
@@ -205,7 +205,7 @@ class Uplink:
     def _over(self, now: float) -> None:
         seconds = now - self._began
         self._counters["outage/seconds"] += round(seconds)
-        self._frontier.paused_until(now)
+        self._frontier.demand.paused_until(now)
         logger.info(
             "the network is back after %.0f seconds: fetching resumes, %d requests are made again",
             seconds,

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import compress
-from operator import itemgetter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from webcrawl.base.model import Exchange, Link, Outcome, is_sitemap, redirects_in_a_row
+from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
 from webcrawl.base.page_change import By, Change, Judged
-from webcrawl.base.room import FEW
-from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.elements import markup
-from webcrawl.content.html.found_links import Found, FoundLink, is_nofollow
+from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
 from webcrawl.content.recognise import SOFT404, Recogniser, wall_of
 from webcrawl.content.recognise.recogniser import PAGE, SHELL
-from webcrawl.crawl.discovery import fitting_links
-from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.missing_pages import MissingPages
+from webcrawl.crawl.page_links import LinkRules, PageLinks
+from webcrawl.crawl.page_reading import PageReading
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
-from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
-from webcrawl.crawl.sitemaps import Sitemaps, concerns
-from webcrawl.crawl.withholding import Owners, forget_links, withhold
+from webcrawl.crawl.requisites import is_requisite, may_need
+from webcrawl.crawl.withholding import Owners, withhold
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.frontier.seen.content import SHELL_SIZE, Shells
 from webcrawl.net.robots_book import robots_url
@@ -35,30 +30,11 @@ from webcrawl.urls.canonical import redirect_target
 if TYPE_CHECKING:
     from webcrawl.crawl.page_states import States
 
-KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
-# Heritrix's letters for the ways to a URL; all other kinds of links are L.
-HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
 PAYMENT_REQUIRED = 402
 PRICE = 40  # bytes of a price that are noted
 UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for
-NEEDED = {"refresh": "R"}  # all other requisites are E
-
-
-@dataclass(frozen=True, slots=True)
-class LinkRules:
-    """The settings about links and bodies seen before."""
-
-    followed: frozenset[str]  # kinds of links
-    redirects: int  # how many in a row
-    cookies: bool  # whether these get the cookies that were set on the way
-    skip_seen: bool
-    obey_nofollow: bool
-    most: int = 0  # links of one page; 0: no limit
-    home: Callable[[str], str] | None = None
-    """Names whose page a URL is, where the scope judges links by that: `host` or `domain`."""
-    requisites: bool = False  # what pages need to be shown is fetched beyond the scope
 
 
 class Visitor:
@@ -68,28 +44,23 @@ class Visitor:
         self,
         parts: Parts,
         digests: Callable[[bytes], bytes],
-        readers: tuple[DocumentReader, DocumentReader],
-        of_sitemaps: tuple[DocumentReader, DocumentReader],
+        reading: PageReading,
+        links: PageLinks,
         rules: LinkRules,
         shells: Shells,
         owners: Owners,
         recogniser: Recogniser,
         missing: MissingPages,
         states: States | None,
-        sitemaps: Sitemaps | None = None,
     ) -> None:
-        """The second of the readers, which are equal, is for `read_ahead`. `states`: if one page comes many times."""
+        """`states`: if one page comes many times."""
         self._owners, self._judges = owners, owners.judges
         self._parts, self._digests, self._shells, self._states = parts, digests, shells, states
-        self._reader, self._ahead = readers
-        self._of_sitemaps = of_sitemaps
-        self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
-        self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
-        self._most, self._requisites = rules.most, rules.requisites
-        self._hops = {**HOPS, "link": "L"} if rules.requisites else HOPS  # then E means a requisite
-        self._sitemaps = sitemaps
+        self._links, self.read_ahead, self._read = links, reading.read_ahead, reading.read
+        self.follow, self.follow_robots = links.follow, links.follow_robots
+        self._redirects, self._cookies, self._requisites = rules.redirects, rules.cookies, rules.requisites
+        self._skip_seen, self._home = rules.skip_seen, rules.home
         self._recogniser, self._missing = recogniser, missing
-        self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
         """The page of this answer; `follow` submits its links."""
@@ -105,24 +76,30 @@ class Visitor:
         page.robots_word = self._owners.word(link.url)
         page.recognised = self._recognise(exchange)
         page.is_none = bool(page.recognised and wall_of(page.recognised)) or self._is_missing(page, exchange)
-        if exchange.scored is not None and self._parts.scores is not None:
-            self._parts.scores.take(link.url, exchange, exchange.scored, is_page=not page.is_none)
         self._visit(page, link, exchange, location)
         if self._judges:
             self._judge_use(page, exchange)
         if exchange.revisit is not None:
             exchange.said = _kept(page, exchange.revisit)
+        for answered in self._parts.moments.answered:
+            answered(page)
         return page
+
+    def recognise(self, answers: Iterable[tuple[Link, Exchange]]) -> None:
+        """Finds out what each of them is, before `visit`: in a row, the automaton stays in the processor's caches."""
+        for link, exchange in answers:
+            if not link.is_own:
+                self._recognise(exchange)
 
     def _recognise(self, exchange: Exchange) -> str:
         """What the answer is where it is not the page, noted and counted once."""
-        if exchange.recognised is not None:
-            return exchange.recognised
-        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
-        if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
-            kind = PAGE
-        exchange.recognised = kind
-        if kind:
+        kind = exchange.recognised
+        if kind is None:
+            kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
+            if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
+                kind = PAGE
+            exchange.recognised = kind
+        if kind and kind not in exchange.notes:
             self._note(exchange, kind)
             if exchange.status == PAYMENT_REQUIRED and (price := exchange.header(b"crawler-price")):
                 exchange.notes += (f"price:{price[:PRICE].decode('latin-1')}",)
@@ -203,7 +180,7 @@ class Visitor:
         if wall_of(self._recognise(exchange)) or _puts_off(exchange):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
-        if named and self._sitemaps is not None:
+        if named and self._links.sitemaps is not None:
             page.base = robots_url(link.history)
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
 
@@ -296,142 +273,7 @@ class Visitor:
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
         """Takes what came of a robots.txt that another drone fetched, because it was redirected there."""
         named = self._parts.robots_answers.answered(link, status, body, location or None, self._parts.clock(), chain)
-        if named and self._sitemaps is not None:
-            self._sitemaps.follow(replace(link, path=link.path.removesuffix("P")), robots_url(link.history), named)
-
-    def read_ahead(self, link: Link, exchange: Exchange) -> None:
-        """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
-        if 200 <= exchange.status < 300:
-            reader = self._of_sitemaps[1] if is_sitemap(link.path) else self._ahead
-            exchange.found = reader.links(exchange.body, exchange.content_type, link.url)
-
-    def _read(self, page: Page, exchange: Exchange) -> None:
-        links = LISTINGS.get(page.content_type)
-        if links is not None:
-            found = links(exchange.body, exchange.content_type, page.url)
-        else:  # a browser may have followed a redirect
-            link = page.link
-            reader = self._of_sitemaps[0] if link is not None and is_sitemap(link.path) else self._reader
-            found = exchange.found or reader.links(exchange.body, exchange.content_type, exchange.url)
-            if found.entries or b"link" in exchange.names:
-                self._reader.add_headers(found, exchange.headers, exchange.url)
-            if found.note:
-                exchange.notes += (found.note,)
-                self._parts.counters.update([found.note.replace(":", "/")])
-        page.base, page.encoding, page.found = found.base, found.encoding, found
-        page.title, page.meta_robots = found.title, found.meta_robots
-        if self._parts.signalling is not None:
-            self._parts.signalling.read(page, self._parts.clock())
-
-    def follow_robots(self, page: Page) -> None:
-        """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
-        if page.link is not None and page.found is not None and self._sitemaps is not None:
-            link = replace(page.link, path=page.link.path.removesuffix("P"))
-            page.followed = page.found.links
-            self._sitemaps.follow(link, page.found.base, [*map(ADDRESS, page.found.links)])
-
-    def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
-        """Submits the links of a page that was visited, or only these."""
-        link = page.link
-        if link is not None and concerns(link.path) and self._sitemaps is not None and page.found is not None:
-            self._follow_with(self._sitemaps, page, link, page.found.links if links is None else links)
-        else:
-            self._follow(page, links)
-        if page.exchange is not None and page.exchange.withheld is not None:
-            forget_links(page)
-
-    def _follow_with(self, sitemaps: Sitemaps, page: Page, link: Link, links: Sequence[FoundLink]) -> None:
-        """A seed's page may need its host's sitemaps; of a sitemap all links to sitemaps and pages are followed."""
-        if not is_sitemap(link.path):
-            sitemaps.begun(link, len(links))
-            self._follow(page, links)
-        elif page.found is not None and not (self._obey_nofollow and "nofollow" in page.said_so_far.directives):
-            kinds = self._followed | {"sitemap"}
-            links = sitemaps.taken(link, self._cut(page, link, [one for one in links if one[0] in kinds]))
-            page.followed, page.flags = links, None
-            letter = sitemaps.letter(page.found)
-            hops = "".join([letter if one[0] == "sitemap" else self._hops.get(one[0], "L") for one in links])
-            self._parts.discovery.discover(link, [*map(ADDRESS, links)], hops, base=page.base)
-
-    def _follow(self, page: Page, links: Sequence[FoundLink] | None) -> None:
-        link, found = page.link, links
-        if found is None:
-            found = page.found.links if page.found is not None else ()
-        if link is None or not found or (self._obey_nofollow and "nofollow" in page.said_so_far.directives):
-            return
-        needed: Sequence[FoundLink] = ()
-        flags: Sequence[bool] | None = None
-        if self._requisites:
-            found, needed = self._apart(page, link, found)
-        if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:
-            flags = self._wanted(link, found)
-            found = list(compress(found, flags))
-        kept = self._cut(page, link, found)
-        if needed:
-            needed = self._cut(page, link, needed)
-        if links is not None or self._requisites or kept is not found:
-            flags = None  # they are of these, and not of all that the page has
-        found = kept
-        page.followed, page.flags = [*needed, *found] if needed else found, flags
-        if needed:  # first: a page is shown by these
-            self._discover(page, link, needed, needed=True)
-        self._discover(page, link, found)
-
-    def _discover(self, page: Page, link: Link, found: Sequence[FoundLink], *, needed: bool = False) -> None:
-        hops, other = (NEEDED, "E") if needed else (self._hops, "L")
-        letters = "".join({hops.get(kind, other) for kind in set(map(KIND, found))})
-        if len(letters) > 1:
-            letters = "".join([hops.get(one[0], other) for one in found])
-        addresses = [*map(ADDRESS, found)]
-        read = page.found  # outputs ask for the canonical forms only if links of all kinds were read
-        targets = read.targets if read is not None and read.whole and read.base == page.base else None
-        self._parts.discovery.discover(link, addresses, letters, base=page.base, needed=needed, targets=targets)
-
-    def _cut(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
-        """The first links of a page that has too many, or too long ones."""
-        if len(found) <= FEW and not 0 < self._most < len(found):
-            return found
-        first = found if self._most == 0 or page.content_type in LISTINGS else found[: self._most]
-        kept = fitting_links(link, page.base, [*map(ADDRESS, first)])
-        if kept == len(found):
-            return found
-        self._parts.discovery.count_truncated_links(len(found) - kept)
-        if page.exchange is not None:
-            page.exchange.links_cut += len(found) - kept
-        return found[:kept]
-
-    def _apart(
-        self, page: Page, link: Link, found: Sequence[FoundLink]
-    ) -> tuple[Sequence[FoundLink], Sequence[FoundLink]]:
-        """The links that may be followed, and what the page needs to be shown, wherever that is.
-
-        Of a page that is shown in another, and not one of the crawl itself, no link is followed. A frame is a link
-        too: it is followed as one if it passes the filters.
-        """
-        home = not is_needed(link.path) or self._parts.discovery.is_within(page.url)
-        links, needed = [], []
-        near, frames = may_need(link.path), self._passing_frames(page, link, found) if home else frozenset()
-        for one in found:
-            if near and is_requisite(one) and one[1] not in frames:
-                needed.append(one)
-            elif home:
-                links.append(one)
-            elif one[0] == "refresh" and redirects_in_a_row(link.path) < self._redirects:
-                needed.append(one)
-        return links, needed
-
-    def _passing_frames(self, page: Page, link: Link, found: Sequence[FoundLink]) -> frozenset[str]:
-        addresses = [one[1] for one in found if one[0] in FRAMES and one[0] in self._followed]
-        return self._parts.discovery.passing(link, addresses, page.base) if addresses else frozenset()
-
-    def _wanted(self, link: Link, found: Sequence[FoundLink]) -> list[bool]:
-        """Of each link, whether it is of a kind that is followed and does not say otherwise."""
-        kinds = self._followed
-        if redirects_in_a_row(link.path) >= self._redirects:
-            kinds -= {"refresh"}
-        if self._obey_nofollow:
-            return [one[0] in kinds and not (one[3] and is_nofollow(one[3])) for one in found]
-        return list(map(kinds.__contains__, map(KIND, found)))
+        self._links.follow_named(link, named)
 
 
 def _kept(page: Page, found: Judged) -> tuple[int, int]:

@@ -10,8 +10,7 @@ from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import RobotsWord
 from webcrawl.content.preferences.crawl_purpose import Purpose
 from webcrawl.net.robots_said import RobotsSaid
-
-NOTE = "withheld"
+from webcrawl.store.jobdir.crawl_line import WITHHELD
 
 
 class Owners:
@@ -41,7 +40,7 @@ def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...
     preferences = page.preferences
     sources = purpose.sources(preferences)
     exchange.withheld = Withheld(len(exchange.payload), len(exchange.wire))
-    exchange.notes += (f"{NOTE}:{'+'.join(sources)}",)
+    exchange.notes += (f"{WITHHELD}:{'+'.join(sources)}",)
     exchange.digest  # noqa: B018 - of what came: it is kept, and found now
     exchange.wire = exchange.payload = exchange.body = page.body = b""
     exchange.found = exchange.refers = None

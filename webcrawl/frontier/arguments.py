@@ -83,6 +83,12 @@ class Queues:
     lines: Lines  # URLs and parked hosts of domains that have their share of the places
     budgets: Budgets  # URLs of domains that have had their pages
 
+    def others_wait(self, now: float) -> bool:
+        """True if there are URLs outside the back-end, other than those of domains that have their share."""
+        heads = self.aside.heads
+        waiting = self.front.filled or self.parked.count or self.budgets.listed
+        return bool(waiting) or (bool(heads) and heads[0][0] <= now)
+
 
 @dataclass(slots=True)
 class Gate:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.frontier.protocol import Found, InFlight
+from webcrawl.frontier.arguments import Heard
+from webcrawl.frontier.demand import R
+from webcrawl.frontier.protocol import Found, InFlight, Looks, Outages
 from webcrawl.frontier.waits import Waits
 
-R = TypeVar("R")
 NEVER = float("inf")
 
 
@@ -39,6 +39,23 @@ class NoLending:
 class NoLook:
     """Every host counts as one that answers."""
 
+    def __init__(self, frontier: Bare) -> None:
+        self._frontier = frontier
+
+    def figures(self) -> dict[str, int | float]:
+        none = ("over_budget", "over_budget/domains", "hosts", "aside", "hosts_aside", "hosts_paused", "aside_due")
+        return {
+            "queued": self._frontier.queued,
+            "in_flight": self._frontier.in_flight,
+            **dict.fromkeys(none, 0),
+        }
+
+    def levels(self) -> list[int]:
+        return [self._frontier.queued]
+
+    def ready(self, _now: float) -> int:
+        return 0
+
     def record(self, _name: str) -> tuple[int, bool, str]:
         return 0, True, ""
 
@@ -48,6 +65,9 @@ class NoLook:
     def pause(self, _name: str) -> tuple[float, str]:
         return 0.0, "politeness"
 
+    def next_turn(self, _link: Link) -> float | None:
+        return None
+
     def waits(self, _now: float) -> Waits:
         return Waits()
 
@@ -55,30 +75,8 @@ class NoLook:
         return False
 
 
-class NoCuts:
-    """No download is cut for others."""
-
-    def downloads(self, _running: Sequence[R], *, full: bool) -> list[R]:  # noqa: ARG002 - the interface's
-        return []
-
-    def starved(self, _now: float, *, full: bool) -> int:  # noqa: ARG002 - as above
-        return 0
-
-
-class NoPardon:
-    """A pardon that takes back nothing."""
-
-    def since(self, _when: float) -> int:
-        return 0
-
-
-class Bare:
-    """To be inherited by a frontier that has the methods of `protocol.Queue`. No shares, budgets or levels."""
-
-    queued = in_flight = hosts = 0
-    found: Found | None = None
-    heard: Callable[[str, Sequence[str]], None] | None = None
-    lending, look, overstay, pardon = NoLending(), NoLook(), NoCuts(), NoPardon()
+class NoDemand:
+    """It has no shares of the slots, and no download is cut for others."""
 
     def holds_back(self, _now: float) -> bool:
         return False
@@ -89,27 +87,34 @@ class Bare:
     def takes_new(self) -> bool:
         return True
 
-    def new_body(self, link: Link, body: bytes = b"") -> None: ...
+    def paused_until(self, now: float) -> None: ...
 
-    def resting(self) -> bool:
-        return False
+    def set_slots(self, slots: int) -> None: ...
 
-    @property
-    def over_budget(self) -> int:
+    def overstaying(self, _running: Sequence[R], *, full: bool) -> list[R]:  # noqa: ARG002 - the interface's
+        return []
+
+    def starved(self, _now: float, *, full: bool) -> int:  # noqa: ARG002 - as above
         return 0
 
-    @property
-    def levels(self) -> list[int]:
-        return [self.queued]
 
-    def figures(self) -> dict[str, int | float]:
-        none = ("over_budget", "over_budget/domains", "hosts", "aside", "hosts_aside", "hosts_paused", "aside_due")
-        return {"queued": self.queued, "in_flight": self.in_flight, **dict.fromkeys(none, 0)}
+class NoOutage:
+    """It does not know who answers, and a pardon takes back nothing."""
+
+    def __init__(self, take: Callable[[float], Link | None]) -> None:
+        self._take = take
+
+    def probe(self, now: float, *, anyone: bool) -> Link | None:  # noqa: ARG002 - the interface's
+        return self._take(now)
+
+    def pardon(self, _since: float) -> int:
+        return 0
+
+
+class NoNotes:
+    """Nothing is kept of hosts but what their waits need."""
 
     def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None: ...
-
-    def take_listed(self, _url: str, urls: int) -> int:
-        return urls
 
     def missing(self, _name: str, _shown: bytes | None = None) -> bytes:
         return b""
@@ -117,8 +122,35 @@ class Bare:
     def http2(self, _name: str, *, learned: bool = False) -> bool:  # noqa: ARG002 - the interface's
         return False
 
-    def paused_until(self, now: float) -> None: ...
+    def take_listed(self, _url: str, urls: int) -> int:
+        return urls
 
-    def set_slots(self, slots: int) -> None: ...
+
+class NoDomains:
+    """No budgets."""
+
+    heard: Heard | None = None
 
     def vote(self, source: str, url: str) -> None: ...
+
+    def new_body(self, link: Link, body: bytes = b"") -> None: ...
+
+
+class Bare:
+    """To be inherited by a frontier that has the methods of `protocol.Queue`. No shares, budgets or levels."""
+
+    queued = in_flight = over_budget = 0
+    take: Callable[..., Link | None]
+    found: Found | None = None
+    lending, demand, notes, domains = NoLending(), NoDemand(), NoNotes(), NoDomains()
+
+    @property
+    def look(self) -> Looks:
+        return NoLook(self)
+
+    @property
+    def outage(self) -> Outages:
+        return NoOutage(self.take)
+
+    def resting(self) -> bool:
+        return False

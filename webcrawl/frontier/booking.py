@@ -16,7 +16,7 @@ from webcrawl.base.model import Link, Outcome, Status, is_sitemap
 from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered, echoed
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.outcomes import attempts, has_failed
+from webcrawl.frontier.outcomes import attempts, has_failed, is_plain
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.unwell import (
     LONGER,
@@ -24,6 +24,7 @@ from webcrawl.frontier.unwell import (
     is_charged,
     is_hosts,
     is_unwell,
+    later,
     noted,
     recovered,
     returned,
@@ -64,15 +65,15 @@ class Strain:
         count, usual, lately, fails = self._unknown(seconds, now) if known is None else known
         lately += LATELY * (now - lately)
         fails += LATELY * (failed - fails)
-        if count < HEARD:
-            usual += (seconds - usual) / (count + 1)
-        elif seconds <= SLOWER * LEAST or seconds <= SLOWER * usual:
+        if count < HEARD:  # what is usual is not known yet
+            self._known[host] = count + 1, usual + (seconds - usual) / (count + 1), lately, fails
+            return
+        if seconds <= SLOWER * LEAST or seconds <= SLOWER * usual:
             usual += USUAL * (seconds - usual)
         else:
             usual += DRIFT * usual
         self._known[host] = count + 1, usual, lately, fails
-        strained = count >= HEARD and (lately > QUICK or fails > FAILS)
-        times = self._times(usual, lately, fails) if strained else 1.0
+        times = self._times(usual, lately, fails) if lately > QUICK or fails > FAILS else 1.0
         if times > 1.0:
             self.times[host] = times
         else:
@@ -156,7 +157,8 @@ class Booking:
         probe is not retried either.
         """
         limits, status = self._limits if self.own is None else self.of(host.name)[1], outcome.status
-        most = self._most(link, outcome)
+        plain = is_plain(outcome)
+        most = 0 if plain and self._limits.retry_codes is None else self._most(link, outcome)
         again = self._again(host, link, outcome, most) if most > 1 else None
         if status > 0 or status in UNANSWERED:
             host.times.append(outcome.seconds)
@@ -164,7 +166,7 @@ class Booking:
             if self._strain is not None and happened:
                 self._strain.heard(host.name, outcome.seconds, failed=status < 0 or status >= 500)
         unwell = status in UNWELL and is_unwell(link, outcome)
-        failed = is_hosts(host, link, outcome) if unwell else has_failed(link, outcome)
+        failed = is_hosts(host, link, outcome) if unwell else not plain and has_failed(link, outcome)
         host.pages += _is_page(link, outcome)
         turn = wait = self.wait(host)
         if outcome.wait:
@@ -175,16 +177,17 @@ class Booking:
             wait = max(wait, LONGER * turn)
             noted(host, link, outcome, now)
         elif host.failures or host.row is not None:
-            recovered(host, link, now, turn)
+            recovered(host, link, now, min(limits.retry_wait, soon(host, turn)))
         host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
         if limits.host_pages and host.pages >= limits.host_pages:
             host.retired = host.retired or Status.HOST_BUDGET
         if host.retired or again is None:
             return None
-        later = self._later(link, now, soon(host, turn) if unwell and not failed else DAY)
+        first = soon(host, turn) if unwell and not failed else DAY
+        at = later(link, now, min(limits.retry_wait, first))
         if failed or unwell:
-            later = max(later, host.ready_at + turn * unwell)  # others go first: they tell whose fault it is
-        return later, again
+            at = max(at, host.ready_at + turn * unwell)  # others go first: they tell whose fault it is
+        return at, again
 
     def walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
         """Books an answer of a wall: the host is well, and nothing is known of the page."""
@@ -205,10 +208,6 @@ class Booking:
             return self.health.failed(host, link, outcome, now)
         echoed(host, link)
         return 0.0
-
-    def _later(self, link: Link, now: float, first: float) -> float:
-        """The time to retry the link at. The wait grows with each time, even if answers to others came in between."""
-        return now + min(min(self._limits.retry_wait, first) * 2.0 ** min(link.attempt + link.struck, 60), DAY)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
         """Books a download that was cut because others needed its slot: no failure, but the host was busy with it."""

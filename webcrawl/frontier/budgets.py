@@ -7,12 +7,12 @@ reputation allows. All other URLs wait on disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import count
 from zlib import crc32
 
-from webcrawl.base.model import Link, Packed, is_found, is_requisite, is_seed, url_of
+from webcrawl.base.model import Packed, is_found, is_requisite, is_seed, url_of
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
 from webcrawl.frontier.families.families import Families
@@ -45,15 +45,14 @@ class Budgets:
         """`requisites`: embedded links are what pages need to be shown, and cost less."""
         self.table, self._policy, self._requisites = table, policy, requisites
         self.reputation = reputation
-        self._lead = policy.lead
         self._own: Mapping[str, Allowance | None] | None = None
-        self.counts = self._lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
+        self.counts = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
         self.families = families if self.counts else None
         self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
         self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
         self.listed: set[str] = set()  # domains of which URLs may go on
         self._turn = count()
-        self._moved = True  # a page was let in since the last round began
+        self.moved = True  # a page was let in since the last round began
         self._round: Iterator[None] | None = None
         self._place: Place = TOP
 
@@ -61,9 +60,9 @@ class Budgets:
         """Budgets by another policy, where there are any: who waits for one is looked at again."""
         if not self.counts:
             return
-        self._policy, self._lead = policy, policy.lead
+        self._policy = policy
         self.table.rate_again()
-        self._moved = True
+        self.moved = True
 
     # -- for every page
 
@@ -71,10 +70,10 @@ class Budgets:
         """True if this URL of the domain may go on; else it is held. A user's own request may always."""
         if not self.counts or not is_found(record):
             return True
-        domain = self._get(name)
+        domain = self.get(name)
         if not domain.seed and is_seed(record):
             domain.seed = True
-            self._rate(domain)
+            self.rate(domain)
         if self._requisites and is_requisite(record):
             if self._may_show(domain):
                 self._charge(domain, record)
@@ -82,7 +81,7 @@ class Budgets:
             self.domains += domain.queue is None
         elif domain.queue is None:
             if domain.used >= domain.most:
-                self._rate(domain)
+                self.rate(domain)
             if self._may(domain):
                 self._charge(domain, record)
                 return True
@@ -91,21 +90,12 @@ class Budgets:
         self.held += 1
         return False
 
-    def is_charged(self, link: Link) -> bool:
-        """True if the link is a page of its domain's budget: of the requisites, one in REQUISITES is.
-
-        None is a user's request, a robots.txt, a probe, or a page that is fetched again.
-        """
-        if not self.counts or link.request or link.history or link.is_own:
-            return False
-        return not (self._requisites and link.path.endswith("E")) or _is_one_of_many(link.url)
-
     def answered(self, name: str, *, new: bool) -> int:
         """A page of the domain is done. A new one pays for itself and for others that were not.
 
         Returns how many of its pages are.
         """
-        domain = self._get(name)
+        domain = self.get(name)
         if new:
             paid = min(PAYS - 1, domain.old)
             domain.old -= paid
@@ -113,11 +103,11 @@ class Budgets:
         else:
             domain.old += 1
             self.table.touch(domain)
-        return _done(domain)
+        return domain.done
 
     def refund(self, name: str) -> None:
         """A URL that was let in ended without a request."""
-        domain = self._get(name)
+        domain = self.get(name)
         domain.used = max(domain.used - 1, 0)
         self._pay(domain, 1)
 
@@ -128,26 +118,19 @@ class Budgets:
             self._note(domain)
 
     def _charge(self, domain: Domain, record: Packed) -> None:
-        if self._requisites and is_requisite(record) and not _is_one_of_many(url_of(record)):
+        if self._requisites and is_requisite(record) and not is_one_of_many(url_of(record)):
             return
         domain.used += 1
         domain.debt += 1
-        self._moved = True
+        self.moved = True
         self.table.touch(domain)
 
-    def _get(self, name: str) -> Domain:
+    def get(self, name: str) -> Domain:
+        """A domain's record, with what it may have."""
         domain = self.table.get(name)
         if not domain.most:
             self._allow(domain)
         return domain
-
-    def done(self, name: str) -> int:
-        """The pages of a domain that are done."""
-        return _done(self.table.get(name))
-
-    def look_up(self, name: str) -> Domain:
-        """A domain's record, to be looked at only."""
-        return self._get(name)
 
     def _allow(self, domain: Domain) -> None:
         policy = self._policy if self._own is None else self._own[domain_of(domain.name)] or self._policy
@@ -156,14 +139,14 @@ class Budgets:
 
     def set_overrides(self, own: Mapping[str, Allowance | None] | None) -> None:
         """From now on some domains have policies of their own."""
-        self._own, self._moved = own, True
+        self._own, self.moved = own, True
         self.table.rate_again()
 
     def reconsider(self, name: str) -> None:
         """A domain goes on at once if it may now; others whose policy has changed do with the next look at budgets."""
-        domain = self._get(name)
+        domain = self.get(name)
         if domain.queue is not None:
-            self._rate(domain)
+            self.rate(domain)
             self._note(domain)
 
     def _may(self, domain: Domain) -> bool:
@@ -177,10 +160,10 @@ class Budgets:
     def _may_show(self, domain: Domain) -> bool:
         """True if the domain may be asked for what pages of others, or its own, need to be shown."""
         if domain.used >= BEYOND * domain.most:
-            self._rate(domain)
+            self.rate(domain)
         return domain.used < BEYOND * domain.most
 
-    def _rate(self, domain: Domain) -> None:
+    def rate(self, domain: Domain) -> None:
         """Asks for the domain's reputation again."""
         links = self.reputation.links_to(domain.name)
         if links != domain.rank:
@@ -194,19 +177,19 @@ class Budgets:
     def unsettled(self) -> bool:
         """True if URLs wait that may turn out to go on when budgets are looked at again."""
         heard = self.reputation.waits or self.reputation.grown  # a checkpoint writes it, but looks at few domains
-        return self.held > 0 and (self._moved or heard or self._round is not None)
+        return self.held > 0 and (self.moved or heard or self._round is not None)
 
     def fold(self, name: str, record: Packed) -> None:
         """A URL of the domain that was let in waits behind all others: its family makes nothing new."""
         self.refund(name)
-        domain = self._get(name + FAMILIES)
+        domain = self.get(name + FAMILIES)
         self.domains += domain.queue is None
         self.table.hold(domain, record)
         self.held += 1
 
     def unfold(self, name: str, most: int) -> None:
         """So many of these URLs may go on: in the record's debt is how many."""
-        domain = self._get(name + FAMILIES)
+        domain = self.get(name + FAMILIES)
         if domain.queue is not None:
             domain.debt = min(most, domain.queue.count)
             self.table.touch(domain)
@@ -216,7 +199,7 @@ class Budgets:
         if domain.name in self.listed or not self._may(domain):
             return
         if len(self.listed) >= READY:
-            self._moved = True  # so that the next look finds it
+            self.moved = True  # so that the next look finds it
             return
         self.listed.add(domain.name)
         heappush(self._ready, (-domain.rank, next(self._turn), domain.name))
@@ -225,7 +208,7 @@ class Budgets:
         """A URL that may go on now, of the domain with the best reputation."""
         while self._ready:
             name = self._ready[0][2]
-            domain = self._get(name)
+            domain = self.get(name)
             record = self.table.release(domain) if self._may(domain) else None
             if record is not None:
                 self.held -= 1
@@ -244,7 +227,7 @@ class Budgets:
     def look(self) -> bool:
         """One step of a look at all budgets, for when nothing else is left to do. Returns whether URLs may go on."""
         if self._round is None and self.unsettled:
-            self._moved = False
+            self.moved = False
             self._round = self._all()
         if self._round is not None and next(self._round, self) is self:
             self._round = None
@@ -266,44 +249,15 @@ class Budgets:
         """
         found = self.table.next(place, most)
         for _, name in found:
-            domain = self._get(name)
+            domain = self.get(name)
             if domain.queue is not None:
-                self._rate(domain)
+                self.rate(domain)
                 if last and not domain.debt and name.endswith(FAMILIES) and self.families is not None:
                     whole = domain_of(name)
-                    self.unfold(whole, self.families.try_again(whole, self.done(whole)))
+                    self.unfold(whole, self.families.try_again(whole, self.table.get(whole).done))
                 else:
                     self._note(domain)
         return found[-1] if found else None
-
-    # -- moving to another crawl of the hive (handover_records.py)
-
-    def release(self, name: str, size: int) -> list[Packed]:
-        """Removes and returns URLs of a domain that wait, so many bytes or one, whatever its budget."""
-        domain, records = self._get(name), []
-        while size > 0 and (record := self.table.release(domain)) is not None:
-            records.append(record)
-            size -= len(record)
-        self.held -= len(records)
-        self.domains -= bool(records) and domain.queue is None
-        return records
-
-    def hold(self, name: str, records: Sequence[Packed]) -> None:
-        """URLs of a domain wait for its budget."""
-        domain = self._get(name)
-        self.domains += domain.queue is None and len(records) > 0
-        for record in records:
-            self.table.hold(domain, record)
-        self.held += len(records)
-
-    def merge(self, name: str, used: int, debt: int, old: int, *, seed: bool) -> None:
-        """Adds what is known of a domain elsewhere."""
-        domain = self._get(name)
-        domain.seed, domain.used = domain.seed or seed, domain.used + used
-        domain.debt, domain.old = domain.debt + debt, domain.old + old
-        self.table.touch(domain)
-        self._rate(domain)
-        self._moved = True
 
     # -- the checkpoint
 
@@ -326,15 +280,11 @@ class Budgets:
             self.families.save()
 
 
-def _done(domain: Domain) -> int:
-    """Its pages that are answered: a debt is one that is not, or one that had nothing new."""
-    return domain.used - domain.debt + domain.old
-
-
 def domain_of(name: str) -> str:
     """The domain of a record."""
     return name.removesuffix(FAMILIES)
 
 
-def _is_one_of_many(url: str) -> bool:
+def is_one_of_many(url: str) -> bool:
+    """True if this requisite costs as much as a page; the others cost nothing."""
     return crc32(url.encode()) % REQUISITES == 0

@@ -41,6 +41,11 @@ class Domain:
     sure: float = 0.0  # of these, how many even if it has far more URLs than that
     dirty: bool = False
 
+    @property
+    def done(self) -> int:
+        """Its pages that are answered: a debt is one that is not, or one that had nothing new."""
+        return self.used - self.debt + self.old
+
 
 class DomainTable:
     """The table `domain`. Changes are written when an object has to make room, and before a checkpoint."""

@@ -51,13 +51,15 @@ class Feeding:
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now, of the frontier or of what is new."""
-        frontier = self._frontier
+        frontier, demand = self._frontier, self._frontier.demand
         link = frontier.take(now, spare=False)
-        if link is None and frontier.holds_back(now):  # links of other hosts may wait there
-            self.feed(now, seeds=frontier.wants_hosts(now) and now - self._merged_at >= PATIENCE)
+        if link is None and demand.holds_back(now):  # links of other hosts may wait there
+            self.feed(now, seeds=demand.wants_hosts(now) and now - self._merged_at >= PATIENCE)
         if link is None:
             link = frontier.take(now)
-        self._more = link is None and self.feed(now, seeds=frontier.takes_new())  # one slice: the next turn goes on
+        self._more = link is None and self.feed(
+            now, seeds=frontier.demand.takes_new()
+        )  # one slice: the next turn goes on
         if self._more:
             link = frontier.take(now)
         return link

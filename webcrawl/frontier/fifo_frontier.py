@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from random import Random
@@ -14,7 +14,7 @@ import msgpack
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack, url_of
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
-from webcrawl.frontier.bare import Bare
+from webcrawl.frontier.bare import Bare, NoLook
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.frontier.outcomes import attempts, has_failed, is_cut_short
@@ -46,6 +46,29 @@ class Host:
         return bool(self.urls or self.first)
 
 
+Entry = tuple[float, int, Host]  # when a host is due, and a number that no other has
+
+
+class FifoLook(NoLook):
+    """The heap has an entry for each host that may be asked, when its time has come."""
+
+    def __init__(
+        self, frontier: FifoFrontier, heap: list[Entry], hosts: dict[str, Host], wait: Callable[[Host], float]
+    ) -> None:
+        super().__init__(frontier)
+        self._heap, self._hosts, self._wait = heap, hosts, wait
+
+    def figures(self) -> dict[str, int | float]:
+        return {**super().figures(), "hosts": len(self._heap)}
+
+    def ready(self, now: float) -> int:
+        return sum(entry[0] <= now for entry in self._heap)
+
+    def next_turn(self, link: Link) -> float | None:
+        host = self._hosts[host_of(link.url)]
+        return self._wait(host) if host else None
+
+
 class FifoFrontier(Bare):
     """One request to a host at a time, its wait, Crawl-delay, Retry-After and retries; and a row per URL on disk.
 
@@ -62,7 +85,7 @@ class FifoFrontier(Bare):
         self.counters: Counter[str] = Counter()
         self.queued = self.in_flight = self._ticket = 0
         self._hosts: dict[str, Host] = {}
-        self._heap: list[tuple[float, int, Host]] = []
+        self._heap: list[Entry] = []
         self._told = Told(db)
         self._restore(now)
         db.join(self)
@@ -133,9 +156,6 @@ class FifoFrontier(Bare):
             self._schedule(host)
         return None
 
-    def probe(self, now: float, *, anyone: bool) -> Link | None:  # noqa: ARG002 - it does not know who answers
-        return self.take(now)
-
     def _first_allowed(self, host: Host, now: float) -> Link | None:
         for _ in range(TURN):
             if not host:
@@ -174,13 +194,6 @@ class FifoFrontier(Bare):
 
     def next_ready(self) -> float | None:
         return self._heap[0][0] if self._heap else None
-
-    def next_turn(self, link: Link) -> float | None:
-        host = self._hosts[host_of(link.url)]
-        return self._wait(host) if host else None
-
-    def ready(self, now: float) -> int:
-        return sum(entry[0] <= now for entry in self._heap)
 
     # -- done
 
@@ -260,8 +273,9 @@ class FifoFrontier(Bare):
     def change(self, politeness: Politeness, limits: Limits) -> None:
         self._politeness, self._limits = politeness, limits
 
-    def figures(self) -> dict[str, int | float]:
-        return {**super().figures(), "hosts": len(self._heap)}
+    @property
+    def look(self) -> FifoLook:
+        return FifoLook(self, self._heap, self._hosts, self._wait)
 
     # -- the checkpoint
 

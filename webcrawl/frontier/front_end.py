@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, groupby
 from random import Random
 
+from webcrawl.base.model import unpack, url_of, way_of
 from webcrawl.frontier.best_first import Sift
 from webcrawl.frontier.fifo import Fifo
+from webcrawl.frontier.prioritizers import Choosing, Prioritizer, goes_by_way
 
 
 class FrontEnd:
     """Mercator 3.1: within a level URLs keep their order; the chooser divides the turns among levels."""
 
-    def __init__(self, queues: Sequence[Fifo], bias: float, random: Random, old: Fifo | None = None) -> None:
-        """`old`: a level of its own for what is fetched again; it has the part `share` of all turns."""
+    def __init__(
+        self, queues: Sequence[Fifo], bias: float, random: Random, prioritizer: Prioritizer, old: Fifo | None = None
+    ) -> None:
+        """`prioritizer`: says at which level a link enters, and which of those that wait are worth more.
+
+        `old`: a level of its own for what is fetched again; it has the part `share` of all turns.
+        """
         self.queues = list(queues)
         self.last = len(self.queues) - 1
         self.old, self.share = old, 0.5
+        self._level = prioritizer.level
+        self._alike = way_of if goes_by_way(prioritizer) else None  # links with the same have the same level
         self.sift: Sift[bytes] | None = None  # chooses from the last level for the first
+        if isinstance(prioritizer, Choosing):
+            worth = prioritizer.worth
+            self.sift = Sift(lambda record: worth(url_of(record)))
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
@@ -41,6 +53,23 @@ class FrontEnd:
             filled.append((self.old, new * self.share / (1.0 - self.share)))
         self.filled = [queue for queue, _ in filled]
         self._bounds = list(accumulate(weight for _, weight in filled))
+
+    def add(self, records: Iterable[bytes]) -> int:
+        """Puts each link at the level that prioritizer and priority give it; returns how many there were."""
+        count = 0
+        for _, found in groupby(records, self._alike):
+            run = [*found]
+            count += len(run)
+            link = unpack(run[0])
+            if link.history and self.old is not None and link.is_revisit:
+                for record in run:
+                    self.push_old(record)
+                continue
+            level = self._level(link)
+            if link.request:  # an ordinary Scrapy request, the only kind of link that may have a priority
+                level = min(max(level - link.priority, 0), self.last)
+            self.push(level, run)
+        return count
 
     def push(self, level: int, records: Sequence[bytes]) -> None:
         queue = self.queues[level]

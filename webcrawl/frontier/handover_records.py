@@ -6,7 +6,7 @@ wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from webcrawl.base.model import Packed
@@ -47,7 +47,7 @@ class DomainMoves:
                     continue
                 whole = False
                 while not whole:
-                    found = [urls for _ in range(pieces) if (urls := self._budgets.release(name, size))]
+                    found = [urls for _ in range(pieces) if (urls := self._release(name, size))]
                     whole = self._table.get(name).queue is None
                     slice_ += [["held", domain, urls] for urls in found]
                     if whole and name == domain:
@@ -69,7 +69,31 @@ class DomainMoves:
         """A domain's record, after its URLs."""
         seed, used, debt, old, sources = value
         self._reputation.merge(name, sources)
-        self._budgets.merge(name, used, debt, old, seed=seed)
+        budgets = self._budgets
+        domain = budgets.get(name)
+        domain.seed, domain.used = domain.seed or seed, domain.used + used
+        domain.debt, domain.old = domain.debt + debt, domain.old + old
+        self._table.touch(domain)
+        budgets.rate(domain)
+        budgets.moved = True
+
+    def hold(self, name: str, records: Sequence[Packed]) -> None:
+        """URLs of a domain wait for its budget."""
+        domain = self._budgets.get(name)
+        self._budgets.domains += domain.queue is None and len(records) > 0
+        for record in records:
+            self._table.hold(domain, record)
+        self._budgets.held += len(records)
+
+    def _release(self, name: str, size: int) -> list[Packed]:
+        """Removes and returns URLs of a domain that wait, so many bytes or one, whatever its budget."""
+        domain, records = self._budgets.get(name), list[Packed]()
+        while size > 0 and (record := self._table.release(domain)) is not None:
+            records.append(record)
+            size -= len(record)
+        self._budgets.held -= len(records)
+        self._budgets.domains -= bool(records) and domain.queue is None
+        return records
 
     def released(self, most: int) -> Iterator[Packed]:
         """At most so many of the URLs that wait, whatever the budgets: for a crawl that has no hosts any more."""
@@ -78,7 +102,7 @@ class DomainMoves:
         for _ in self._table.prepare():
             pass
         for _, name in self._table.next(TOP, SLICE):
-            while most > 0 and (records := self._budgets.release(name, 1)):
+            while most > 0 and (records := self._release(name, 1)):
                 yield from records
                 most -= len(records)
 

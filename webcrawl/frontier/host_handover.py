@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any
 
-from webcrawl.base.hosts import host_of
-from webcrawl.base.model import Link, Packed, authority_of, unpack, url_of
-from webcrawl.frontier.arguments import Gate, Queues
-from webcrawl.frontier.booking import Booking
+from webcrawl.base.model import Link, Packed, unpack
+from webcrawl.frontier.arguments import Gate
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.handover_records import DomainMoves, Later, merge_host, pack_host, pack_later, unpack_later
-from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.lending import Lender, Lending
-from webcrawl.frontier.pardon import Pardon
-from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.hosts import Host, host_name
+from webcrawl.frontier.lending import Lending
+from webcrawl.frontier.places import Places
 from webcrawl.store.jobdir.host_row import State
 
 SLICE = 64  # rows looked at in one slice
@@ -27,31 +24,17 @@ Piece = list[Any]
 """[kind, name of a host or domain, value]: urls, later, host; held, domain. Of plain values that msgpack knows."""
 
 
-class Gated(Protocol):
-    """The part of the frontier that changes when hosts leave it or arrive."""
-
-    queued: int
-    counters: Counter[str]
-    gate: Gate | None
-    lending: Lending
-    pardon: Pardon
-
-    def refund(self, link: Link) -> None: ...
-
-
 class Moves:
     """Moves hosts. What is exported is gone from here; what was imported waits until `arrive` is called for its host.
 
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.
     """
 
-    def __init__(self, frontier: Gated, queues: Queues, lender: Lender, rotation: Rotation) -> None:
-        self._frontier, self._queues, self._rotation = frontier, queues, rotation
-        self._hosts, self._back, self._aside = queues.hosts, lender.back, lender.aside
-        self._book: Booking = lender.book
-        self._addresses, self._budgets = lender.addresses, queues.budgets
-        self._domains = DomainMoves(queues.budgets)
-        self._gate: Gate | None = None
+    def __init__(self, core: Core, places: Places, lending: Lending, refund: Callable[[Link], None]) -> None:
+        """`refund` is told of URLs that were let in, and are asked for by another crawl."""
+        self._core, self._places, self._lending, self._refund = core, places, lending, refund
+        self._queues, self._hosts, self._back, self._aside = core.queues, core.hosts, core.back, core.aside
+        self._domains = DomainMoves(core.queues.budgets)
 
     # -- the gate
 
@@ -60,44 +43,39 @@ class Moves:
 
         Call `freeze` whenever more hosts have become foreign.
         """
-        frontier = self._frontier
+        core = self._core
 
         def turn_away(record: Packed, charged: bool) -> None:  # noqa: FBT001 - the rotation's callback
-            frontier.queued -= 1
-            frontier.counters["turned away"] += 1
+            core.queued -= 1
+            core.counters["turned away"] += 1
             if charged:
-                frontier.refund(unpack(record))
+                self._refund(unpack(record))
             leave(record)
 
-        self._gate = frontier.gate = Gate(foreign, turn_away, leave)
-        self._rotation.gate = frontier.lending.gate = frontier.pardon.gate = self._gate
+        core.gate = Gate(foreign, turn_away, leave)
+
+    @property
+    def gate(self) -> Gate | None:
+        """None as long as all hosts are the frontier's own."""
+        return self._core.gate
 
     def freeze(self) -> None:
         """Takes foreign hosts out of the back-end; those that are being asked leave it when that ends."""
-        gate = self._gate
+        gate = self._core.gate
         if gate is None:
             return
         for host in [host for host in self._back.active.values() if gate.foreign(host.name)]:
             if host.given is not None:
                 gate.asked.add(host.name)
             else:
-                self.stop(host)
-        if self._addresses is not None:
-            self._addresses.dismiss(gate.foreign)
-
-    def stop(self, host: Host) -> None:
-        """Takes an active host that is not in flight out of the back-end, for good."""
-        self._rotation.leave(host, State.MOVING)
-        self._back.slots.gone(host)
-        if self._gate is not None:
-            self._gate.asked.discard(host.name)
-        self._hosts.touch(host)
-        self._hosts.put_away(host)
+                self._places.expel(host)
+        if self._core.addresses is not None:
+            self._core.addresses.dismiss(gate.foreign)
 
     def busy(self) -> bool:
         """True if a foreign host is being asked."""
-        gate = self._gate
-        return gate is not None and (bool(gate.asked) or any(map(gate.foreign, self._frontier.lending.lent)))
+        gate = self._core.gate
+        return gate is not None and (bool(gate.asked) or any(map(gate.foreign, self._lending.lent)))
 
     # -- out
 
@@ -126,7 +104,7 @@ class Moves:
 
     def _withdraw(self, name: str) -> bool:
         """True if a host that waits for a place is foreign: then it no longer does."""
-        if self._gate is None or not self._gate.foreign(name):
+        if not self._core.is_foreign(name):
             return False
         host = self._hosts.get(name)
         host.state = State.MOVING
@@ -137,9 +115,10 @@ class Moves:
     def _turned_away(self, record: bytes) -> bool:
         if b" " not in record:
             return self._withdraw(record.decode())
-        if self._gate is None or not self._gate.foreign(host_name(record)):
+        gate = self._core.gate
+        if gate is None or not gate.foreign(host_name(record)):
             return False
-        self._gate.turn_away(record, True)
+        gate.turn_away(record, True)
         return True
 
     def hosts(self, leaves: Callable[[str], bool], now: Callable[[], float]) -> Iterator[list[Piece]]:
@@ -176,7 +155,7 @@ class Moves:
                 if not records:
                     break
                 pieces.append(["urls", name, records])
-        self._frontier.queued -= before - host.waiting()
+        self._core.queued -= before - host.waiting()
         if host.waiting():
             self._hosts.touch(host)
             self._hosts.put_away(host)
@@ -188,7 +167,7 @@ class Moves:
     def domains(self, leaves: Callable[[str], bool]) -> Iterator[list[Piece]]:
         """All registered domains that leave, in pieces: first the URLs over the budget of each, then its record."""
         for pieces, released in self._domains.exported(leaves, PIECE, PIECES):
-            self._frontier.queued -= released
+            self._core.queued -= released
             yield pieces
 
     def drain(self, most: int) -> bool:
@@ -196,7 +175,7 @@ class Moves:
 
         Returns whether nothing is left. So many URLs at once.
         """
-        gate, front = self._gate, self._queues.front
+        gate, front = self._core.gate, self._queues.front
         if gate is None:
             return False
         for _ in range(most):
@@ -207,20 +186,20 @@ class Moves:
         if not front.filled:
             for record in self._domains.released(most):
                 gate.turn_away(record, False)
-        return not self._frontier.queued
+        return not self._core.queued
 
     # -- in
 
     def urls(self, name: str, records: list[Packed]) -> None:
         """URLs of a host, in their order, behind those that it has."""
-        host, active = self._open(name)
+        host, active = self._core.open(name)
         for record in records:
             self._hosts.queue_for(host, record).push(record)
         self._joined(host, len(records), active=active)
 
     def later(self, name: str, later: Later, now: float) -> None:
         """URLs of a host that wait for a time of their own."""
-        host, active = self._open(name)
+        host, active = self._core.open(name)
         for entry in unpack_later(later, now):
             heappush(host.later, entry)
         self._joined(host, len(later), active=active)
@@ -231,20 +210,16 @@ class Moves:
         It waits its turn again, because this crawl may have asked it already: it may have read the record before, and
         been killed before its next checkpoint.
         """
-        host, active = self._open(value[0])
+        host, active = self._core.open(value[0])
         before = host.due() if host.waiting() else 0.0
         merge_host(host, value, now)
-        host.ready_at = max(host.ready_at, now + self._book.wait(host))
+        host.ready_at = max(host.ready_at, now + self._core.book.wait(host))
         if active and host.ticket and host.due() > before:
             self._back.schedule(host, host.due())
         self._joined(host, 0, active=active)
 
-    def _open(self, name: str) -> tuple[Host, bool]:
-        host = self._back.active.get(name)
-        return (self._hosts.get(name), False) if host is None else (host, True)
-
     def _joined(self, host: Host, urls: int, *, active: bool) -> None:
-        self._frontier.queued += urls
+        self._core.queued += urls
         self._hosts.touch(host)
         if active:
             if urls and host.ticket:
@@ -258,10 +233,10 @@ class Moves:
 
     def arrive(self, name: str, now: float) -> None:
         """A host that was imported is ours: it waits for its turn like all others."""
-        host, active = self._open(name)
+        host, active = self._core.open(name)
         if active:
             return
-        if host.state is State.MOVING and not (self._gate is not None and self._gate.foreign(name)):
+        if host.state is State.MOVING and not self._core.is_foreign(name):
             self._hosts.touch(host)
             if not host.waiting():
                 host.state = State.IDLE
@@ -274,8 +249,8 @@ class Moves:
 
     def held(self, name: str, records: list[Packed]) -> None:
         """URLs over a domain's budget."""
-        self._budgets.hold(name, records)
-        self._frontier.queued += len(records)
+        self._domains.hold(name, records)
+        self._core.queued += len(records)
 
     def domain(self, name: str, value: list[Any]) -> None:
         """A domain's record, after its URLs."""
@@ -286,12 +261,6 @@ class Moves:
         for _ in self._hosts.prepare():
             pass
         return self._hosts.moving()
-
-
-def host_name(record: Packed) -> str:
-    """The host that a packed link is queued under."""
-    name = authority_of(record)
-    return name if ":" not in name else host_of(url_of(record))
 
 
 def _some(host: Host) -> list[Packed]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Status, unpack, url_of
-from webcrawl.frontier.arguments import Queues
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.lending import Lender
 from webcrawl.frontier.unwell import LONGER
 from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, Waits
 from webcrawl.frontier.walls import gap
@@ -24,14 +21,40 @@ ROBOTS = "Crawl-delay of robots.txt"
 class Look:
     """`host` and `first` open one record, `in_memory` gives all that are objects."""
 
-    def __init__(self, queues: Queues, parts: Lender) -> None:
-        self._hosts, self._budgets = queues.hosts, queues.budgets
-        self._back, self._book, self._aside = parts.back, parts.book, parts.aside
+    def __init__(self, core: Core) -> None:
+        self._core, self._hosts, self._budgets = core, core.hosts, core.queues.budgets
+        self._back, self._book, self._aside = core.back, core.book, core.aside
+
+    # -- all of it
+
+    def figures(self) -> dict[str, int | float]:
+        """The numbers of URLs and hosts that wait, by what they wait for."""
+        return {
+            "queued": self._core.queued,
+            "in_flight": self._core.in_flight,
+            "over_budget": self._budgets.held,
+            "over_budget/domains": self._budgets.domains,
+            "hosts": len(self._back),
+            "aside": self._aside.urls,
+            "hosts_aside": self._aside.hosts,
+            "hosts_paused": len(self._aside.held),
+            "aside_due": self._aside.next_return() or 0.0,
+        }
+
+    def levels(self) -> list[int]:
+        """The number of URLs in each queue of the front-end."""
+        return [*map(len, self._core.queues.front.queues)]
+
+    def ready(self, now: float) -> int:
+        """The number of hosts that are due."""
+        return self._back.ready(now)
+
+    # -- single hosts
 
     def host(self, name: str, now: float) -> dict[str, Any]:
         """The record of a host; `known` is False if there is none. Times are the crawl's own."""
         place = "in use" if name in self._back.active else self._hosts.place(name)
-        with self._opened(name) as host:
+        with self._core.opened(name) as host:
             found: dict[str, Any] = {"host": name, "known": bool(place), "record": place or "none"}
             found |= {
                 "state": self._state(host),
@@ -62,7 +85,7 @@ class Look:
 
     def record(self, name: str) -> tuple[int, bool, str]:
         """The number of a host's failures in a row, True if it was ever asked, and its address if that is known."""
-        with self._opened(name) as host:
+        with self._core.opened(name) as host:
             return host.failures, bool(host.times), host.ip
 
     def reached(self) -> list[str]:
@@ -74,8 +97,13 @@ class Look:
         host = self._back.active.get(name)
         if host is not None:  # nearly always, and each line of requests.log asks
             return self._pause(host)
-        with self._opened(name) as opened:
+        with self._core.opened(name) as opened:
             return self._pause(opened)
+
+    def next_turn(self, link: Link) -> float | None:
+        """Estimated seconds until the next request to the host of a link just taken; None if its queue is empty."""
+        host = self._back.active[host_of(link.url)]
+        return self._book.wait(host) if host.waiting() else None
 
     def _pause(self, host: Host) -> tuple[float, str]:
         seconds = self._book.wait(host)
@@ -106,7 +134,7 @@ class Look:
             self._name(found, first, due)
         elif (aside := self._aside.first()) is not None:
             due, found.host = aside
-            with self._opened(found.host) as host:
+            with self._core.opened(found.host) as host:
                 self._name(found, host, due)
         found.seconds = max(due - now, 0.0) if found.host else 0.0
         return found
@@ -166,7 +194,7 @@ class Look:
     def first(self, name: str, most: int, now: float) -> list[tuple[float, Link]]:
         """The next URLs of a host, in their order: when each is due, if it waits for a time of its own, else 0."""
         most = min(most, MOST)
-        with self._opened(name) as host:
+        with self._core.opened(name) as host:
             later = sorted(host.later)
             found = [(0.0, record) for at, record in later if at <= now]
             queues = [(0, host.queue), *(host.ranked.queues if host.ranked is not None else ())]
@@ -184,7 +212,7 @@ class Look:
         """The pages that a registered domain has had of its budget, and the number of URLs that wait beyond it."""
         if not self._budgets.counts:
             return {"domain": name, "budget": None}
-        domain = self._budgets.look_up(name)
+        domain = self._budgets.get(name)
         return {
             "domain": name,
             "budget": domain.most,
@@ -193,15 +221,3 @@ class Look:
             "seed": domain.seed,
             "over_budget": domain.queue.count if domain.queue is not None else 0,
         }
-
-    @contextmanager
-    def _opened(self, name: str) -> Iterator[Host]:
-        host = self._back.active.get(name)
-        if host is not None:
-            yield host
-            return
-        host = self._hosts.get(name)
-        try:
-            yield host
-        finally:
-            self._hosts.put_away(host)

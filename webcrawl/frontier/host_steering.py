@@ -5,30 +5,29 @@ Nothing here makes a host be asked earlier than it may be: only waits that we ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from heapq import heapify
 
 from webcrawl.base.model import Status
+from webcrawl.frontier.booking import Own
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.lending import Lender
-from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.places import Places
 from webcrawl.store.jobdir.host_row import FailedRow, State, given_up
 
 
 class Steering:
     """A paused host is set aside and stays there, with its URLs and what is found of it meanwhile."""
 
-    def __init__(self, parts: Lender, rotation: Rotation, enter: Callable[[Host], None]) -> None:
-        """`enter` makes a host active."""
-        self._hosts, self._back, self._book, self._aside = parts.hosts, parts.back, parts.book, parts.aside
-        self._addresses, self._rotation, self._enter = parts.addresses, rotation, enter
-        self._resumed = parts.resumed
-        self.held = parts.aside.held
+    def __init__(self, core: Core, places: Places) -> None:
+        self._core, self._places = core, places
+        self._hosts, self._back, self._book, self._aside = core.hosts, core.back, core.book, core.aside
+        self.held = core.aside.held
 
-    def is_foreign(self, name: str) -> bool:
-        """True if the host belongs to another crawl of the hive."""
-        gate = self._rotation.gate
-        return gate is not None and gate.foreign(name)
+    def set_own(self, own: Mapping[str, Own | None] | None) -> None:
+        """For some hosts other waits and limits hold than for all; what of theirs is None holds for all."""
+        self._book.own = own
+        self._places.several.renew()
 
     # -- paused hosts
 
@@ -40,16 +39,16 @@ class Steering:
             if host is None or host.given is not None or host.retired:
                 continue  # it gets there when it is about to become active, or when its request ends
             self._forget_address(host)
-            self._rotation.set_aside(host, now)
+            self._places.set_aside(host, now)
             self._back.slots.gone(host)
             self._hosts.put_away(host)
 
     def let_go(self, name: str, now: float) -> None:
         """The host is asked again."""
         self.held.discard(name)
-        host, active = self._open(name)
-        if active or host.state is not State.ASIDE or self.is_foreign(name):
-            self._close(host, active=active)
+        host, active = self._core.open(name)
+        if active or host.state is not State.ASIDE or self._core.is_foreign(name):
+            self._core.close(host, active=active)
         else:
             self._aside.withdraw(host)
             self._place(host, now)
@@ -61,14 +60,14 @@ class Steering:
 
         Its failures are not forgotten: if it fails once more, it waits as if nobody had asked for it.
         """
-        host, active = self._open(name)
+        host, active = self._core.open(name)
         if given_up(host) or not self._book.is_spent(host):
             host.retired = 0
         wait = self._book.wait(host)
         if host.ready_at > now + wait:  # not for politeness, which counts from a request before now
             due, row = now + wait, host.row
             if row is not None and host.failures:
-                due = max(row.at, self._resumed) + wait
+                due = max(row.at, self._core.resumed) + wait
             if row is not None:
                 due = max(due, row.at + self._book.asked(host))
             host.ready_at = due
@@ -89,7 +88,7 @@ class Steering:
 
         Those that surface later end too, until it is tried again: by `retry`, or for a link that is found a day later.
         """
-        host, active = self._open(name)
+        host, active = self._core.open(name)
         urls, row = host.waiting(), host.row
         asked = max(row.at + row.asked - now, 0.0) if row is not None else 0.0  # which `retry` keeps to
         host.retired, host.failures = Status.DROPPED, 0
@@ -106,11 +105,11 @@ class Steering:
 
     def _let_in(self, host: Host, now: float, *, active: bool) -> None:
         """A host set aside becomes active, though no place may be free; one that waits for a place goes on waiting."""
-        if active or host.state is not State.ASIDE or self.is_foreign(host.name) or self._aside.keeps(host):
-            self._close(host, active=active)
+        if active or host.state is not State.ASIDE or self._core.is_foreign(host.name) or self._aside.keeps(host):
+            self._core.close(host, active=active)
             return
         self._aside.withdraw(host)
-        self._enter(host)
+        self._places.enter(host)
         if host.retired:
             self._back.schedule(host, now)
 
@@ -120,17 +119,9 @@ class Steering:
             self._aside.put(host, now)
             self._hosts.put_away(host)
         else:
-            self._enter(host)
+            self._places.enter(host)
 
     def _forget_address(self, host: Host) -> None:
         """It does not wait any more for its address to be free, which would schedule it once more."""
-        if self._addresses is not None:
-            self._addresses.dismiss(host.name.__eq__)
-
-    def _open(self, name: str) -> tuple[Host, bool]:
-        host = self._back.active.get(name)
-        return (self._hosts.get(name), False) if host is None else (host, True)
-
-    def _close(self, host: Host, *, active: bool) -> None:
-        if not active:
-            self._hosts.put_away(host)
+        if self._core.addresses is not None:
+            self._core.addresses.dismiss(host.name.__eq__)

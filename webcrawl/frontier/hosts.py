@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 
-from webcrawl.base.model import is_listed, is_revisit, priority_of
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Packed, authority_of, is_listed, is_revisit, priority_of, url_of
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.host_lanes import Lanes
 from webcrawl.frontier.host_rows import HostRows, Row
@@ -311,3 +312,9 @@ def _row(host: Host) -> Row:
     row = host.name, int(host.state), host.pack()
     host.dirty = False  # after packing, which may spill the queue and so touch the host
     return row
+
+
+def host_name(record: Packed) -> str:
+    """The host that a packed link is queued under."""
+    name = authority_of(record)
+    return name if ":" not in name else host_of(url_of(record))

@@ -6,21 +6,16 @@ flight is only asked while the download lasts, not while its page is processed, 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Packed, Status
-from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.arguments import Admission, Decision, Gate
-from webcrawl.frontier.back_end import BackEnd
-from webcrawl.frontier.booking import Booking
-from webcrawl.frontier.charges import Charges
+from webcrawl.frontier.arguments import Decision
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.health import returns
-from webcrawl.frontier.hosts import Host, HostTable
-from webcrawl.frontier.hosts_set_aside import SetAside
-from webcrawl.frontier.retry_after_journal import Told, is_worth_a_line
+from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.frontier.unwell import give_back
 from webcrawl.store.jobdir.host_row import given_up
 
@@ -30,33 +25,13 @@ NO_PAGE = Link("")  # counts for the host's times and failures, not as a page of
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Lender:
-    """The parts of the frontier that decide when a host may be asked."""
-
-    hosts: HostTable
-    back: BackEnd
-    aside: SetAside
-    told: Told
-    book: Booking
-    counters: Counter[str]
-    addresses: Addresses | None = None
-    admission: Admission | None = None
-    resumed: float = 0.0
-    charges: Charges | None = None
-
-
 class Lending:
     """A reserved host is not handed out by `take`. It is lent once at a time, and given back with an outcome."""
 
-    def __init__(self, lender: Lender) -> None:
-        self._hosts, self._back, self._book, self._counters = lender.hosts, lender.back, lender.book, lender.counters
-        self._aside, self._told = lender.aside, lender.told
-        self._addresses, self._admission, self._resumed = lender.addresses, lender.admission, lender.resumed
-        self._charges = lender.charges
+    def __init__(self, core: Core) -> None:
+        self._core, self._book, self._addresses, self._aside = core, core.book, core.addresses, core.aside
         self.reserved: set[str] = set()
         self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
-        self.gate: Gate | None = None
 
     def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
         """Lends the link's host, and returns what to ask it for: None for the link, or another Link (robots.txt) first.
@@ -64,14 +39,14 @@ class Lending:
         Otherwise nothing is lent: a time says when to try again, a Status that the link is not to be fetched.
         """
         name = host_of(link.url)
-        if self.gate is not None and self.gate.foreign(name):
+        if self._core.is_foreign(name):
             return Status.HOST_RETIRED  # it is asked by another crawl
         if name in self._aside.held:
             return Status.HOST_RETIRED  # nobody can be asked to wait until somebody resumes it
         self.reserved.add(name)
         if name in self.lent:
             return NEVER
-        host, held = self._open(name)
+        host, active = self._core.open(name)
         try:
             decision = self._decide(host, link, now, in_flight)
             if not decision or isinstance(decision, Link):
@@ -80,12 +55,12 @@ class Lending:
                     self._addresses.lend(host.ip)
             return decision
         finally:
-            self._close(host, held=held)
+            self._core.close(host, active=active)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
         if given_up(host) and not returns(host, now):
             return host.retired
-        decision = self._admission(link, now) if self._admission is not None else None
+        decision = self._core.admission(link, now) if self._core.admission is not None else None
         if decision and not isinstance(decision, Link):
             return decision
         ready = self._ready(host, in_flight)
@@ -102,11 +77,11 @@ class Lending:
         other = self._addresses.holder(host.ip)
         if other is None or other == host.name:
             return ready
-        return max(ready, self._after_flight(self._back.active[other], in_flight))
+        return max(ready, self._after_flight(self._core.back.active[other], in_flight))
 
     def _after_flight(self, host: Host, in_flight: InFlight) -> float:
-        if self._resumed:  # as for every host that enters the back-end
-            host.ready_at = max(host.ready_at, self._resumed + self._book.wait(host))
+        if self._core.resumed:  # as for every host that enters the back-end
+            host.ready_at = max(host.ready_at, self._core.resumed + self._book.wait(host))
         ready = host.rested_at()
         for record in host.flights():
             ended = in_flight(record)
@@ -127,42 +102,39 @@ class Lending:
         """The time at which the host may be asked again; NEVER while it is lent."""
         if name in self.lent:
             return NEVER
-        host, held = self._open(name)
-        self._close(host, held=held)
-        ready = host.ready_at
+        with self._core.opened(name) as host:
+            ready = host.ready_at
         return max(ready, self._addresses.ready_at(host.ip)) if self._addresses is not None and host.ip else ready
 
     def is_retired(self, name: str) -> bool:
-        host, held = self._open(name)
-        self._close(host, held=held)
-        return host.retired != 0
+        with self._core.opened(name) as host:
+            return host.retired != 0
 
     def wait(self, name: str) -> float:
         """Seconds between two requests to the host if none fails."""
-        host, held = self._open(name)
-        self._close(host, held=held)
-        return self._book.wait(host)
+        with self._core.opened(name) as host:
+            return self._book.wait(host)
 
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
         """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
         ip = self.lent.pop(name)
-        host, held = self._open(name)
+        host, active = self._core.open(name)
         retired, failures, row = host.retired, host.failures, host.row
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
-            charge = self._charges.note(host, NO_PAGE, now) if outcome.doubtful and self._charges is not None else None
+            charge = self._core.charges.note(host, NO_PAGE, now) if outcome.doubtful else None
             self._book(host, NO_PAGE, outcome, now)
             if charge is not None:
                 charge.failures = host.failures
             host.ip = outcome.ip or host.ip
-            self._counters["lent"] += 1
+            self._core.counters["lent"] += 1
             if host.failures > failures:
                 give_back(host, row)
-                self._counters["hosts given up"] += host.retired != retired and given_up(host)
+                self._core.counters["hosts given up"] += host.retired != retired and given_up(host)
             if is_worth_a_line(outcome.wait, failed=host.failures > failures):
-                self._told.note(name, host.ready_at)
-        self._hosts.touch(host)
+                self._core.queues.told.note(name, host.ready_at)
+        self._core.hosts.touch(host)
         if host.retired or not self._aside.wants(host, host.ready_at, now):
             self._aside.recall(host)
         if self._addresses is not None:
@@ -170,22 +142,13 @@ class Lending:
             if host.ip:
                 self._addresses.learn(host.ip, host.ready_at)
             if woken is not None:
-                self._back.schedule(woken, host.ready_at)
-        self._close(host, held=held)
+                self._core.back.schedule(woken, host.ready_at)
+        self._core.close(host, active=active)
 
     def release(self, name: str, now: float) -> None:
         """Nobody waits for the host any more: `take` may hand it out again."""
         self.reserved.discard(name)
-        host = self._back.active.get(name)
+        host = self._core.back.active.get(name)
         if host is not None and (host.given is None or host.lanes is not None) and host.waiting():
-            self._back.slots.judge(host)  # its record may say something else now; its entry is replaced
-            self._back.schedule(host, now if host.retired else host.due())
-
-    def _open(self, name: str) -> tuple[Host, bool]:
-        """The host's record, and whether it has to be put away again."""
-        host = self._back.active.get(name)
-        return (self._hosts.get(name), True) if host is None else (host, False)
-
-    def _close(self, host: Host, *, held: bool) -> None:
-        if held:
-            self._hosts.put_away(host)
+            self._core.back.slots.judge(host)  # its record may say something else now; its entry is replaced
+            self._core.back.schedule(host, now if host.retired else host.due())

@@ -46,6 +46,14 @@ STALLS = (
 )
 
 
+def is_plain(outcome: Outcome) -> bool:
+    """True if this is an answer like most: its URL is done, and its host is well, whatever was asked for."""
+    status = outcome.status
+    if not 0 < status < 500 or status in RULES:
+        return False
+    return not (outcome.wait or outcome.short or outcome.by_proxy or outcome.permanent or outcome.doubtful)
+
+
 def rule(outcome: Outcome) -> Rule:
     """A certificate that is not accepted will not be in a minute either, and is no fault of the host's other URLs.
 

@@ -8,12 +8,12 @@ own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from webcrawl.base.model import Link, Outcome, Status, unpack
-from webcrawl.frontier.back_end import BackEnd
-from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.host_lanes import Lanes
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.rotation import Rotation
 
 PAUSE = 0.002  # seconds between two turns in which URLs are dropped
 
@@ -21,14 +21,14 @@ PAUSE = 0.002  # seconds between two turns in which URLs are dropped
 class Several:
     """The rules of the frontier that are other ones for these hosts."""
 
-    def __init__(self, back: BackEnd, book: Booking, rotation: Rotation, *, alike: bool) -> None:
-        """`alike`: all addresses are; else each has one request at a time, and so has every host."""
-        self._back, self._book, self._rotation, self._alike = back, book, rotation, alike
-        rotation.go_on = self.go_on
+    def __init__(self, core: Core, must_yield: Callable[[Host, float], bool]) -> None:
+        """`must_yield`: whether a host has to give way to others."""
+        self._core, self._back, self._book, self._must_yield = core, core.back, core.book, must_yield
         self.on = self._is_on()
 
     def _is_on(self) -> bool:
-        return self._alike and self._book.varies_connections
+        """Where addresses count, each has one request at a time, and so has every host."""
+        return self._core.addresses is None and self._book.varies_connections
 
     # -- which hosts
 
@@ -75,15 +75,15 @@ class Several:
         return due <= now
 
     def _has_room(self, host: Host, now: float) -> bool:
-        lanes, rotation = host.lanes, self._rotation
+        lanes = host.lanes
         if lanes is None or lanes.is_full(host.failures) or not host.waiting():
             return False
-        if rotation.gate is not None and rotation.gate.foreign(host.name):
+        if self._core.is_foreign(host.name):
             return False
         pages = self._book.of(host.name)[1].host_pages
         if pages and host.pages + len(lanes.flights) >= pages:
             return False  # those in flight may be the last ones
-        return not (rotation.aside.wants(host, host.due(), now) or rotation.must_yield(host, now))
+        return not (self._core.aside.wants(host, host.due(), now) or self._must_yield(host, now))
 
     def waits(self, host: Host, link: Link) -> bool:
         """True if a link has to wait until nothing else of its host is in flight. Then nothing else goes before it."""

@@ -12,9 +12,9 @@ from random import Random
 from typing import Any, Protocol
 
 from webcrawl.base.model import Link, Outcome, Packed
-from webcrawl.frontier.arguments import Decision, Hooks, Rules, Shape
+from webcrawl.frontier.arguments import Decision, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.overstay import R
+from webcrawl.frontier.demand import R
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.waits import Waits
 from webcrawl.store.crawldb import CrawlDB
@@ -28,9 +28,15 @@ class Queue(Protocol):
     All of it is saved with every checkpoint: what was out by then comes out again.
     """
 
-    queued: int  # URLs that wait
-    in_flight: int  # and those that are out
     counters: Counter[str]  # at least `added`, `taken` and `finished`
+
+    @property
+    def queued(self) -> int:
+        """URLs that wait."""
+
+    @property
+    def in_flight(self) -> int:
+        """URLs that are out."""
 
     def __len__(self) -> int:
         """URLs that are not finished."""
@@ -46,9 +52,6 @@ class Queue(Protocol):
 
     def next_ready(self) -> float | None:
         """The time at which `take` may return a link (0 is now), or None until something is added or done."""
-
-    def next_turn(self, link: Link) -> float | None:
-        """Estimated seconds until the next request to the host of a link just taken; None if none of its URLs wait."""
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books how a download ended; False if the link comes again."""
@@ -94,7 +97,16 @@ class Lends(Protocol):
 
 
 class Looks(Protocol):
-    """The knowledge of single hosts: `host_inspection.py`."""
+    """What is known of what waits, and of single hosts: `host_inspection.py`."""
+
+    def figures(self) -> dict[str, int | float]:
+        """The numbers of those that wait, by what they wait for: for stats.json."""
+
+    def levels(self) -> list[int]:
+        """URLs by priority."""
+
+    def ready(self, now: float) -> int:
+        """Hosts that are due."""
 
     def record(self, name: str) -> tuple[int, bool, str]:
         """The number of its failures in a row, True if it was ever asked, and its address if that is known."""
@@ -105,6 +117,9 @@ class Looks(Protocol):
     def pause(self, name: str) -> tuple[float, str]:
         """Seconds for which it was left alone before the request that is made now, and by which rule."""
 
+    def next_turn(self, link: Link) -> float | None:
+        """Estimated seconds until the next request to the host of a link just taken; None if none of its URLs wait."""
+
     def waits(self, now: float) -> Waits:
         """For which hosts the crawl waits, and why."""
 
@@ -112,26 +127,43 @@ class Looks(Protocol):
         """True if this URL is out."""
 
 
-class Cuts(Protocol):
-    """The choice of downloads that are cut because others wait for their slots: `overstay.py`."""
+class Demands(Protocol):
+    """Who wants a slot: `demand.py`."""
 
-    def downloads(self, running: Sequence[R], *, full: bool) -> list[R]: ...
+    def holds_back(self, now: float) -> bool:
+        """True if there are links, and others should go before them if there are any."""
 
-    def starved(self, now: float, *, full: bool) -> int: ...
+    def wants_hosts(self, now: float) -> bool:
+        """True if links of any new host would go before those."""
+
+    def takes_new(self) -> bool:
+        """True if a host that was never asked would get a slot."""
+
+    def paused_until(self, now: float) -> None:
+        """Nothing was taken until now, whoever was due."""
+
+    def set_slots(self, slots: int) -> None:
+        """There are so many slots from now on; 0: no limit."""
+
+    def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
+        """Downloads that may be cut because others wait for their slots; `full`: none is free."""
+
+    def starved(self, now: float, *, full: bool) -> int:
+        """The number of hosts that wait for a slot."""
 
 
-class Pardons(Protocol):
-    """Takes back what an outage of our own network has cost: `pardon.py`."""
+class Outages(Protocol):
+    """While our own network is out, and what that has cost: `outage.py`."""
 
-    def since(self, when: float) -> int:
-        """Everything since then; returns how many failures."""
+    def probe(self, now: float, *, anyone: bool) -> Link | None:
+        """A link of a host that answered last time, or with `anyone` of another."""
+
+    def pardon(self, since: float) -> int:
+        """Takes back everything since then; returns how many failures."""
 
 
-class Frontier(Queue, Protocol):
-    """A queue, and what it may do beyond."""
-
-    found: Found | None  # the links of pages go here
-    heard: Callable[[str, Sequence[str]], None] | None  # is told of each page and the URLs it links to
+class Notes(Protocol):
+    """What is kept of single hosts: `host_notes.py`."""
 
     def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None:
         """Tells of the page with which a host has given so many, unless there is no count of them."""
@@ -145,6 +177,26 @@ class Frontier(Queue, Protocol):
     def take_listed(self, url: str, urls: int) -> int:
         """Of so many URLs that the sitemap `url` names, how many its host may have; what they name has turns now."""
 
+
+class Domained(Protocol):
+    """Registered domains: `domains.py`."""
+
+    @property
+    def heard(self) -> Heard | None:
+        """Is told of each page and the URLs it links to."""
+
+    def vote(self, source: str, url: str) -> None:
+        """A page of this registered domain, fetched by another drone of a hive, links to this URL."""
+
+    def new_body(self, link: Link, body: bytes = b"") -> None:
+        """The answer to a link that is out has a body that was not seen before."""
+
+
+class Frontier(Queue, Protocol):
+    """A queue, and what it may do beyond."""
+
+    found: Found | None  # the links of pages go here
+
     @property
     def lending(self) -> Lends: ...
 
@@ -152,25 +204,16 @@ class Frontier(Queue, Protocol):
     def look(self) -> Looks: ...
 
     @property
-    def overstay(self) -> Cuts: ...
+    def demand(self) -> Demands: ...
 
     @property
-    def pardon(self) -> Pardons: ...
+    def outage(self) -> Outages: ...
 
-    def probe(self, now: float, *, anyone: bool) -> Link | None:
-        """While our own network is out: a link of a host that answered last time, or with `anyone` of another."""
+    @property
+    def notes(self) -> Notes: ...
 
-    def holds_back(self, now: float) -> bool:
-        """True if there are links, and others should go before them if there are any."""
-
-    def wants_hosts(self, now: float) -> bool:
-        """True if links of any new host would go before those."""
-
-    def takes_new(self) -> bool:
-        """True if a host that was never asked would get a slot."""
-
-    def new_body(self, link: Link, body: bytes = b"") -> None:
-        """The answer to a link that is out has a body that was not seen before."""
+    @property
+    def domains(self) -> Domained: ...
 
     def resting(self) -> bool:
         """True if nothing is left but what need not be done now."""
@@ -179,31 +222,8 @@ class Frontier(Queue, Protocol):
     def over_budget(self) -> int:
         """URLs that can only wait for a larger budget: with nothing else left, the crawl ends."""
 
-    @property
-    def hosts(self) -> int:
-        """Hosts that take turns now; 0 if they are not counted."""
-
-    def figures(self) -> dict[str, int | float]:
-        """The numbers of those that wait, by what they wait for: for stats.json."""
-
-    @property
-    def levels(self) -> list[int]:
-        """URLs by priority."""
-
-    def ready(self, now: float) -> int:
-        """Hosts that are due."""
-
-    def paused_until(self, now: float) -> None:
-        """Nothing was taken until now, whoever was due."""
-
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """These hold from now on."""
-
-    def set_slots(self, slots: int) -> None:
-        """There are so many slots from now on; 0: no limit."""
-
-    def vote(self, source: str, url: str) -> None:
-        """A page of this registered domain, fetched by another drone of a hive, links to this URL."""
 
 
 class FrontierFactory(Protocol):

@@ -13,6 +13,7 @@ from webcrawl.base.hosts import host_of
 from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.fifo import Pool
@@ -26,10 +27,10 @@ from webcrawl.frontier.prioritizers import Informed, Learning
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.frontier.retry_after_journal import Told
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.meta_row import FRONTIER
 
 HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
 DOMAIN_BYTES = 640  # a domain's record as a Python object, most of them without a queue: 560 measured
-META = "frontier"
 POPULARITY = "popularity"
 LEARNT = 16  # part of the memory for what a prioritizer learns, if it does, and of families: it comes off the queues'
 NO_HOOKS = Hooks()
@@ -40,34 +41,32 @@ class FrontierPart:
     """The frontier's part of a checkpoint: queues, host records, counters and the random state."""
 
     db: CrawlDB
-    frontier: Frontier
-    queues: Queues
+    core: Core
     random: Random
     table: Popularity | None = None  # what the prioritizer has learnt
 
     def prepare(self) -> Iterator[None]:
-        yield from self.queues.budgets.prepare()
-        yield from self.queues.hosts.prepare()  # last, for each page changes one
+        yield from self.core.queues.budgets.prepare()
+        yield from self.core.queues.hosts.prepare()  # last, for each page changes one
 
     def save(self) -> None:
-        frontier, queues = self.frontier, self.queues
+        core, queues = self.core, self.core.queues
         queues.hosts.save()
         queues.budgets.save()
         state = {
             "front": [queue.save() for queue in queues.front.queues],
             "parked": queues.parked.save(),
             "aside": queues.aside.save(),
-            "set aside": (frontier.aside, frontier.hosts_aside),
+            "set aside": (core.aside.urls, core.aside.hosts),
             "lines": queues.lines.save(),
-            "queued": frontier.queued
-            + frontier.in_flight,  # URLs in flight count as queued: after a crash they are handed out again
-            "width": frontier.width,
-            "counters": frontier.counters,
+            "queued": core.queued + core.in_flight,  # after a crash what is in flight is handed out again
+            "width": core.width,
+            "counters": core.counters,
             "random": self.random.getstate(),
         }
         if queues.front.old is not None:
             state["revisits"] = queues.front.old.save()
-        self.db.set(META, msgpack.packb(state))
+        self.db.set(FRONTIER, msgpack.packb(state))
         if self.table is not None:
             self.db.set(POPULARITY, self.table.save())
 
@@ -87,17 +86,19 @@ def open_frontier(
     `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are unknown. `kind`:
     Frontier, or what is made of it.
     """
-    data = db.get(META)
+    data = db.get(FRONTIER)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
     queues = _open_queues(db, shape, rules, saved, random)
     frontier = kind(queues, rules, hooks, resumed=now if saved else 0.0)
+    core = frontier.core
     if saved:
-        frontier.queued, frontier.width = saved["queued"], max(saved["width"], rules.limits.queues)
-        frontier.counters.update(saved["counters"])
-        frontier.was_aside(*saved["set aside"])
+        core.queued, core.width = saved["queued"], max(saved["width"], rules.limits.queues)
+        core.counters.update(saved["counters"])
+        urls, hosts = saved["set aside"]
+        core.aside.urls, core.aside.hosts = core.aside.urls + urls, core.aside.hosts + hosts
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
-    db.join(FrontierPart(db, frontier, queues, random, _learn(db, shape.memory // LEARNT, rules)))
+    db.join(FrontierPart(db, core, random, _learn(db, shape.memory // LEARNT, rules)))
     return frontier
 
 
@@ -124,7 +125,7 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     levels: list[bytes | None] = list(saved.get("front", ()))
     levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty
     old = pool.fifo(saved.get("revisits")) if shape.revisits or "revisits" in saved else None
-    front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random, old)
+    front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random, rules.prioritizer, old)
     hosts.revisits = old is not None
     parked, aside = pool.fifo(saved.get("parked")), Aside(pool.fifo, saved.get("aside", ()))
     families = Families(db, shape.memory // LEARNT) if rules.folds else None

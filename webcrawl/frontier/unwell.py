@@ -7,6 +7,7 @@ I/O here.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from heapq import heapify
 from typing import TYPE_CHECKING
@@ -93,19 +94,30 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
     host.row = FailedRow(now, 0.0, Status.HOST_RETIRED, key, gone=False, origin=origin, unwell=kept)
 
 
-def recovered(host: Host, link: Link, now: float, turn: float) -> None:
+def later(link: Link, now: float, first: float) -> float:
+    """The time to retry the link at. The wait grows with each time, even if answers to others came in between."""
+    return now + min(first * 2.0 ** min(link.attempt + link.struck, 60), DAY)
+
+
+def recovered(host: Host, link: Link, now: float, first: float) -> None:
     """The host has given a good answer: it is healthy, and what was thought to be its URLs' own was so.
 
-    Many a server has a robots.txt while its pages fail: one of those has to come.
+    They come sooner than after a failure of the host: as if they had been asked for now, with `first` as the first
+    wait. Many a server has a robots.txt while its pages fail: one of those has to come.
     """
     row = host.row
     if row is not None and row.status == Status.HOST_RETIRED and link.is_prerequisite:
         return
     if row is not None and row.unwell and host.later:
-        sums, at = {*map(abs, row.unwell)}, now + soon(host, turn)
-        host.later = [(min(when, at) if sum_of(unpack(one)) in sums else when, one) for when, one in host.later]
+        sums = {*map(abs, row.unwell)}
+        host.later = [(_sooner(when, unpack(one), sums, now, first), one) for when, one in host.later]
         heapify(host.later)
     answered(host)
+
+
+def _sooner(when: float, link: Link, sums: Collection[int], now: float, first: float) -> float:
+    """The time of a retry; the link has been counted for it already."""
+    return min(when, later(link, now, first / 2)) if sum_of(link) in sums else when
 
 
 def give_back(host: Host, row: FailedRow | None) -> None:

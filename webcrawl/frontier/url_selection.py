@@ -2,54 +2,77 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
-from typing import Protocol
 
-from webcrawl.base.model import Link, Status, is_sitemap, unpack
-from webcrawl.frontier.arguments import Admission, Decision
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack
+from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.best_first import Sift
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.health import revive_for_other_origin
-from webcrawl.frontier.hosts import LISTED, REVISITS, Host, HostTable
-from webcrawl.frontier.parallel_hosts import Several
-from webcrawl.frontier.slots import Slots
+from webcrawl.frontier.hosts import LISTED, REVISITS, Host
+from webcrawl.frontier.places import Places
 
+Folds = Callable[[Link, Packed], bool]
 DROPS = 256  # URLs of one host dropped per turn
 NEVER = float("inf")
 SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 
 
-class Counted(Protocol):
-    """The part of the frontier that changes when a URL leaves a queue."""
-
-    queued: int
-    in_flight: int
-    counters: Counter[str]
-
-    def drop(self, link: Link, status: int) -> None: ...
-
-
 class Giving:
     """Takes URLs out of a host's queues, and puts back those that have to wait."""
 
-    def __init__(
-        self,
-        frontier: Counted,
-        front: FrontEnd,
-        hosts: HostTable,
-        slots: Slots,
-        several: Several,
-        admission: Admission | None,
-        folds: Callable[[Link, bytes], bool] | None = None,
-    ) -> None:
-        """`folds` takes a URL that waits behind all others of its domain, and returns whether it did."""
-        self._folds = folds
-        self._frontier, self._front, self._hosts = frontier, front, hosts
-        self._slots, self._several, self._admission = slots, several, admission
+    def __init__(self, core: Core, places: Places, reserved: AbstractSet[str], folds: Folds | None) -> None:
+        """`reserved`: hosts that inline downloads have. `folds` takes a URL that waits behind all of its domain."""
+        self._core, self._places, self._several, self._reserved, self._folds = (
+            core,
+            places,
+            places.several,
+            reserved,
+            folds,
+        )
+        self._front, self._hosts, self._back, self._addresses = core.queues.front, core.hosts, core.back, core.addresses
 
-    def first_allowed(self, host: Host, now: float) -> Link | None:
+    def hand_out(self, host: Host, now: float) -> Link | None:
+        """What a host that is due is asked for; None if it cannot be asked now, and then it is where it belongs."""
+        if self._reserved and host.name in self._reserved:
+            return None  # inline downloads go first; then it is scheduled again
+        if host.given is not None and not self._several.may_go_on(host, now):
+            return None
+        if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
+            return None
+        given = self._first_allowed(host, now)
+        if given is None:
+            self._places.settle(host, now)
+        elif host.lanes is not None:
+            self._several.handed_out(host, given, now)
+        return given
+
+    def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
+        """True if the host has its address for itself; otherwise it gets its turn later."""
+        again = addresses.hold(host, now)
+        if again is not None and again < NEVER:
+            self._back.schedule(host, again)
+        return again is None
+
+    def received(self, link: Link) -> Host:
+        """The host of a link in flight, which no longer is."""
+        host = self._back.active[host_of(link.url)]
+        if host.given is None:
+            raise ValueError(f"not handed out: {link.url}")
+        host.given = None
+        if host.lanes is not None:
+            self._several.ended(host, link)
+        self._core.in_flight -= 1
+        self._back.slots.asked[host.standing] -= 1
+        self._hosts.touch(host)
+        return host
+
+    def _first_allowed(self, host: Host, now: float) -> Link | None:
         """Gives the host's first URL that may be asked for, or what must be asked for first."""
         given: Link | None = None
         passed: list[tuple[float | Link, bytes]] = []
@@ -61,7 +84,7 @@ class Giving:
             link = unpack(record)
             if self._folds is not None and not host.retired and self._folds(link, record):
                 continue
-            self._frontier.queued -= 1
+            self._core.queued -= 1
             revived = host.retired and revive_for_other_origin(host, link.url)
             if revived or (host.given is not None and self._several.waits(host, link)):
                 self.put_back(host, record)
@@ -78,7 +101,7 @@ class Giving:
                 given = self._give(host, decision, decision.pack())
                 break
             if isinstance(decision, int):
-                self._frontier.drop(link, decision)
+                self._core.drop(link, decision)
                 continue
             passed.append((decision, record))
             if isinstance(decision, float) and decision <= now + SOON:
@@ -99,7 +122,7 @@ class Giving:
         decision = self._ends(host, link, now) if host.retired else None
         if host.listed is not None and host.listed.full and is_sitemap(link.path) and not link.history:
             decision = Status.HOST_BUDGET  # its URLs would be left out
-        return decision or (self._admission(link, now) if self._admission is not None else None)
+        return decision or (self._core.admission(link, now) if self._core.admission is not None else None)
 
     def _ends(self, host: Host, link: Link, now: float) -> Decision:
         """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
@@ -133,9 +156,9 @@ class Giving:
     def _give(self, host: Host, link: Link, record: bytes) -> Link:
         host.given = record
         host.stay += 1
-        self._frontier.in_flight += 1
-        self._slots.asked[host.standing] += 1
-        self._frontier.counters["taken"] += 1
+        self._core.in_flight += 1
+        self._back.slots.asked[host.standing] += 1
+        self._core.counters["taken"] += 1
         return link
 
     def put_back(self, host: Host, record: bytes, *, last: bool = False) -> None:
@@ -144,7 +167,7 @@ class Giving:
             self._hosts.queue_for(host, record).push(record)
         else:
             heappush(host.later, (0.0, record))
-        self._frontier.queued += 1
+        self._core.queued += 1
 
 
 def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:

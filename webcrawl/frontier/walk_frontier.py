@@ -7,8 +7,35 @@ from dataclasses import replace
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
 from webcrawl.frontier.arguments import Hooks, Queues, Rules
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.outage import Outage
+from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.url_selection import Giving
 from webcrawl.frontier.walkers import Walkers
+
+
+class WalkLook(Look):
+    """Counts visits too."""
+
+    def __init__(self, core: Core, walkers: Walkers) -> None:
+        super().__init__(core)
+        self._walkers = walkers
+
+    def figures(self) -> dict[str, int | float]:
+        return super().figures() | self._walkers.figures()
+
+
+class WalkOutage(Outage):
+    """Gives no probe once all visits are made."""
+
+    def __init__(self, core: Core, rotation: Rotation, giving: Giving, walkers: Walkers) -> None:
+        super().__init__(core, rotation, giving)
+        self._walkers = walkers
+
+    def probe(self, now: float, *, anyone: bool) -> Link | None:
+        return None if self._walkers.has_ended(self._core.in_flight) else super().probe(now, anyone=anyone)
 
 
 class WalkFrontier(Frontier):
@@ -21,6 +48,9 @@ class WalkFrontier(Frontier):
         self.walkers, self._awaited = walkers, hooks.awaited
         super().__init__(queues, rules, hooks, resumed=resumed)
         self.found = walkers.found
+        self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
+        self.look = WalkLook(self.core, walkers)
+        self.outage = WalkOutage(self.core, self._rotation, self._giving, walkers)
 
     def __len__(self) -> int:
         """The number of walkers that have somewhere to go, and of robots.txt in flight."""
@@ -35,9 +65,6 @@ class WalkFrontier(Frontier):
         """As ever, or nobody gets an answer: walkers who start anew always have something that waits."""
         return self.walkers.stranded or super().resting()
 
-    def figures(self) -> dict[str, int | float]:
-        return super().figures() | self.walkers.figures()
-
     # -- in
 
     def add(self, records: Iterable[Packed]) -> None:
@@ -46,8 +73,8 @@ class WalkFrontier(Frontier):
 
     def _enqueue(self, link: Link | None) -> None:
         if link is not None:
-            self._front.push(0, [link.pack()])
-            self.queued += 1
+            self.core.queues.front.push(0, [link.pack()])
+            self.core.queued += 1
             self.counters["added"] += 1
 
     # -- out
@@ -59,9 +86,6 @@ class WalkFrontier(Frontier):
             for link in self.walkers.start(now):
                 self._enqueue(link)
         return super().take(now, spare=spare)
-
-    def probe(self, now: float, *, anyone: bool) -> Link | None:
-        return None if self.walkers.has_ended(self.in_flight) else super().probe(now, anyone=anyone)
 
     def next_ready(self) -> float | None:
         if self.walkers.has_ended(self.in_flight):
@@ -80,10 +104,6 @@ class WalkFrontier(Frontier):
     def unasked(self, link: Link, now: float) -> None:
         super().unasked(link, now)
         self._ended(link, Status.OUT_OF_SCOPE)
-
-    def drop(self, link: Link, status: int) -> None:
-        super().drop(link, status)
-        self._ended(link, status, asked=False)
 
     def _ended(self, link: Link, status: int, *, asked: bool = True) -> None:
         if not link.is_own:

@@ -6,6 +6,7 @@ import asyncio
 import ssl
 
 from webcrawl.base.model import Timings
+from webcrawl.net.certificates import certificate_flaws, fingerprint
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, Http2Only, TlsFailed, TlsTimeout
@@ -13,7 +14,6 @@ from webcrawl.net.http2_offers import H2, Http2Offers, session_of, without_libra
 from webcrawl.net.http_request import Target
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, until
-from webcrawl.net.tls import certificate_flaws, fingerprint
 
 NO_PROTOCOL = "no application protocol"  # OpenSSL's words for the alert (RFC 7301 3.2): Python 3.11 has no name of it
 

@@ -46,6 +46,17 @@ class Decoder:
         if not self.full and not self.broken and not all(stage.eof for stage in self._stages):
             self.broken = True
 
+    def grow(self, extra: int) -> None:
+        """Hold so many bytes more, and go on; only with one coding, whose stage keeps what it has not decoded."""
+        self._limit += extra
+        if self.full:
+            self.full = False
+            self.feed(b"")
+
+    @property
+    def can_grow(self) -> bool:
+        return len(self._stages) == 1
+
     @property
     def started(self) -> bool:
         """True if there is any output."""

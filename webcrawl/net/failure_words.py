@@ -21,7 +21,7 @@ from webcrawl.net.errors import (
 )
 from webcrawl.net.guard import special_network
 from webcrawl.net.http2_offers import mend
-from webcrawl.urls.host_names import suffixes
+from webcrawl.urls.public_suffixes import suffixes_of
 
 ENDS = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "de", "fr", "uk", "nl", "eu", "ch", "jp")
 ALIKE = 0.6  # of difflib: one letter wrong, or two that changed places, in a short ending
@@ -73,7 +73,7 @@ def guess(host: str, others: Iterable[str]) -> str:
     """The name that was probably meant; empty if none is near."""
     near = get_close_matches(host, [name for name in others if name != host], 1, NEAR)
     name, _, end = host.rpartition(".")
-    if near or not name or suffixes().extract_str(host).suffix:
+    if near or not name or suffixes_of(host.rstrip(".")).public:
         return near[0] if near else ""
     ends = get_close_matches(end, ENDS, 1, ALIKE)
     return f"{name}.{ends[0]}" if ends else ""

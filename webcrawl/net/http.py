@@ -18,6 +18,7 @@ from webcrawl.net.http2_offers import H2, SAFE, Http2Offers
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
+from webcrawl.net.long_bodies import MOST, Claim, Room
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Signing, Watch
 from webcrawl.net.proxy import Proxy, whole_url, with_credentials
 from webcrawl.net.shortage import until
@@ -37,8 +38,9 @@ class MeteredAnswer(Answer):
         truncate: int,
         *,
         bodiless: bool = False,
+        claim: Claim | None = None,
     ) -> None:
-        super().__init__(truncate, bodiless=bodiless)
+        super().__init__(truncate, bodiless=bodiless, claim=claim)
         self._bandwidth, self._connection, self._clock = bandwidth, connection, clock
         self._held = 0.0
         self._since: float | None = None
@@ -83,6 +85,7 @@ class Visit:
     method: str
     bounds: Bounds
     options: Options
+    claim: Claim | None
     timings: Timings
     deadline: float  # in the loop's time
     watch: Watch | None
@@ -105,7 +108,7 @@ class HttpClient:
     ) -> None:
         self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
         self._signing = signing
-        self._bounds = bounds
+        self._bounds, self._room = bounds, Room()
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self.http2 = http2 or Http2Offers()
         self._opener = Opener(access, tls or tls_context(), self.http2)
@@ -141,11 +144,13 @@ class HttpClient:
         response is an error; the caller retries, since it keeps the delay between requests.
         """
         target = parse_target(url)
-        bounds, proxy = self._bounds, options.proxy
+        bounds, proxy, claim = self._bounds, options.proxy, None
         key: Key = (target.secure, target.host, target.port)
         if options is not PLAIN:
             bounds = bounds.asked(options)
             key = _by_way(key, options)
+            if options.long and not bounds.strict:
+                claim = Claim(self._room, MOST - bounds.truncate)
         reader = None if target.secure else proxy  # who reads the request first, if not the server
         line = target if reader is None else whole_url(target)
         head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
@@ -159,14 +164,14 @@ class HttpClient:
         else:
             if watch is not None:
                 watch.timings = timings
-            visit = Visit(key, target, sent, body, method, bounds, options, timings, deadline, watch)
+            visit = Visit(key, target, sent, body, method, bounds, options, claim, timings, deadline, watch)
             connection = await self._connected(visit)
         if watch is not None:
             watch.source = connection
         answer = (
-            self._metered(connection, bounds, method)
+            self._metered(connection, bounds, method, claim)
             if self._bandwidth.rate
-            else Answer(bounds.truncate, bodiless=method == "HEAD")
+            else Answer(bounds.truncate, bodiless=method == "HEAD", claim=claim)
         )
         self._deadlines.add(connection, deadline)
         asked, http2 = self._clock(), connection.http2
@@ -215,7 +220,7 @@ class HttpClient:
                 if visit.watch is not None:
                     visit.watch.source = None  # a request of its own, for whoever counts them
                     visit.watch.source = second
-                answer, asked = self._metered(second, visit.bounds, visit.method), self._clock()
+                answer, asked = self._metered(second, visit.bounds, visit.method, visit.claim), self._clock()
                 self._deadlines.add(second, visit.deadline)
                 try:
                     message = await second.ask(second.http2.request(visit.head, visit.body), answer)
@@ -233,15 +238,16 @@ class HttpClient:
             raise self._proxied.unanswered(proxy, target, error) from error
         raise error
 
-    def _metered(self, connection: Connection, bounds: Bounds, method: str) -> Answer:
+    def _metered(self, connection: Connection, bounds: Bounds, method: str, claim: Claim | None) -> Answer:
         if self._bandwidth.rate and (window := self._bandwidth.window):
             connection.narrow(window)
-        return MeteredAnswer(self._bandwidth, connection, self._clock, bounds.truncate, bodiless=method == "HEAD")
+        bodiless = method == "HEAD"
+        return MeteredAnswer(self._bandwidth, connection, self._clock, bounds.truncate, bodiless=bodiless, claim=claim)
 
     async def _connected(self, visit: Visit) -> Connection:
         http2 = self.http2.offered(visit.key, visit.target.host)
         try:
-            return await self._open(visit, http2=http2)
+            connection = await self._open(visit, http2=http2)
         except (Http2Only, TlsFailed) as error:
             if not http2 and self.http2.may_help(visit.key, error):
                 second = await self._second(visit)
@@ -250,15 +256,19 @@ class HttpClient:
             if isinstance(error, Http2Only):
                 self.http2.tell(visit.target)
             raise
+        if connection.http2 is not None:
+            self.http2.chosen(visit.key, visit.target.host)
+        return connection
 
     async def _second(self, visit: Visit) -> Connection | None:
         """A connection that was offered HTTP/2; None if this does not help either."""
         try:
             connection = await self._open(visit, http2=True)
-        except TlsFailed:
+        except (Http2Only, TlsFailed):
             self.http2.learn(visit.key, visit.target.host, speaks=False)
             return None
         except FetchError:
+            self.http2.suspect(visit.key)
             return None
         self.http2.learn(visit.key, visit.target.host, speaks=connection.http2 is not None)
         return connection
@@ -311,4 +321,5 @@ def _exchange(
         tls=connection.tls,
         certificate=connection.certificate,
         protocol=protocol,
+        claim=message.claim,
     )

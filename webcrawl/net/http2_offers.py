@@ -28,6 +28,11 @@ H2 = "h2"  # in ALPN
 PROTOCOLS = (H2, "http/1.1")
 KNOWN, HOUR = 10_000, 3600.0  # servers that are remembered, and for how many seconds
 SAFE = ("GET", "HEAD")  # may be asked again at once
+ENDS = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)  # of a handshake, without a word
+ALERTS = (
+    "ALERT_HANDSHAKE_FAILURE",
+    "ALERT_INTERNAL_ERROR",
+)  # in place of RFC 7301's, by OpenSSL's names
 
 
 def without_library() -> str:
@@ -86,8 +91,9 @@ class Http2Offers:
             return True
         if connection is not None:
             return isinstance(error, EmptyAnswer) and not connection.spoken
-        closed = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
-        return isinstance(error, TlsFailed) and isinstance(error.__cause__, closed)
+        cause = error.__cause__
+        refuses = isinstance(cause, ENDS) or (isinstance(cause, ssl.SSLError) and str(cause.reason).endswith(ALERTS))
+        return isinstance(error, TlsFailed) and refuses
 
     def _of(self, key: Key) -> bool | None:
         known = self._known.get(key)
@@ -95,12 +101,24 @@ class Http2Offers:
 
     def learn(self, key: Key, host: str, *, speaks: bool) -> None:
         """A second handshake has shown whether the server speaks HTTP/2, or it wants the other."""
+        self._note(key, speaks=speaks)
+        if speaks:
+            self.recorded(host, learned=True)
+
+    def _note(self, key: Key, *, speaks: bool) -> None:
         self._known.pop(key, None)
         self._known[key] = speaks, asyncio.get_running_loop().time() + HOUR
         if len(self._known) > KNOWN:
             self._known.popitem(last=False)
-        if speaks:
-            self.recorded(host, learned=True)
+
+    def suspect(self, key: Key) -> None:
+        """There was no time to find it out: next time HTTP/2 is offered at once."""
+        self._note(key, speaks=True)
+
+    def chosen(self, key: Key, host: str) -> None:
+        """A server has taken an offer that was made on suspicion, or because the host's record says so."""
+        if self._way == NEEDED and not self.recorded(host):
+            self.learn(key, host, speaks=True)
 
     def tell(self, target: Target) -> None:
         """A server speaks only HTTP/2, and this crawl does not: in a line, once."""

@@ -13,6 +13,7 @@ from webcrawl.net.errors import (
 )
 from webcrawl.net.http_head import END_OF_HEAD, LEAST_HEAD, MAX_HEAD, Head, check_start, read_head
 from webcrawl.net.http_message import Message
+from webcrawl.net.long_bodies import Claim
 
 _MAX_INTERIM = 10  # 1xx responses before the final one
 
@@ -20,15 +21,16 @@ _MAX_INTERIM = 10  # 1xx responses before the final one
 class Answer:
     """Feed it what arrives until it returns the message; an unusable response raises BadAnswer."""
 
-    __slots__ = ("_bodiless", "_buffer", "_interim", "_message", "_seen", "_truncate")
+    __slots__ = ("_bodiless", "_buffer", "_claim", "_interim", "_message", "_seen", "_truncate")
 
     @property
     def held(self) -> float:
         """Seconds for which it was not read although it came: never, unless it is metered."""
         return 0.0
 
-    def __init__(self, truncate: int, *, bodiless: bool = False) -> None:
+    def __init__(self, truncate: int, *, bodiless: bool = False, claim: Claim | None = None) -> None:
         self._truncate = truncate
+        self._claim = claim
         self._bodiless = bodiless
         self._buffer = b""
         self._seen = 0  # bytes before the body
@@ -91,7 +93,7 @@ class Answer:
             if head.status >= 200:
                 break
             self._count_interim(head)
-        self._message = Message(head, self._truncate, bodiless=self._bodiless)
+        self._message = Message(head, self._truncate, bodiless=self._bodiless, claim=self._claim)
         self._buffer = b""
         return data
 

@@ -11,6 +11,7 @@ from httptools import HttpParserError, HttpResponseParser
 
 from webcrawl.net.decoding import Decoder, UnknownCoding, decoder
 from webcrawl.net.http_head import Head
+from webcrawl.net.long_bodies import Claim
 
 _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -122,6 +123,7 @@ class Message:
         "_framing",
         "_parts",
         "_truncate",
+        "claim",
         "complete",
         "excess",
         "flaws",
@@ -130,8 +132,9 @@ class Message:
         "truncated",
     )
 
-    def __init__(self, head: Head, truncate: int, *, bodiless: bool) -> None:
+    def __init__(self, head: Head, truncate: int, *, bodiless: bool, claim: Claim | None = None) -> None:
         self.head = head
+        self.claim = claim  # on room for more than `truncate`
         self._framing = framing = frame(head, bodiless=bodiless)
         self._truncate = truncate
         self._parts: list[bytes] = []
@@ -159,7 +162,7 @@ class Message:
             self._feed_chunks(self._chunks, data)
         else:
             self._feed_plain(data)
-        if self._over():
+        if self._over() and not self._grows():
             self.truncated = "length"  # even if the message is complete: the stored body is cut
         return self.complete or bool(self.truncated)
 
@@ -220,6 +223,17 @@ class Message:
         if self._chunks is not None:
             return len(self._chunks.payload) > self._truncate or self.received > 2 * self._truncate + _SLACK
         return self.received > self._truncate
+
+    def _grows(self) -> bool:
+        """True if there is room for more: then what came so far is not too long any more."""
+        claim, decoding = self.claim, self._decoder
+        while claim is not None and (decoding is None or decoding.can_grow) and (extra := claim.more()):
+            self._truncate += extra
+            if decoding is not None:
+                decoding.grow(extra)
+            if not self._over():
+                return True
+        return False
 
     def _plain(self) -> bytes:
         payload = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)

@@ -63,6 +63,7 @@ class Options:
     maxsize: int = 0  # bytes of a decoded body above which it is refused; 0: as the settings say
     proxy: Proxy | None = None
     bind: Bind | None = None
+    long: bool = False  # the body may be longer than the settings say, if there is room
     cut: bool = False  # a longer body is truncated, whatever the settings say: what matters is its beginning
 
 

@@ -1,30 +1,92 @@
-"""Base classes of the commands that are no crawl: one for each, and one for those that group several."""
+"""Base classes of the commands that are no crawl: one for each, and one for those that group several.
+
+They are Scrapy's commands to Scrapy (webcrawl/commands.py), and run without it, whose import takes longer than most of
+them do (tools/tool_run.py).
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from scrapy.commands import ScrapyCommand
-
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 
+if TYPE_CHECKING:
+    from scrapy.commands import ScrapyCommand
+    from scrapy.settings import Settings
 
-class ToolCommand(ScrapyCommand):
+# As Scrapy has them, which does all that they say (tests/tools/commands/test_without_scrapy.py).
+OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("--logfile",), {"metavar": "FILE", "help": "log file. if omitted stderr will be used"}),
+    (("-L", "--loglevel"), {"metavar": "LEVEL", "help": "log level"}),
+    (("--nolog",), {"action": "store_true", "help": "disable logging completely"}),
+    (("--profile",), {"metavar": "FILE", "help": "write python cProfile stats to FILE"}),
+    (("--pidfile",), {"metavar": "FILE", "help": "write process ID to FILE"}),
+    (
+        ("-s", "--set"),
+        {
+            "action": "append",
+            "default": [],
+            "metavar": "NAME=VALUE",
+            "help": "set/override setting (may be repeated)",
+        },
+    ),
+    (("--pdb",), {"action": "store_true", "help": "enable pdb on failure (uses ipdb if installed)"}),
+)
+
+
+def usage_error(why: str) -> Exception:
+    """Scrapy's error for a wrong command line: usage and this line, exit status 2."""
+    from scrapy.exceptions import UsageError  # noqa: PLC0415 - it loads all of Scrapy: only when there is one
+
+    return UsageError(why, print_help=False)
+
+
+class ToolCommand:
     """Works in any folder, and starts no crawl. Under a former name it says what it is the same as."""
 
     requires_project = False
     requires_crawler_process = False
+    crawler_process = None
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
     says: ClassVar[str]
     same_as: ClassVar[str] = ""
+    exitcode = 0
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Those of the project. Scrapy sets them; without it they are read when somebody asks for them."""
+        from scrapy.utils.project import get_project_settings  # noqa: PLC0415 - as above
+
+        settings = get_project_settings()
+        settings.setdict(self.default_settings, priority="command")
+        return settings
+
+    def syntax(self) -> str:
+        return ""
 
     def short_desc(self) -> str:
         return f"Same as {self.same_as}" if self.same_as else self.says
 
     def long_desc(self) -> str:
         return self.says
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        group = parser.add_argument_group(title="Global Options")
+        for names, what in OPTIONS:
+            group.add_argument(*names, **what)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        if any((opts.set, opts.logfile, opts.loglevel, opts.nolog, opts.pidfile, opts.pdb)):
+            from scrapy.commands import ScrapyCommand  # noqa: PLC0415 - as above
+
+            ScrapyCommand.process_options(cast("ScrapyCommand", self), args, opts)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        raise NotImplementedError
 
     def fail(self, why: object) -> None:
         """Print why nothing could be done, as one line, and end with status 1."""
@@ -46,12 +108,11 @@ class CommandGroup(ToolCommand):
         kinds = parser.add_subparsers(title="commands", dest="member", required=True, metavar="|".join(self.members))
         for name, kind in self.members.items():
             member = kind()
-            member.settings = self.settings
             own = kinds.add_parser(
                 name,
                 help=member.says,
                 description=member.long_desc(),
-                usage=f"scrapy {self.name} {name} {member.syntax()}",
+                usage=f"{program()} {self.name} {name} {member.syntax()}",
                 formatter_class=parser.formatter_class,
                 conflict_handler="resolve",
             )
@@ -60,7 +121,8 @@ class CommandGroup(ToolCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         self._member = opts.command
-        self._member.settings = self.settings
+        if "settings" in vars(self):
+            self._member.settings = self.settings
         self._member.process_options(args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
 from webcrawl.base.hosts import host_of
+from webcrawl.urls.public_suffixes import is_ipv4, suffixes_of
 
-__all__ = ["RegisteredDomains", "host_of", "is_public_suffix", "names_above", "suffixes"]
-
-if TYPE_CHECKING:
-    from tldextract import TLDExtract
+__all__ = ["RegisteredDomains", "host_of", "is_public_suffix", "names_above"]
 
 
 def names_above(host: str) -> Iterator[str]:
@@ -25,18 +22,10 @@ def names_above(host: str) -> Iterator[str]:
             yield host
 
 
-@cache
-def suffixes() -> TLDExtract:
-    """The public suffix list, once for the process; on first use, for loading it takes 0.1 s."""
-    from tldextract import TLDExtract  # noqa: PLC0415 - on first use
-
-    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
-
-
 def is_public_suffix(host: str) -> bool:
     """Return whether names below this one have owners of their own, as in `co.uk`, `github.io` or any single label."""
     name = host.removesuffix(".")
-    return not name.startswith("[") and ("." not in name or suffixes().extract_str(name).suffix == name)
+    return not name.startswith("[") and ("." not in name or suffixes_of(name).public == name)
 
 
 class RegisteredDomains:
@@ -59,9 +48,12 @@ class RegisteredDomains:
 def _domain(host: str) -> str:
     if host[0] == "[":
         return host
-    found = suffixes().extract_str(host)
-    if found.suffix or found.ipv4:
-        return found.top_domain_under_public_suffix or host
+    suffix = suffixes_of(host.rstrip(".")).public
+    if suffix:
+        label = host.rstrip(".")[: -len(suffix)].removesuffix(".").rpartition(".")[2]
+        return f"{label}.{suffix}" if label else host
+    if is_ipv4(host.rstrip(".")):
+        return host
     return ".".join(host.removesuffix(".").split(".")[-2:])
 
 

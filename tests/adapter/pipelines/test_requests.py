@@ -21,7 +21,6 @@ def _timers(monkeypatch):
         return SimpleNamespace(cancel=lambda: waiting.remove(job))
 
     monkeypatch.setattr(requests, "call_later", call_later)
-    monkeypatch.setattr(requests, "downloader_of", lambda _: SimpleNamespace(on_send=None))
     return waiting
 
 

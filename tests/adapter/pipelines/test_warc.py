@@ -52,7 +52,9 @@ def test_the_version_of_the_format_is_a_setting(tmp_path, simweb):
 def opened(monkeypatch, **more):
     """The arguments of the archive that is made when the pipeline is opened with these values."""
     made = []
-    scheduler = SimpleNamespace(crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None)))
+    scheduler = SimpleNamespace(
+        archiving=SimpleNamespace(), crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None))
+    )
     monkeypatch.setattr(warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given)))
     monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
     values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "WARC_WALLS": True, "OUTPUTS": ("warc",)}

@@ -106,6 +106,12 @@ def test_a_page_about_walls_is_a_page(title):
     assert of(page(title, f"<h1>{title}</h1>{ARTICLE}")) == ""
 
 
+def test_a_page_that_shows_code_speaks_of_errors():
+    """Its text does not count, however short: so are pages of Rust's documents."""
+    assert of(page("E0583", "<p>A file was not found.")) == "soft404"
+    assert of(page("E0583", "<p>A file was not found.<pre><code>mod a;</code></pre>")) == ""
+
+
 def test_a_404_is_a_404():
     """Only with a good status is it a soft one; a wall's mark counts with any."""
     assert of(page("404 Not Found"), status=404) == ""

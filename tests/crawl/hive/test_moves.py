@@ -11,7 +11,7 @@ from tests.support.examples import examples
 from tests.support.moving_hives import Drone, World, run, slot_map
 from tests.support.places import IN_MEMORY
 from webcrawl.base.model import Outcome
-from webcrawl.frontier import place_shares, rotation
+from webcrawl.frontier import place_shares, places, rotation
 
 SLOTS, DRONES = 4, 3
 DRONE = st.integers(0, DRONES - 1)
@@ -28,8 +28,8 @@ class HiveMachine(RuleBasedStateMachine):
         by_domain=st.booleans(),
     )
     def found_hive(self, owners, chance, pages, by_domain):
-        self.constants = rotation.MOVES, rotation.STAY, place_shares.LEAST, place_shares.WIDER
-        rotation.MOVES, rotation.STAY, place_shares.LEAST, place_shares.WIDER = 3, 2, 1, 1
+        self.constants = rotation.MOVES, places.STAY, place_shares.LEAST, place_shares.WIDER
+        rotation.MOVES, places.STAY, place_shares.LEAST, place_shares.WIDER = 3, 2, 1, 1
         self.world = World(Path(tempfile.mkdtemp(dir=IN_MEMORY)), DRONES, maps=[slot_map(1, DRONES, owners)])
         self.world.allowance.pages = pages
         self.world.pages = {url: chance.sample(URLS, chance.randint(0, 6)) for url in URLS}
@@ -120,7 +120,7 @@ class HiveMachine(RuleBasedStateMachine):
             for drone in self.drones:
                 drone.close()
             shutil.rmtree(self.world.folder)
-            rotation.MOVES, rotation.STAY, place_shares.LEAST, place_shares.WIDER = self.constants
+            rotation.MOVES, places.STAY, place_shares.LEAST, place_shares.WIDER = self.constants
 
     def finish(self):
         world = self.world

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.frontiers import over_budget
 from tests.support.moving_hives import Drone, World, hive, run, slot_map, slot_of
 from tests.support.seens import bloom, memory
 from webcrawl.base.model import Link, Outcome
@@ -167,7 +168,7 @@ class TestMove:
                 for drone in drones:
                     drone.learn()
                     drone.step()
-            assert drones[0].frontier.held == (6, 3)
+            assert over_budget(drones[0].frontier) == (6, 3)
             world.allowance.pages = 100
             run(world, drones)
             assert set(world.fetched) == set(PAGES)
@@ -277,6 +278,23 @@ class TestLoss:
             assert line.startswith("slot 0 did not come whole: 0 hosts, 0 URLs, 0 domains, 0 fingerprints came, ")
             assert line.endswith(" 1 hosts, 2 URLs, 0 domains, 3 fingerprints were sent")
             assert drones[1].moving.owned[0]
+
+    def test_a_host_whose_record_was_refused_is_asked_all_the_same(self, tmp_path):
+        """Its URLs have come: they are fetched, and no hive waits for the record for ever."""
+        with hive(tmp_path, [0, 0, 0]) as (world, drones):
+            drones[0].found(PAGES)
+            drones[0].feed()
+            drones[0].frontier._rotation.refill()
+            resize(world, drones, [1, 0, 0])
+            for drone in drones:
+                drone.learn()
+            work(drones[0])
+            for _, letter in drones[0].box.letters:
+                letter.items[:] = [item for item in letter.items if item[1] != "host"]
+            run(world, drones)
+
+            assert set(world.fetched) == set(PAGES)
+            assert [line for line in world.complaints if "slot 0 did not come whole: 0 hosts" in line]
 
 
 class TestParking:

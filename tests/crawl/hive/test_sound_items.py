@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.hive.message import LINKS, Kind
 from webcrawl.crawl.hive.sound_items import Sound
+from webcrawl.frontier.handover_records import pack_host
+from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.listed import Listed
+from webcrawl.store.jobdir.host_row import FAILED, FailedRow, WallRow
 
 SLOTS = 1024
 LINK = Link("http://a.test/1", "LL", "http://b.test/", "http://c.test/").pack()
@@ -88,6 +91,19 @@ def test_what_drones_send(kind):
     sound = Sound(check)
     assert sound.items(kind, [*SOUND[kind]], SLOTS) == SOUND[kind]
     assert sound.refused == 0
+
+
+def test_a_host_of_which_everything_is_known():
+    """The record that a drone packs is taken in by the next one, whatever a host's record has by now."""
+    host = Host("a.test", None, ready_at=7.0, times=[0.1], failures=3, pages=4, ip="192.0.2.1", http2=True)
+    host.row = FailedRow(1.0, 2.0, -2, 5, gone=True, origin=6, planned=7.0, asked=8.0, unwell=(9, -10))
+    host.wall, host.missing, host.listed = WallRow("anubis", 3.5, 2, (LINK,)), SHOWN, Listed(7)
+    assert len(host.row) == len(FAILED) == len(FailedRow._fields)
+    (record,) = msgpack.unpackb(msgpack.packb([pack_host(host, 5.0)]))
+    sound, piece = Sound(check), [0, "host", "a.test", record]
+
+    assert sound.items(Kind.SLOT, [piece], SLOTS) == [piece]
+    assert sound.items(Kind.SLOT, [[0, "host", "a.test", [*HOST[:5], [*HOST[5], ["x"]], *HOST[6:]]]], SLOTS) == []
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -43,6 +43,19 @@ def render(deciding, body, document, host="a.test"):
     return deciding.learn(wanted, body, one, 1000)
 
 
+@pytest.mark.parametrize(("body", "kind"), [(SHELL, "shell"), (PAGE, ""), (WALL, "wall:unknown"), (LOGIN, "login")])
+def test_what_a_page_is_is_noted(deciding, body, kind):
+    """So nobody has to find it out again, unless a document takes the page's place."""
+    one = answer(body)
+    wanted = deciding.wanted(one)
+
+    assert one.recognised == kind
+    if wanted is not None:
+        one.body, one.rendered = MADE, True
+        assert deciding.learn(wanted, body, one, 1000)
+        assert one.recognised is None
+
+
 def test_a_host_without_shells_is_left_alone(deciding):
     """Its pages are not rendered, and nothing is remembered of it."""
     assert deciding.wanted(answer(PAGE)) is None

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.support import families as sites
 from benchmarks.support import zoo
-from tests.support.frontiers import make
+from tests.support.frontiers import make, over_budget
 from tests.support.saving import prepared
 from webcrawl.base.model import unpack
 from webcrawl.frontier.allowances.fixed import Fixed
@@ -47,9 +47,9 @@ class TestTraps:
         frontier = folding(db)
 
         assert fetched(frontier, sites.TRAPS[trap]) < 500
-        assert frontier.held == (len(frontier), 1)
+        assert over_budget(frontier) == (len(frontier), 1)
         assert frontier.counters["folded"] >= len(frontier) == frontier.over_budget > 0
-        assert not frontier.budgets.families._looks
+        assert not frontier.domains.budgets.families._looks
 
 
 class TestGoodSites:
@@ -107,7 +107,7 @@ class TestState:
         """A domain that moves to another crawl takes these URLs along, under its own name."""
         frontier = folding(db)
         fetched(frontier, sites.TRAPS["log_in"])
-        held = frontier.held[0]
+        held = over_budget(frontier)[0]
 
         pieces = [piece for some in frontier.moves.domains(lambda name: name == "zoo.test") for piece in some]
 
@@ -122,7 +122,7 @@ class TestState:
         db = CrawlDB(tmp_path)
         frontier = folding(db)
         fetched(frontier, sites.TRAPS["log_in"])
-        record = frontier._budgets.table.get("zoo.test" + FAMILIES).queue.first(1)[0]
+        record = frontier.core.queues.budgets.table.get("zoo.test" + FAMILIES).queue.first(1)[0]
         prepared(db)
         db.checkpoint()
         db.close()

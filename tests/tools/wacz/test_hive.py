@@ -5,6 +5,7 @@ import json
 import shutil
 import zipfile
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,6 @@ from tests.support.commands import command
 from tests.support.hive_jobs import named
 from tests.support.warc_crawl import NOW, Archive, exchange, files
 from webcrawl.base.model import Link
-from webcrawl.store.errors import StoreError
 from webcrawl.tools.wacz.pack import pack
 from webcrawl.tools.wacz.packable_archives import CannotPack
 
@@ -126,16 +126,21 @@ def test_a_running_hive(hive):
         packed(hive)
 
 
-def test_no_drone_is_started_meanwhile(hive):
-    """While it packs, all drones' folders are locked."""
+def test_a_drone_that_is_started_meanwhile(hive):
+    """A package has what was finished when its making began, though the crawl goes on, and more is finished."""
+    path = files(hive / "drone-0")[0]
+    path.unlink()
+    before = [path.name for drone in range(2) for path in files(hive / f"drone-{drone}")]
     work = pack(hive, hive / "hive.wacz", NOW, Counter())
-    files(hive / "drone-0")[0].unlink()
-    next(work)
+    assert next(work) == f"drone-0/warc/{path.name}: finished, and no longer here: left out"
 
-    for drone in range(2):
-        with pytest.raises(StoreError, match="another process is using this crawl"):
-            Archive(hive / f"drone-{drone}")
-    work.close()
+    archive = Archive(hive / "drone-1")
+    archive.write(exchange("http://d1.test/later"))
+    archive.stop()
+    assert [*work] == []
+
+    with zipfile.ZipFile(hive / "hive.wacz") as package:
+        assert sorted(Path(name).name for name in package.namelist() if name.startswith("archive/")) == sorted(before)
 
 
 def test_a_damaged_hive_file(hive):

@@ -93,7 +93,7 @@ ROWS = [
     ("; its body was cut: {}", {"lines": [line(200, "truncated:length")]}, GOOD),
     (
         "; but withheld: its owner forbids it for all of PURPOSE, by {}",
-        {"lines": [line(200, f"{verdict.NOTE}:header")]},
+        {"lines": [line(200, f"{verdict.WITHHELD}:header")]},
         GOOD,
     ),
     ("; but that is not the page: it is the wall of {}", {"lines": [line(403, "wall:anubis")]}, {"lines": [line(403)]}),

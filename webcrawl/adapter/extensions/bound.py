@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections import Counter
 from typing import Self
@@ -35,6 +37,7 @@ class Bound:
         self._turned = self._due = 0.0
         self._beats = Loop(self._beat)
         self._late = self._beaten = 0.0
+        self._stood = False  # the process was stopped by a signal, and goes on: the time is nobody's
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -51,6 +54,8 @@ class Bound:
         self._turned = self._beaten = self._used[0]
         self._loop.start(INTERVAL, now=False)
         self._beats.start(BEAT, now=False)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGCONT, self._continued)  # the loop's own handlers come after what is late
 
     def closed(self) -> None:
         self._loop.stop()
@@ -62,6 +67,9 @@ class Bound:
         now = time.monotonic()
         self._late += max(now - self._beaten - BEAT, 0.0)
         self._beaten = now
+
+    def _continued(self, *_: object) -> None:
+        self._stood = True
 
     def look(self) -> None:
         """Charges the time since the look before to one cause."""
@@ -89,7 +97,9 @@ class Bound:
         seconds, ran, crowded, stalled, late, pages, received = (
             now - then for now, then in zip(self._used, before, strict=True)
         )
-        doing, state, ready = phases(downloader), crawl.parts.frontier.figures(), crawl.ready_hosts()
+        if self._stood:
+            self._stood, seconds, late = False, max(seconds - late, 0.0), 0.0
+        doing, state, ready = phases(downloader), crawl.parts.frontier.look.figures(), crawl.ready_hosts()
         asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
         waiting = max(int(state.get("hosts", 0)) - int(state.get("in_flight", 0)) - ready, 0)
         rules = crawl.waits().rules if waiting >= asked else Counter[str]()

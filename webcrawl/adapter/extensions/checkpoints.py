@@ -47,7 +47,7 @@ class Checkpoints:
         with contextlib.suppress(ValueError, RuntimeError):  # only the main thread may handle signals
             loop.add_signal_handler(signal.SIGUSR1, self._now.set)
         scheduler = scheduler_of(self._crawler)
-        scheduler.wants_checkpoint = self._now.set
+        scheduler.keeping.soon = self._now.set
         scheduler.crawl.parts.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
         try:
             Positions(scheduler.crawl.parts.db, _pipelines(self._crawler))

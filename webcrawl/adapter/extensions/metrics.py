@@ -118,7 +118,7 @@ class Metrics:
             "errors": self._crawler.stats.get_value("errors/unexpected", 0) if self._crawler.stats else 0,
             "bandwidth_max": crawl.parts.in_force.values["BANDWIDTH_MAX"],
             "disk_least": crawl.parts.in_force.values["MIN_FREE_DISK"] * MIB,
-            "hive/server_up": self._scheduler.reaches_hive,
+            "hive/server_up": self._scheduler.hive.reaches_server,
             **self._checkpoint(),
         }
         with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so

@@ -57,7 +57,7 @@ class OutputStore:
             scheduler.fail(error)
             return
         crawl.add_checkpoint_listener(storing)
-        crawl.add_stats(storing.stats)
+        crawl.parts.moments.figures.append(storing.stats)
         scheduler.behind.append(lambda: storing.is_behind)
 
 

@@ -40,7 +40,7 @@ class Statistics:
         self._started, self._begun = time.time(), time.monotonic()
         scheduler = scheduler_of(self._crawler)
         self._crawl = scheduler.crawl
-        scheduler.on_checkpoint = self.save
+        scheduler.keeping.taken.append(self.save)
 
     def closed(self, reason: str) -> None:
         self.save(reason)

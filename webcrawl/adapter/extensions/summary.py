@@ -167,9 +167,13 @@ def _sitemaps(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The number of pages that are kept although a part of them never came, over all runs."""
+    """What is kept although a part of it never came, and links that are left out, over all runs."""
     if pages := figures.get(f"frontier/{CUT_SHORT}", 0):
         yield f"{count(pages, 'page')} cut short: the connection ended, or time was up, at every attempt"
+    if answers := figures.get("truncated/length", 0):
+        yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl"
+    if links := figures.get("links/cut", 0):
+        yield f"{count(links, 'link')} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them"
 
 
 def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -55,8 +55,9 @@ class RequestsPipeline:
             parts = scheduler_of(self._crawler).crawl.parts
             self._pause = parts.about.pause
             self._open(parts.db)
-            downloader_of(self._crawler).on_send = self._sent
-            downloader_of(self._crawler).on_left = self._left
+            moments = downloader_of(self._crawler).moments
+            moments.sent.append(self._sent)
+            moments.left.append(self._left)
             self._crawler.signals.connect(self._close, signals.spider_closed)
 
     def _open(self, db: CrawlDB) -> None:
@@ -121,7 +122,6 @@ class RequestsPipeline:
 
     def _close(self) -> None:
         """No request is sent any more."""
-        downloader_of(self._crawler).on_send = None
         self._sync_now()
         if self._log is not None:
             self._log.close()

@@ -12,7 +12,7 @@ from webcrawl.adapter.pipelines.output import LogPipeline, is_plain
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.crawl.lost_requests import reason_of
-from webcrawl.crawl.withholding import NOTE
+from webcrawl.store.jobdir.crawl_line import WITHHELD
 from webcrawl.store.jobdir.skip_line import lines
 from webcrawl.urls.recent_urls import RecentUrls
 
@@ -44,5 +44,5 @@ class SkippedPipeline(LogPipeline):
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         withheld = exchange is not None and exchange.withheld is not None
         if withheld or (outcome.status < 0 and not link.is_prerequisite):
-            reason = NOTE if withheld else reason_of(outcome.status).replace(" ", "_")
+            reason = WITHHELD if withheld else reason_of(outcome.status).replace(" ", "_")
             self._log.write_now(lines(outcome.at or time.time(), reason, [link.url], link.via))

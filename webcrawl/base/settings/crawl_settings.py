@@ -76,6 +76,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("RANDOM_SEED", 0, Whole(0, 2**63 - 1)).means(
             "Seed of every random choice, so that a run can be repeated."
         ),
+        Setting("FEATURES", [], "dotted paths").means(
+            "Features of your own: classes that take part in the life of each URL (docs/extending.md)."
+        ),
         Setting("TOP1M_URL", "https://tranco-list.eu/top-1m.csv.zip", Line()).means(
             "Where to download seeds/top1m.csv from if it is named and missing: rank,domain lines, plain, .gz or .zip."
         ),

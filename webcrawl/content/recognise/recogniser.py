@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from webcrawl.base.model import header
+from webcrawl.base.walls import UNKNOWN
 from webcrawl.content.html import encodings
 from webcrawl.content.html.elements import document, markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
@@ -24,7 +25,6 @@ SPARE = 160  # and where a framework's empty place says so
 LITTLE = 600  # characters: a page that says only why it is not the page
 WORDY = 1500  # a title that says so counts up to here
 PAGE = ""
-WALL, UNKNOWN = "wall:", "wall:unknown"
 DENIED = "wall:999"  # no standard has this status, and nobody gives it to people
 RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
 
@@ -106,7 +106,7 @@ class Recogniser:
         if len(shape.text) > WORDY:
             return PAGE
         heads = f"{shape.title}\n{shape.heading}"
-        if len(shape.text) <= LITTLE:
+        if len(shape.text) <= LITTLE and not shape.codes:  # who shows code speaks of errors
             heads += f"\n{shape.headings}\n{shape.text}"
         for kind in WORDS:
             if self._marks.words(kind, heads) and _may_be(kind, shape, status):
@@ -162,11 +162,6 @@ def _structure(status: int, shape: Shape) -> str:
     if shape.mounts:
         return SHELL if len(shape.text) <= SPARE else PAGE
     return SHELL if len(shape.text) <= BARE and not shape.links and not shape.images else PAGE
-
-
-def wall_of(recognised: str | None) -> str:
-    """The vendor of a wall, if this is the name of one that a mark of its vendor shows: words alone may err."""
-    return recognised[len(WALL) :] if recognised and recognised.startswith(WALL) and recognised != UNKNOWN else ""
 
 
 @cache

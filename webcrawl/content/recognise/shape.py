@@ -23,6 +23,7 @@ COUNTED = {
     "mounts": MOUNTS,
     "passwords": "input[type=password i]",
     "refreshes": "meta[http-equiv=refresh i]",
+    "codes": "code",
 }
 
 
@@ -41,6 +42,7 @@ class Shape:
     mounts: int  # empty places where a framework puts the page
     passwords: int
     refreshes: int
+    codes: int
 
     @classmethod
     def of(cls, html: bytes, kind: str) -> Shape | None:

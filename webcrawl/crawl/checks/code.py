@@ -126,7 +126,7 @@ def _found(path: Any) -> Any:
         return path
     module, _, name = text(path).rpartition(".")
     try:
-        names = _names(module)
+        names = _names(module, name)
     except Exception as error:  # to find a module imports its package, which may raise anything
         raise ValueError(f"{path}: {error}") from error
     if names is not None and name not in names:
@@ -135,8 +135,11 @@ def _found(path: Any) -> Any:
     return path
 
 
-def _names(module: str) -> Collection[str] | None:
-    """What a module defines or imports, by its source unless it is loaded; None if only an import can tell."""
+def _names(module: str, name: str) -> Collection[str] | None:
+    """What a module defines or imports, by its source unless it is loaded; None if only an import can tell.
+
+    Nearly all modules have a line that defines the name: then nothing else of them is read, for that takes 2 ms each.
+    """
     if module in sys.modules:
         found = {*vars(sys.modules[module])}
     else:
@@ -144,6 +147,8 @@ def _names(module: str) -> Collection[str] | None:
         if spec is None:
             raise ModuleNotFoundError("there is no such module")
         source = spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
+        if source is not None and any(f"\n{kind} {name}{end}" in source for kind in ("class", "def") for end in "(:"):
+            return {name}
         found = {"*"} if source is None else _defined(source)
     return None if found & {"*", "__getattr__"} else found
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from webcrawl.base.program import program
 from webcrawl.base.settings.setting_kinds import Secret, is_none, text
-from webcrawl.net.identity.signing_key import BadKey, SigningKey
 from webcrawl.urls.canonical import canonical
 
 LONGEST = 200  # characters of an origin or address
@@ -32,6 +31,8 @@ class KeyFile:
             raise Secret("a key itself, it seems: what is wanted is its file")
         if "\0" in found:
             raise ValueError("a path cannot contain a NUL")
+        from webcrawl.net.identity.signing_key import BadKey  # noqa: PLC0415 - its library takes 30 ms
+
         try:
             _hold_key(found)
         except FileNotFoundError as error:
@@ -82,4 +83,6 @@ def _hold_key(path: str) -> None:
     Settings are checked at any time of a crawl, which has read its key at the start: a file that held one is not looked
     at again, so that it may be moved or exchanged.
     """
+    from webcrawl.net.identity.signing_key import SigningKey  # noqa: PLC0415 - as above
+
     SigningKey.read(path)

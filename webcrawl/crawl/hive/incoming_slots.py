@@ -84,6 +84,7 @@ class Coming:
         self.arriving: list[int] = []  # slots that are here, with something parked
         self._counts: dict[int, Counts] = {}
         self.came = 0  # slots
+        self.torn = False  # slots are here whose last pieces never came, or were refused
 
     def expect(self, slot: int, source: int) -> None:
         """A slot will come from a drone."""
@@ -139,6 +140,7 @@ class Coming:
     def _ended(self, slot: int, sent: Counts) -> int:
         came = self._counts.pop(slot, [0, 0, 0, 0])
         if came != sent:
+            self.torn = True
             self._lost(f"slot {slot} did not come whole: {_said(came)} came, and {_said(sent)} were sent")
         self._arrived(slot)
         return slot

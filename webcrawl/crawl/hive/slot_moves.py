@@ -16,7 +16,7 @@ from webcrawl.crawl.hive.message import Kind
 from webcrawl.crawl.hive.outgoing_slots import Item, Leaves, Leaving, Outgoing, all_taken, as_it_is
 from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.host_handover import host_name
+from webcrawl.frontier.hosts import host_name
 from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
 from webcrawl.store.crawldb import CrawlDB, Part
 
@@ -69,7 +69,6 @@ class Moving(Part):
         # What is to happen to each slot that is on its way, one thing after the other. More than one only if the map
         # has changed again before all slots were where they belong.
         self._plans: dict[int, list[tuple[int, int]]] = {}
-        self._strays = False  # slots are here whose last pieces never came
         self._saved = b""
         self._restore()
         db.join(self)
@@ -156,7 +155,7 @@ class Moving(Part):
                 self.leaving.targets[slot] = plan[0][1]
         for slot in self.coming.gone(gone):
             self._next(slot)
-        self._strays = True
+        self.coming.torn = True
 
     def _guard(self) -> None:
         owned, slot_of = self.owned, self._slot_of
@@ -260,8 +259,8 @@ class Moving(Part):
 
         Not while our own network is out: failures that were not the hosts' could not be taken back elsewhere.
         """
-        if self._strays:
-            self._strays = False
+        if self.coming.torn:
+            self.coming.torn = False
             self.coming.strays(now)
         more = self.leaving is not None and self.leaving.step(now)
         deliver: Deliver = lambda kind, slot, items: self._deliver(kind, slot, items, now)  # noqa: E731 - knows the time
@@ -320,9 +319,9 @@ class Moving(Part):
         saved = msgpack.unpackb(data, strict_map_key=False)
         self.map = SlotMap.unpack(saved["map"])
         self.owned, self._had = bytearray(saved["owned"]), bytearray(saved["had"])
-        self._strays = saved["strays"]
         self._plans = {slot: [(what, drone) for what, drone in plan] for slot, plan in saved["plans"].items()}
         self.coming.restore(saved["coming"])
+        self.coming.torn = saved["strays"]
         if self.leaving is not None:
             self.leaving.restore(saved["leaving"])
         self._guard()
@@ -337,7 +336,7 @@ class Moving(Part):
             "owned": bytes(self.owned),
             "had": bytes(self._had),
             "plans": self._plans,
-            "strays": self._strays,
+            "strays": self.coming.torn,
             "coming": coming,
             "leaving": self.leaving.save() if self.leaving is not None else {},
         }

@@ -16,6 +16,7 @@ from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.content.recognise.probe import FORM
 from webcrawl.crawl.hive.message import LINKS, Kind
+from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,8 @@ PLAIN = re.compile(URL + rb" [A-Za-z]*+ " + WORD + b" " + WORD + rb" \d{1,9}+(?:
 RECORD = re.compile(PLAIN.pattern[:-2] + WORD + b" " + WORD + b" " + WORD)
 PAGE = re.compile(AUTHORITY.decode("latin-1") + "/[^\0- \x7f]*")
 MOST = 1e12  # of any number in a record
-COUNTS, ROW, PAIR = 4, range(5, 9), 2  # how many numbers: a slot's end, a host's failures, pages linked to and listed
+COUNTS, PAIR = 4, 2  # how many numbers: a slot's end, pages linked to and listed
+OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
 STATUSES = range(-10_000, 1000)
 
 
@@ -168,7 +170,7 @@ class Sound:
         name, wait, times, delay, failures, row, pages, retired, ip, *more = _list(value)
         whole = map(_is_whole, (failures, pages, retired))
         words = isinstance(name, str), isinstance(ip, str)
-        known = row is None or (_are_numbers(row) and len(row) in ROW)
+        known = row is None or _are_failures(_list(row))
         if not (all(whole) and all(words) and known and all(map(_is_number, (wait, *_list(times), delay)))):
             raise UnsoundError("no record of a host")
         if more:  # a drone of before has none
@@ -235,6 +237,12 @@ def _is_number(value: Any, least: float = 0.0) -> bool:
 
 def _are_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(_is_number(one, -MOST) for one in value)
+
+
+def _are_failures(row: list[Any]) -> bool:
+    """Whether this is a FailedRow, of which drones of before lack the last fields."""
+    numbers, unwell = row[:NUMBERS], row[NUMBERS:]
+    return _are_numbers(numbers) and len(numbers) >= OLDEST and len(unwell) <= 1 and all(map(_are_numbers, unwell))
 
 
 def _list(value: Any) -> list[Any]:

@@ -29,6 +29,8 @@ START = "start"
 OTHER = "other"
 CALLER = ""  # its callers are charged
 
+SCHEDULER = ("scheduler", "request_intake", "request_giving", "booking", "keeping", "waking")
+
 # The longest matching prefix of a file's name decides. C code counts as the line of Python that called it. What only
 # the event loop calls is uvloop's own code, OpenSSL, and the kernel's work on sockets.
 FILES: Mapping[str, str] = {
@@ -64,7 +66,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/frontier/seen/": SEEN,
     "webcrawl/frontier/": FRONTIER,
     "webcrawl/adapter/barrier.py": FRONTIER,
-    "webcrawl/adapter/scheduler.py": FRONTIER,
+    **dict.fromkeys((f"webcrawl/adapter/{name}.py" for name in SCHEDULER), FRONTIER),
     "webcrawl/crawl/seeding.py": FRONTIER,
     "webcrawl/urls/seeds/": FRONTIER,
     "webcrawl/record/warc/": WARC,

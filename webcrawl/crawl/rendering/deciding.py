@@ -36,7 +36,8 @@ class Deciding:
 
     def wanted(self, exchange: Exchange) -> Wanted | None:
         """None for a page that stays as it was sent. A wall is never rendered: a browser might get past it."""
-        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body)
+        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
+        exchange.recognised = kind
         is_shell = kind == SHELL
         if not is_shell and kind != PAGE:
             return None
@@ -57,6 +58,8 @@ class Deciding:
         gain = self._comparison.gain(page, exchange.body, exchange.content_type, exchange.url)
         differs = exchange.rendered and not gain.is_slight
         text = gain.text if differs else 0
+        if differs:
+            exchange.recognised = None  # nobody has looked at the document
         self.hosts.change(wanted.host).learn(text, milliseconds, is_shell=wanted.is_shell, same=not differs)
         self._counters.update(
             {

@@ -10,13 +10,18 @@ LOOKED_AT = 64 << 10  # bytes of a page
 MOST = 256  # runs of text
 PLENTY = 256  # characters of numbers and hashes that are content: those of a table, not of a clock
 LONG = 256  # bytes of a run: how it begins tells it from others, and all words of a page would cost a millisecond
-# What a tag begins with whose text is no run
-NO_TEXT = (b"a ", b"a\n", b"a\t", b"a\r", b"script", b"style", b"!", b"?")
+# How what follows a `<` begins if no run of text comes after it
+NO_TEXT = (b"a ", b"a>", b"a\n", b"a\t", b"a\r", b"script", b"style", b"!", b"?")
 LINE = re.compile(rb"[^\r\n]*[^\r\n\s][^\r\n]*")
 SOURCE = re.compile(rb"""["']?([^"'\s>?#]+)""")  # behind `src=`
 TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
-WORD = re.compile(rb"(?<![0-9a-z\x80-\xff])[a-z\x80-\xff]+(?![0-9a-z\x80-\xff])")  # with a digit it may be a nonce
-NUMBER = re.compile(rb"(?<![0-9a-z])(?=[a-z]{0,40}[0-9])[0-9a-z]+")
+DIGITS = b"0123456789"
+DIGIT, BETWEEN = b"0", b"\0"  # what stands for any digit, as a word that has one may be a nonce; and between two runs
+WORDS = bytes(
+    DIGIT[0] if code in DIGITS else code if code > 0x7F or chr(code).isalpha() or code == BETWEEN[0] else 0x20
+    for code in range(256)
+)
+ASCII = bytes(code if chr(code).isalnum() and code < 0x80 else 0x20 for code in range(256))
 
 
 def words_of(values: Iterable[str]) -> set[bytes]:
@@ -27,7 +32,7 @@ def words_of(values: Iterable[str]) -> set[bytes]:
 class Features:
     """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, and of all words together.
 
-    All tokens are found by expressions: a loop over them would take more than all else that is done for a page.
+    No loop and no expression runs over its words: either would take more than all else that is done for a page.
     """
 
     __slots__ = ("parts", "whole")
@@ -36,28 +41,38 @@ class Features:
         """`address`: words of its URL; `echo`: those that many URLs of its family have, which say nothing."""
         lower = body[:LOOKED_AT].lower()
         runs = _runs(lower) if b"<" in lower[:1024] else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
-        said = [words for run in runs if (words := {*WORD.findall(run)} - echo)]
-        parts = [crc32(b" ".join(sorted(words))) for words in said]
+        said = [words for run in _words(runs) if (words := run - echo if echo else run)]
+        number = {word: crc32(word) for word in set().union(*said)}
+        parts = [crc32(b"%d" % sum(map(number.__getitem__, words))) for words in said]  # words in any order
         parts += [crc32(source, 1) for source in _sources(lower)]
         text = b" ".join(runs)
-        digits = len(text) - len(text.translate(None, b"0123456789"))
-        numbers = {*NUMBER.findall(text)} - address if digits * 4 >= PLENTY else ()
-        if sum(map(len, numbers)) >= PLENTY:
-            parts.append(crc32(b" ".join(sorted(numbers)), 2))
+        digits = len(text) - len(text.translate(None, DIGITS))
+        if digits * 4 >= PLENTY:
+            numbers = {word for word in text.translate(ASCII).split() if not word.isalpha()} - address
+            if sum(map(len, numbers)) >= PLENTY:
+                parts.append(crc32(b" ".join(sorted(numbers)), 2))
         self.parts = parts
-        self.whole = crc32(b" ".join(sorted(set().union(*said))), 3)
+        self.whole = crc32(b"%d" % sum(number.values()), 3)
 
 
 def _runs(lower: bytes) -> list[bytes]:
     """The texts after tags other than links', scripts' and styles', up to the next tag."""
     runs = []
     for piece in lower.split(b"<")[1:]:
-        tag, _, text = piece.partition(b">")
-        if text and not text.isspace() and tag != b"a" and not tag.startswith(NO_TEXT):
+        text = piece.partition(b">")[2]
+        if text and not text.isspace() and not piece.startswith(NO_TEXT):
             runs.append(text[:LONG])
             if len(runs) == MOST:
                 break
     return runs
+
+
+def _words(runs: list[bytes]) -> list[set[bytes]]:
+    """The words of each run, without those that have a digit."""
+    texts = BETWEEN.join(runs).translate(WORDS).split(BETWEEN)
+    return [
+        {word for word in text.split() if DIGIT not in word} if DIGIT in text else {*text.split()} for text in texts
+    ]
 
 
 def _sources(lower: bytes) -> list[bytes]:

@@ -212,10 +212,10 @@ class Learning:
         fresh, known = [0] * len(own), [0] * len(own)
         for link in links[:LINKS]:
             shape = shape_of(link)
-            same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]
             target = None if shape.families[0] == own[0] else self._may_be_new(shape.families[0])
             if link == url or (looked >= SAMPLE and not target):
                 continue
+            same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]
             looked += bool(same)
             new = add(crc32(link.encode(), 5))
             for at in same:

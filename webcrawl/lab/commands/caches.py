@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.crawl.hive.slot_map import SLOTS
 from webcrawl.lab.studies import NAMES
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import say_all, whole
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 MOST = 1 << 30  # entries of a cache
 
@@ -44,7 +42,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
-            raise UsageError("a trace: scrapy caches TRACE...", print_help=False)
+            raise usage_error("a trace: scrapy caches TRACE...")
         sizes, names = _sizes(opts.sizes), _names(opts.policies)
         drones = whole("--drones", opts.drones, 2, SLOTS) if opts.drones is not None else 0
         share = _share(opts.train)
@@ -69,7 +67,7 @@ class Command(ToolCommand):
 def _sizes(text: str | None) -> list[int]:
     found = text.split(",") if text is not None else []
     if not all(one.isascii() and one.isdecimal() and 0 < int(one[:11]) <= MOST for one in found):
-        raise UsageError(f"--sizes {text}: must be whole numbers from 1 to {MOST}, with commas", print_help=False)
+        raise usage_error(f"--sizes {text}: must be whole numbers from 1 to {MOST}, with commas")
     return sorted({*map(int, found)})
 
 
@@ -78,7 +76,7 @@ def _names(text: str | None) -> list[str]:
     found = text.split(",") if text is not None else [*NAMES]
     for one in found:
         if one.strip().lower() not in known:
-            raise UsageError(f"--policies {text}: must be of {', '.join(NAMES)}", print_help=False)
+            raise usage_error(f"--policies {text}: must be of {', '.join(NAMES)}")
     return [known[one.strip().lower()] for one in found]
 
 
@@ -88,5 +86,5 @@ def _share(text: str | None) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share <= 1:
-        raise UsageError(f"--train {text}: must be a number above 0, and 1 at most", print_help=False)
+        raise usage_error(f"--train {text}: must be a number above 0, and 1 at most")
     return share

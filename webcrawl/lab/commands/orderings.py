@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.lab.studies import OF_GOOD, ONLY_GOOD, ORDERS
 from webcrawl.settings import FRONTIER_BIAS, FRONTIER_LEVELS
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import say_all, whole
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 MOST_LEVELS = 1000
 MOST_HOSTS = 1 << 20
@@ -59,7 +57,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
-            raise UsageError("a graph: scrapy orderings GRAPH...", print_help=False)
+            raise usage_error("a graph: scrapy orderings GRAPH...")
         names = _names(opts.orders, good=opts.good is not None)
         hosts = whole("--hosts", opts.hosts, 1, MOST_HOSTS) if opts.hosts is not None else 0
         levels = whole("--levels", opts.levels, 1, MOST_LEVELS)
@@ -86,5 +84,5 @@ def _names(text: str | None, *, good: bool) -> list[str]:
     known = ORDERS if good else [name for name in ORDERS if name not in ONLY_GOOD]
     found = [one.strip().lower() for one in text.split(",")] if text is not None else [*(OF_GOOD if good else known)]
     if not set(found) <= set(known):
-        raise UsageError(f"--orders {text}: must be of {', '.join(known)}", print_help=False)
+        raise usage_error(f"--orders {text}: must be of {', '.join(known)}")
     return [*dict.fromkeys(found)]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from scrapy.exceptions import UsageError
-
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 
 class Command(ToolCommand):
@@ -27,7 +25,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
-            raise UsageError(f"unexpected argument: {args[0]}")
+            raise usage_error(f"unexpected argument: {args[0]}")
         from webcrawl.lab.simweb import cli  # noqa: PLC0415 - Scrapy imports every command for any: 0.1 s
 
         try:

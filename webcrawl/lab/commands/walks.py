@@ -8,13 +8,11 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import say_all, whole
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.lab.studies.random_walks import Walked
@@ -49,11 +47,11 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise UsageError("one JOBDIR: scrapy walks JOBDIR", print_help=False)
+            raise usage_error("one JOBDIR: scrapy walks JOBDIR")
         if opts.sample is not None and opts.sample not in SAMPLES:
-            raise UsageError(f"--sample {opts.sample}: must be {' or '.join(SAMPLES)}", print_help=False)
+            raise usage_error(f"--sample {opts.sample}: must be {' or '.join(SAMPLES)}")
         if opts.sample is not None and opts.index is not None:
-            raise UsageError("--sample and --index: one of them at a time", print_help=False)
+            raise usage_error("--sample and --index: one of them at a time")
         most, burn_in, seed = (
             whole(name, getattr(opts, place), least, MOST)
             for name, place, least in (("-n", "most", 1), ("--burn-in", "burn_in", 0), ("--seed", "seed", 0))

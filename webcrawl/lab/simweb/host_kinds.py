@@ -69,6 +69,12 @@ DRESSES: dict[str, Callable[[Web, Ask, Answer], Answer]] = {
 }
 
 
+SCHEMES = {  # what a server speaks on TLS, by its names in ALPN
+    "https": ("http/1.1",),
+    "https_h2": ("h2",),
+    "https_both": ("h2", "http/1.1"),
+}
+
 MINING = ("research", "train-ai", "ai-input")
 NOBODY: frozenset[str] = frozenset()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from webcrawl.lab.simweb.dns_answers import BY_NAME, NAMES
-from webcrawl.lab.simweb.host_kinds import DOWN, DRESSES, OWNERS
+from webcrawl.lab.simweb.host_kinds import DOWN, DRESSES, OWNERS, SCHEMES
 from webcrawl.lab.simweb.kinds import KINDS
 from webcrawl.lab.simweb.robots_kinds import ROBOTS
 
@@ -77,7 +77,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "robots": tuple(ROBOTS),
     "dns": tuple(kind for kind in NAMES if kind not in BY_NAME),
     "host": (*DOWN, *DRESSES),
-    "scheme": ("https",),
+    "scheme": tuple(SCHEMES),
     "name": ("subdomain",),
     "owner": tuple(OWNERS),
     **CHANGE_GROUPS,

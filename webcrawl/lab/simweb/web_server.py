@@ -7,7 +7,7 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -25,6 +25,7 @@ from cryptography.x509.oid import NameOID
 
 from webcrawl.lab.simweb import dns_answers, sockets
 from webcrawl.lab.simweb.dns_answers import Question, Reply
+from webcrawl.lab.simweb.host_kinds import SCHEMES
 from webcrawl.lab.simweb.http_server import Connection, Desk, Request
 from webcrawl.lab.simweb.kinds import KINDS
 from webcrawl.lab.simweb.name_server import NameServer, Tcp, Udp
@@ -35,8 +36,8 @@ from webcrawl.lab.simweb.web_answers import Answer, Ask
 from webcrawl.lab.simweb.world import World, address
 
 
-def server_context() -> ssl.SSLContext:
-    """A context with a fresh P-256 key: cheap, and what most servers of the web have."""
+def server_contexts() -> dict[str, ssl.SSLContext]:
+    """A context for each kind of SCHEMES, with a fresh P-256 key: cheap, and what most servers of the web have."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "simweb")])
     now = datetime.now(UTC)
@@ -53,14 +54,15 @@ def server_context() -> ssl.SSLContext:
     )
     pem = serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    contexts = {kind: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) for kind in SCHEMES}
     with TemporaryDirectory() as folder:  # the ssl module reads keys only from files
         path = Path(folder) / "simweb.pem"
         path.touch(mode=0o600)
         path.write_bytes(secret + certificate.public_bytes(pem))
-        context.load_cert_chain(path)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+        for kind, context in contexts.items():
+            context.load_cert_chain(path)
+            context.set_alpn_protocols(SCHEMES[kind])
+    return contexts
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -108,7 +110,9 @@ class Server:
         served += [dns_answers.OUTSIDE, *([dns_answers.LOOPBACK6] if dns_answers.BY_NAME & world.mix.keys() else [])]
         try:
             self._http = self._keep(sockets.listen(served, world.port))
-            self._https = self._keep(sockets.listen(served, world.tls_port) if "https" in world.mix else [])
+            self._https = self._keep(
+                sockets.listen(served, world.tls_port) if SCHEMES.keys() & world.mix.keys() else []
+            )
             pairs = sockets.listen_pairs(NAME_SERVERS, dns_port)
             self._udp, self._tcp = (self._keep([*kept]) for kept in zip(*pairs, strict=True))
         except OSError:
@@ -140,9 +144,12 @@ class Server:
         self._desk.date = formatdate(usegmt=True)
         self._clockwork = asyncio.get_running_loop().create_task(self._every_second())
         self._desk.pulse.start()
-        context = server_context() if self._https else None
-        doors = [StreamDoor(kept, partial(self._serve, "http", None)) for kept in self._http]
-        doors += [StreamDoor(kept, partial(self._serve, "https", context)) for kept in self._https]
+        doors = [
+            StreamDoor(kept, partial(self._serve, partial(Connection, self._desk, "http"), None)) for kept in self._http
+        ]
+        if self._https:
+            serve = partial(self._serve, *self._secure())
+            doors += [StreamDoor(kept, serve) for kept in self._https]
         listening = [StreamDoor(kept, self._serve_names) for kept in self._tcp]
         hearing = [DatagramDoor(kept, lambda: Udp(self.names)) for kept in self._udp]
         self._weather = Weather(self.world, self.outages, doors, [*listening, *hearing], self._desk.connections)
@@ -166,11 +173,25 @@ class Server:
         self._sockets += opened
         return opened
 
-    async def _serve(self, scheme: str, context: ssl.SSLContext | None, kept: socket.socket) -> asyncio.Server:
+    def _secure(self) -> tuple[Callable[[], asyncio.BaseProtocol], ssl.SSLContext]:
+        """What serves a connection with TLS, and its context, which the name that the client says may change."""
+        contexts = server_contexts()
+        if not self.world.mix.keys() & {"https_h2", "https_both"}:
+            return partial(Connection, self._desk, "https"), contexts["https"]
+        from webcrawl.lab.simweb.http2_server import Negotiated  # noqa: PLC0415 -- few webs need it
+
+        def choose(channel: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+            host = self.world.number(name or "")
+            channel.context = contexts[self.world.kind("scheme", host) or "https" if host is not None else "https"]
+
+        contexts["https"].sni_callback = choose
+        return partial(Negotiated, self._desk, contexts["https_h2"]), contexts["https"]
+
+    async def _serve(
+        self, connected: Callable[[], asyncio.BaseProtocol], context: ssl.SSLContext | None, kept: socket.socket
+    ) -> asyncio.Server:
         loop = asyncio.get_running_loop()
-        return await loop.create_server(
-            lambda: Connection(self._desk, scheme), sock=kept, ssl=context, backlog=sockets.BACKLOG
-        )
+        return await loop.create_server(connected, sock=kept, ssl=context, backlog=sockets.BACKLOG)
 
     async def _serve_names(self, kept: socket.socket) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(lambda: Tcp(self.names), sock=kept)

@@ -158,7 +158,7 @@ class World:
         return address(host % self.addresses)
 
     def _origin(self, host: int) -> str:
-        if self.kind("scheme", host) == "https":
+        if self.kind("scheme", host):
             return f"https://{self.name(host)}" + ("" if self.tls_port == 443 else f":{self.tls_port}")
         return f"http://{self.name(host)}" + ("" if self.port == 80 else f":{self.port}")
 

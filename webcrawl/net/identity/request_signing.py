@@ -11,8 +11,10 @@ from __future__ import annotations
 import time
 from binascii import b2a_base64
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from webcrawl.net.identity.signing_key import SigningKey
+if TYPE_CHECKING:
+    from webcrawl.net.identity.signing_key import SigningKey
 
 LABEL = "sig1"
 TAG = "web-bot-auth"

@@ -12,7 +12,7 @@ from webcrawl.content.html.on_demand import resolved
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Preferences
 from webcrawl.urls.canonical import redirect_target
-from webcrawl.urls.host_names import suffixes
+from webcrawl.urls.public_suffixes import is_ipv4, suffixes_of
 
 ANSWERED, DIAGNOSTICS, ROBOTS = "warc", "crawldiagnostics", "robotstxt"  # Common Crawl's subsets
 FAILED, UNASKED = "failed", "unasked"  # ours: no answer, no request
@@ -139,11 +139,11 @@ def host_parts(host: str) -> HostParts:
     """The parts of a host's name; under an unknown top-level domain the list's rule `*` applies, as in the crawl."""
     if host[0] == "[":
         return HostParts(None, None, None)
-    found = suffixes().extract_str(host)
-    if found.ipv4:
+    found = suffixes_of(host.rstrip("."))
+    if not found.public and is_ipv4(host.rstrip(".")):
         return HostParts(None, None, None)
     labels = host.removesuffix(".").split(".")
-    return HostParts(labels[-1], _below(found.registry_suffix, labels), _below(found.suffix, labels))
+    return HostParts(labels[-1], _below(found.registry, labels), _below(found.public, labels))
 
 
 def _below(suffix: str, labels: list[str]) -> str | None:

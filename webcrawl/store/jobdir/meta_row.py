@@ -19,8 +19,10 @@ KEY, KEY_BYTES = "key", 16  # of the crawl's hashes
 TERMS = "terms"  # with which spider and settings the crawl was last run, as texts by name
 CLOCK = "clock"
 CLEAN = "clean"  # the last run ended with a checkpoint
+FRONTIER = "frontier"  # counters and the front-end's heads
+COUNTERS, STATISTICS, FILTERS = "tallies", "statistics", "filters"
 REVISITING = "revisiting"  # pages are fetched again, or were in a former run
-MAPPINGS = ("seeds", TERMS, "tallies", "filters")
+MAPPINGS = ("seeds", TERMS, COUNTERS, FILTERS)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, struct.error)
 
 
@@ -97,7 +99,7 @@ def _times(data: bytes) -> tuple[float, float]:
 
 
 def check(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """The small values of known form: key, position in the seeds, counters, state of filters and pipelines."""
+    """The small values of known form: key, place in the seeds, counters, state of filters, pipelines and features."""
     data = snapshot.get(KEY)
     if data is not None and len(data) != KEY_BYTES:
         yield snapshot.damaged(f"table meta, {KEY}: {len(data)} bytes, not {KEY_BYTES}")
@@ -108,7 +110,8 @@ def check(snapshot: Snapshot) -> Iterator[DamagedFile]:
                 mapping(data)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"table meta, {name}: {error}")
-    for name, saved in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB 'pipeline.*'"):
+    named = "SELECT name, value FROM meta WHERE name GLOB 'pipeline.*' OR name GLOB 'feature.*'"
+    for name, saved in snapshot.rows(named):
         try:
             msgpack.unpackb(saved, strict_map_key=False)
         except (ValueError, TypeError) as error:

@@ -7,13 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import read_enough, say, say_all, write_page
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 
 class Command(ToolCommand):
@@ -42,7 +40,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 2:
-            raise UsageError(f"a folder and a site: {program()} account JOBDIR DOMAIN")
+            raise usage_error(f"a folder and a site: {program()} account JOBDIR DOMAIN")
         try:
             if opts.offsets:
                 self._list(Path(args[0]), args[1])
@@ -61,7 +59,7 @@ class Command(ToolCommand):
         site = site_of(name)
         target = Path(output if output is not None else f"account-{site.name.strip('[]')}.html")
         if output != "-" and target.suffix.lower() not in (".html", ".htm", ".csv"):
-            raise UsageError(f"-o {output}: must end in .html or .csv", print_help=False)
+            raise usage_error(f"-o {output}: must end in .html or .csv")
         account = account_of(jobdir, site)
         as_csv = output != "-" and target.suffix.lower() == ".csv"
         text = "".join(sheet(account)) if as_csv else page(account, time.time())

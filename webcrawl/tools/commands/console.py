@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.base.readable import readable
+from webcrawl.tools.tool_command import usage_error
 
 
 def say(line: str) -> None:
@@ -63,5 +62,5 @@ DIGITS = 20
 def whole(option: str, text: str, least: int, most: int) -> int:
     """A whole number within bounds. UsageError."""
     if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most):
-        raise UsageError(f"{option} {text}: must be a whole number from {least} to {most}", print_help=False)
+        raise usage_error(f"{option} {text}: must be a whole number from {least} to {most}")
     return int(text)

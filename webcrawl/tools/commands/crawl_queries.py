@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
-
-from scrapy.settings import BaseSettings
+from typing import IO, TYPE_CHECKING, Any
 
 from webcrawl.base.credentials import text_without_credentials
 from webcrawl.store.jobdir.crawls import HIVE
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
 
 
 def ask(settings: BaseSettings, jobdir: Path, patience: float, command: str, *words: str, written: bytes = b"") -> Any:

@@ -105,8 +105,6 @@ class Command(ToolCommand):
         from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - as above
 
         if "://" in jobdir or (Path(jobdir) / HIVE).exists():
-            if self.settings is None:
-                raise RuntimeError("Scrapy sets them before it asks for anything")
             return ask_hive(self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
         client = Client(Path(jobdir), PATIENCE)
         if command == "seeds":

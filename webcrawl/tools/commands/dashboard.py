@@ -9,16 +9,16 @@ import argparse
 import os
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import Settings
+from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.libraries import missing
 from webcrawl.tools.commands.console import say
 from webcrawl.tools.commands.crawl_queries import ask
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
 
 ROOT = "crawls"
 PATIENCE = 3.0  # seconds for an answer that a page shows
@@ -51,10 +51,8 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if unknown := next((word for word in args if word.startswith("-")), ""):
-            raise UsageError(f"unknown option {unknown}", print_help=False)
+            raise usage_error(f"unknown option {unknown}")
         try:
-            if self.settings is None:
-                raise RuntimeError("Scrapy sets them before it asks for anything")
             _serve(self.settings, [*map(Path, args)], opts.host, _port(opts.port))
         except CannotStart as error:
             self.fail(error)

@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
+from typing import TYPE_CHECKING
 
 from webcrawl.base.libraries import missing
 from webcrawl.base.outputs import LIBRARIES
@@ -23,7 +21,10 @@ from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.tools.commands import store, wacz
 from webcrawl.tools.commands.console import say
-from webcrawl.tools.tool_command import CommandGroup, ToolCommand
+from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
 
 INTERRUPTED = 130
 PART = ".part"  # after the file's name: a folder that is there until the file is
@@ -45,7 +46,7 @@ class Documents(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args or not all(args):
-            raise UsageError(f"which crawl? {program()} export documents JOBDIR, or WARC files")
+            raise usage_error(f"which crawl? {program()} export documents JOBDIR, or WARC files")
         source = Path(args[0])
         place = source if source.is_dir() else source.parent
         target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.documents.parquet"
@@ -77,7 +78,7 @@ class Documents(ToolCommand):
         made = "" if tables else "of the archive, "
         own_folder(scratch)
         if not tables:
-            self.exitcode = _processed(sources, scratch, self.settings or BaseSettings())
+            self.exitcode = _processed(sources, scratch, self.settings)
             if stats_file.read(scratch).get("reason") != FINISHED:
                 with suppress(OSError):  # it is empty if nothing was begun
                     scratch.rmdir()
@@ -106,7 +107,7 @@ def _crawls(folder: Path) -> Iterator[Path]:
             yield from crawls_of(folder)
 
 
-def _processed(sources: list[str], jobdir: Path, settings: BaseSettings) -> int:
+def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
     """Has `scrapy process` make them in this folder, or go on with it; returns its exit status."""
     from webcrawl.tools.supervisor.plan import given_by_command  # noqa: PLC0415 - as above
 

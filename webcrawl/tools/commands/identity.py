@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings, Settings
-
 from webcrawl.base.program import program
 from webcrawl.tools.commands.console import say, say_all, whole
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
     from webcrawl.net.identity.identity_page import Who
     from webcrawl.net.identity.signature_check import Finding
     from webcrawl.net.identity.signing_key import SigningKey
@@ -53,7 +52,7 @@ class Command(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         action = args[0] if args else ""
         if action not in USES:
-            raise UsageError(f"{program()} identity new, directory, verify or page", print_help=False)
+            raise usage_error(f"{program()} identity new, directory, verify or page")
         rest = args[1:]
         runs: dict[str, Callable[[], None]] = {
             "new": lambda: self._new(_one("new", rest)),
@@ -77,7 +76,7 @@ class Command(ToolCommand):
 
     def _directory(self, rest: list[str], opts: argparse.Namespace) -> None:
         if rest or not opts.key or not opts.agent or not opts.o:
-            raise UsageError(f"{program()} identity {USES['directory']}", print_help=False)
+            raise usage_error(f"{program()} identity {USES['directory']}")
         days, folder = whole("--days", opts.days, 1, MOST_DAYS), Path(opts.o)
         from webcrawl.base.dates import iso  # noqa: PLC0415 - as above
         from webcrawl.net.identity import key_directory as directory  # noqa: PLC0415 - as above
@@ -142,7 +141,7 @@ class Command(ToolCommand):
 
     def _page(self, rest: list[str], opts: argparse.Namespace) -> None:
         if rest or (opts.form and not opts.form.startswith(("https://", "http://"))):
-            raise UsageError(f"{program()} identity {USES['page']}", print_help=False)
+            raise usage_error(f"{program()} identity {USES['page']}")
         from webcrawl.crawl.checks import SettingError  # noqa: PLC0415 - as above
         from webcrawl.net.identity.identity_page import (  # noqa: PLC0415 - as above
             ADDRESSES,
@@ -151,7 +150,7 @@ class Command(ToolCommand):
         )
 
         try:
-            found, now = who(self.settings or Settings(), opts.why, opts.form), time.time()
+            found, now = who(self.settings, opts.why, opts.form), time.time()
             text = page(found, now)
             if not opts.o:
                 say_all(text)
@@ -174,15 +173,15 @@ def _agent(origin: str) -> str:
     try:
         found = read("BOT_AGENT", origin)
     except SettingError as error:
-        raise UsageError(str(error).replace("BOT_AGENT =", "--agent"), print_help=False) from error
+        raise usage_error(str(error).replace("BOT_AGENT =", "--agent")) from error
     if found is None:
-        raise UsageError(f"--agent {origin}: an https origin is needed", print_help=False)
+        raise usage_error(f"--agent {origin}: an https origin is needed")
     return str(found)
 
 
 def _one(action: str, rest: list[str]) -> str:
     if len(rest) != 1 or not rest[0]:
-        raise UsageError(f"{program()} identity {USES[action]}", print_help=False)
+        raise usage_error(f"{program()} identity {USES[action]}")
     return rest[0]
 
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from urllib.request import getproxies
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
+from typing import TYPE_CHECKING
 
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.program import program
 from webcrawl.tools.commands.console import say
 from webcrawl.tools.commands.crawl_queries import ask
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
 
 PORT = "8710"
 PROXY = (
@@ -50,9 +50,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or args[0].startswith("-"):
-            raise UsageError(f"{program()} optout {self.syntax()}", print_help=False)
-        if self.settings is None:
-            raise RuntimeError("Scrapy sets them before it asks for anything")
+            raise usage_error(f"{program()} optout {self.syntax()}")
         try:
             _serve(self.settings, Path(args[0]), opts.host, _port(opts.port))
         except CannotStart as error:
@@ -65,8 +63,9 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _serve(settings: BaseSettings, jobdir: Path, host: str, port: int) -> None:
+def _serve(settings: Settings, jobdir: Path, host: str, port: int) -> None:
     from ipaddress import ip_address  # noqa: PLC0415 - as above, here and below
+    from urllib.request import getproxies  # noqa: PLC0415
 
     from webcrawl.adapter.values import PROXIED, plain_values  # noqa: PLC0415
     from webcrawl.crawl.checks import SettingError  # noqa: PLC0415

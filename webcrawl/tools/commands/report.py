@@ -7,13 +7,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.base.program import program
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands import account, dashboard
 from webcrawl.tools.commands.console import say, say_all, whole, write_page
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 NAME = "report.html"
 FARTHEST = 6  # bits: beyond, too many fingerprints that have nothing in common share what they are sorted by
@@ -49,18 +47,18 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if opts.live and (opts.site is not None or opts.graph is not None or opts.output is not None):
-            raise UsageError("--live serves pages; it writes none", print_help=False)
+            raise usage_error("--live serves pages; it writes none")
         if opts.live:
             self._delegate(dashboard.Command(), args, opts)
             return
         if opts.site is not None:
             if opts.graph is not None:
-                raise UsageError("--for or --graph", print_help=False)
+                raise usage_error("--for or --graph")
             opts.offsets = False
             self._delegate(account.Command(), [*args, opts.site], opts)
             return
         if len(args) != 1:
-            raise UsageError(f"one folder: {program()} report JOBDIR")
+            raise usage_error(f"one folder: {program()} report JOBDIR")
         jobdir, near = Path(args[0]), whole("--near", opts.near, 0, FARTHEST)
         try:
             if opts.graph is None:

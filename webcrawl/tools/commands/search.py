@@ -9,15 +9,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.base.libraries import missing
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.tools.commands.console import read_enough, whole
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.record.fulltext.text_search import Answer, Snippet
@@ -52,7 +50,7 @@ class Command(ToolCommand):
             args.remove("--")
         query = " ".join(args[1:])
         if not query.strip():
-            raise UsageError(f"a folder and words: {program()} search JOBDIR WORDS...", print_help=False)
+            raise usage_error(f"a folder and words: {program()} search JOBDIR WORDS...")
         most = whole("-n", opts.most, 1, MOST)
         try:
             from webcrawl.record.fulltext.query_words import BadQuery  # noqa: PLC0415 - tantivy is optional

@@ -8,11 +8,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import Settings
-from scrapy.utils.conf import arglist_to_dict
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.credentials import text_without_credentials
@@ -20,7 +16,10 @@ from webcrawl.base.program import program
 from webcrawl.base.quantities import count
 from webcrawl.base.readable import readable
 from webcrawl.tools.commands.console import say, say_all, whole
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
 
 INTERRUPTED = 130
 URLS = 1_000_000
@@ -63,15 +62,14 @@ class Command(ToolCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         try:
-            opts.spargs = arglist_to_dict(opts.spargs)
+            opts.spargs = dict(one.split("=", 1) for one in opts.spargs)
         except ValueError as error:
-            raise UsageError("Invalid -a value, use -a NAME=VALUE", print_help=False) from error
+            raise usage_error("Invalid -a value, use -a NAME=VALUE") from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         name, *folders = args or [""]
         if name not in ("build", "run") or not folders or not all(folders):
-            raise UsageError(f"{program()} segments build JOBDIR... | run DIR -a seeds=SRC", print_help=False)
-        assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
+            raise usage_error(f"{program()} segments build JOBDIR... | run DIR -a seeds=SRC")
         opts.urls = whole("--urls", opts.urls, 1, MOST)
         from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415 - Scrapy imports every command for any
 
@@ -79,7 +77,7 @@ class Command(ToolCommand):
             if name == "build":
                 self.exitcode = _build(self.settings, [*map(Path, folders)], opts)
             elif len(folders) > 1 or opts.o or opts.json or opts.tables:
-                raise UsageError(f"{program()} segments run DIR -a seeds=SRC: one folder, and no -o", print_help=False)
+                raise usage_error(f"{program()} segments run DIR -a seeds=SRC: one folder, and no -o")
             else:
                 self.exitcode = _run(self.settings, Path(folders[0]), opts)
         except (*REASONS, CannotStart, OSError) as error:
@@ -101,7 +99,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     from webcrawl.tools.segments.segment import copied  # noqa: PLC0415
 
     if opts.spargs:
-        raise UsageError(f"-a is for {program()} segments run; settings are -s NAME=VALUE", print_help=False)
+        raise usage_error(f"-a is for {program()} segments run; settings are -s NAME=VALUE")
     target = Path(opts.o or "segment.csv")
     if not target.parent.is_dir() or target.is_dir():
         raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")

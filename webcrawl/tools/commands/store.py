@@ -7,14 +7,15 @@ import json
 import logging
 import sys
 from pathlib import Path
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
+from typing import TYPE_CHECKING
 
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.tools.commands.console import say
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
 
 SETTINGS = "OUTPUT_STORE", "OUTPUT_STORE_KEEP"
 
@@ -36,9 +37,9 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
-            raise UsageError(f"one folder: {program()} store JOBDIR")
+            raise usage_error(f"one folder: {program()} store JOBDIR")
         if opts.list and opts.verify:
-            raise UsageError("-l or --verify")
+            raise usage_error("-l or --verify")
         from webcrawl.store.errors import StoreError  # noqa: PLC0415 - Scrapy imports every command for any
 
         jobdir = Path(args[0])
@@ -68,10 +69,10 @@ class Command(ToolCommand):
         return sound
 
     def _copied(self, jobdir: Path) -> bool:
-        return _copied(jobdir, self.settings or BaseSettings())
+        return _copied(jobdir, self.settings)
 
 
-def _copied(jobdir: Path, settings: BaseSettings) -> bool:
+def _copied(jobdir: Path, settings: Settings) -> bool:
     """Return whether everything is in the store now."""
     from webcrawl import settings as defaults  # noqa: PLC0415 - as above
     from webcrawl.crawl.checks.check import read  # noqa: PLC0415 - as above

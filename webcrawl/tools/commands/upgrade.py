@@ -6,14 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.tools.commands.console import say
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 
 class Command(ToolCommand):
@@ -28,7 +26,7 @@ class Command(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
         if len(args) != 1 or not args[0]:  # an empty name would be the current folder
-            raise UsageError(f"one folder: {program()} upgrade JOBDIR")
+            raise usage_error(f"one folder: {program()} upgrade JOBDIR")
         self.exitcode = upgraded(Path(args[0]))
 
 

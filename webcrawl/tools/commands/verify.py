@@ -7,8 +7,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.base.libraries import install
 from webcrawl.base.program import program
 from webcrawl.base.quantities import count
@@ -17,7 +15,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import hive_of
 from webcrawl.tools.commands.console import say
 from webcrawl.tools.commands.upgrade import upgraded
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 
 class Command(ToolCommand):
@@ -36,7 +34,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
-            raise UsageError(f"one folder: {program()} verify JOBDIR")
+            raise usage_error(f"one folder: {program()} verify JOBDIR")
         self.exitcode = upgraded(Path(args[0])) if opts.upgrade else 0
         self.exitcode = self.exitcode or verified(args[0])
 

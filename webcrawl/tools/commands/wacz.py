@@ -7,12 +7,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.base.program import program
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import say
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 
 class Command(ToolCommand):
@@ -37,7 +35,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
-            raise UsageError(f"one folder: {program()} wacz JOBDIR")
+            raise usage_error(f"one folder: {program()} wacz JOBDIR")
         from webcrawl.record.since.sources import NoEarlier, Sources, sources  # noqa: PLC0415 - as below
         from webcrawl.tools.optout.optout_records import records_in  # noqa: PLC0415 - as below
         from webcrawl.tools.wacz.pack import pack  # noqa: PLC0415 - as above

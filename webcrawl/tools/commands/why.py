@@ -9,17 +9,15 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from scrapy.exceptions import UsageError
 
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import read_enough
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.tools.why.answer import Answer
@@ -48,9 +46,9 @@ class Command(ToolCommand):
         if "--" in args:
             args.remove("--")
         if len(args) != 1 + (opts.sample is None and opts.file is None) or None not in (opts.sample, opts.file):
-            raise UsageError(USAGE, print_help=False)
+            raise usage_error(USAGE)
         if opts.sample is not None and not _is_number(opts.sample):
-            raise UsageError(f"--sample {opts.sample}: must be a whole number from 1 to {MOST}", print_help=False)
+            raise usage_error(f"--sample {opts.sample}: must be a whole number from 1 to {MOST}")
         try:
             self._answer(Path(args[0]), args[1:], opts)
         except KeyboardInterrupt:
@@ -69,7 +67,7 @@ class Command(ToolCommand):
         from webcrawl.tools.why.sample import sample  # noqa: PLC0415
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
-        with Crawls(jobdir, deep=opts.deep, trusted=self._trusted()) as crawls:
+        with Crawls(jobdir, deep=opts.deep, trusted=_OfProject(self)) as crawls:
             if opts.sample is not None:
                 _print_many(sample(crawls, int(opts.sample)), as_json=opts.json)
             elif opts.file is not None:
@@ -78,10 +76,17 @@ class Command(ToolCommand):
                 (answer,) = crawls.answers(urls)
                 sys.stdout.write(_json(answer.to_json()) if opts.json else text_of(answer))
 
-    def _trusted(self) -> frozenset[str]:
+
+class _OfProject(Container[str]):
+    """The code that the project's settings name, which are read once a crawl has named code that is not webcrawl's."""
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+
+    def __contains__(self, path: object) -> bool:
         from webcrawl.adapter.plain_scrapy import trusted_code  # noqa: PLC0415 - as above
 
-        return trusted_code(self.settings) if self.settings is not None else frozenset()
+        return path in trusted_code(self._command.settings)
 
 
 def _is_number(text: str) -> bool:

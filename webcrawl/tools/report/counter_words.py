@@ -18,6 +18,7 @@ STATUSES = {
     -5003: "host's page budget used up",
     -5004: "host given up",
     -5005: "the spider no longer has the method that the request names",
+    -5006: "refused by a class of FEATURES",
     -9998: "forbidden by robots.txt",
 }
 

@@ -23,12 +23,12 @@ from webcrawl.base.model import Packed, is_link
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
-from webcrawl.crawl.saved_state import FILTERS as LEARNED
 from webcrawl.crawl.segments import FOUND, NAME, SPIDER
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
+from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
 from webcrawl.tools.segments.building import Building
 from webcrawl.tools.segments.left import Left, crawled

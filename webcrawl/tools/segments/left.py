@@ -12,7 +12,6 @@ from typing import Any
 
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
-from webcrawl.crawl.saved_state import FILTERS as LEARNED
 from webcrawl.crawl.segments import FOUND, SPIDER
 from webcrawl.record.archives.archives import ENDINGS
 from webcrawl.record.objectstore.stored import stored_in
@@ -21,6 +20,7 @@ from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import PATH, PREREQUISITE, URL, VIA, fields
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
+from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.regular import regular

@@ -17,7 +17,8 @@ import msgpack
 
 from webcrawl.base.libraries import missing
 from webcrawl.base.model import Exchange, Link
-from webcrawl.crawl.visitor import HOPS, Visitor
+from webcrawl.crawl.page_links import HOPS
+from webcrawl.crawl.visitor import Visitor
 from webcrawl.record.archives.archives import ENDINGS, LOST, Archives, name_of
 from webcrawl.record.archives.originals import NAME, Originals
 from webcrawl.record.warc.unpacking import Place

@@ -12,12 +12,13 @@ from random import Random
 import msgpack
 
 from webcrawl.frontier.hosts_set_aside import Entry, unpack
-from webcrawl.frontier.state import META, open_frontier
+from webcrawl.frontier.state import open_frontier
 from webcrawl.net.robots_packed import split
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import domain_row, host_row
 from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.meta_row import FRONTIER as META
 from webcrawl.store.jobdir.meta_row import read_terms
 from webcrawl.store.jobdir.queue_row import SavedQueues, link_flaw
 from webcrawl.store.jobdir.snapshot import Snapshot

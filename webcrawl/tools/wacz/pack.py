@@ -32,7 +32,6 @@ from webcrawl.tools.wacz.earlier_records import ARCHIVE, INDEX, Lies, Needed, co
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
-    Still,
     archives_of_all,
     blocks,
     index_path,
@@ -72,9 +71,8 @@ def pack(
         raise CannotPack(f"{jobdir}: no such folder")
     _refuse_existing(target)
     with ExitStack() as opened:
-        stills = [opened.enter_context(Still(crawl)) for crawl in crawls_of(jobdir)]
-        folder = opened.enter_context(_folder(target))
-        archives = archives_of_all(stills)
+        crawls, folder = crawls_of(jobdir), opened.enter_context(_folder(target))
+        archives = archives_of_all(crawls)
         _refuse_full(target.parent, archives.paths)
         yield from archives.left_out
         indexes = [_remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths]
@@ -85,7 +83,7 @@ def pack(
         if needed and earlier:
             found["earlier"], told = copy(needed, earlier, folder, forgotten)
             yield from told
-        lies, servers = _known(stills, needed)
+        lies, servers = _known(crawls, needed)
         yield from said(len(needed), lies, servers)
         with (folder / "package").open("wb+") as file:
             with Package(file, now) as package:
@@ -160,9 +158,9 @@ def _elsewhere(both: list[tuple[Path, Path]]) -> Iterator[Reference]:
             raise _damaged(archive, error) from error
 
 
-def _known(stills: Sequence[Still], needed: Needed) -> tuple[Lies, list[str]]:
+def _known(jobdirs: Sequence[Path], needed: Needed) -> tuple[Lies, list[str]]:
     """Where the records lie that these crawls compared with, and the servers that they asked."""
-    kept = [one.path for still in stills for one in read_kept(still.jobdir / "state" / SINCE) or ()] if needed else []
+    kept = [one.path for jobdir in jobdirs for one in read_kept(jobdir / "state" / SINCE) or ()] if needed else []
     servers = list(dict.fromkeys(path for path in kept if path.startswith(SERVER)))
     return look(needed, [Path(path) for path in kept if path not in servers]), servers
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from isal import isal_zlib
 
@@ -19,7 +19,6 @@ from webcrawl.base.program import program
 from webcrawl.frontier.seen.files import opened
 from webcrawl.record.objectstore.stored import elsewhere
 from webcrawl.store.disk import Disk
-from webcrawl.store.errors import StateLocked
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.index_line import (
     ARCHIVE,
@@ -34,7 +33,7 @@ from webcrawl.store.jobdir.index_line import (
     mime,
     place,
 )
-from webcrawl.store.lock import Lock
+from webcrawl.store.lock import is_held
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
 from webcrawl.store.regular import regular
@@ -55,7 +54,10 @@ class Archives:
 
 
 def archives_of(jobdir: Path, *, running: bool) -> Archives:
-    """All finished files. CannotPack if there is none, or one that was not finished and nobody goes on with."""
+    """All finished files. CannotPack if there is none, or one that was not finished and nobody goes on with.
+
+    A finished file stays what it is, whoever starts the crawl or goes on with it meanwhile.
+    """
     folder = jobdir / FOLDER
     if not folder.is_dir():
         raise NothingToPack(f"{jobdir}: not a crawl with an archive: {FOLDER}/ is missing")
@@ -84,30 +86,34 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     return Archives([folder / name for name in here], left_out)
 
 
+def _archives(jobdir: Path) -> Archives:
+    return archives_of(jobdir, running=is_held(jobdir / "state"))
+
+
 def _why_gone(address: str | None) -> str:
     return "finished, and no longer here" if address is None else f"lies in the store: {address}"
 
 
-def archives_of_all(stills: Sequence[Still]) -> Archives:
+def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
     """The finished files of one crawl, or of all drones of a hive. CannotPack if none has one, or two have one name."""
-    if len(stills) == 1:
-        return archives_of(stills[0].jobdir, running=stills[0].running)
+    if len(jobdirs) == 1:
+        return _archives(jobdirs[0])
     paths: dict[str, Path] = {}
     left_out: list[str] = []
-    for still in stills:
+    for jobdir in jobdirs:
         try:
-            found = archives_of(still.jobdir, running=still.running)
+            found = _archives(jobdir)
         except NothingToPack as nothing:
             left_out.append(f"{nothing}: left out")
             continue
-        left_out += [f"{still.jobdir.name}/{line}" for line in found.left_out]
+        left_out += [f"{jobdir.name}/{line}" for line in found.left_out]
         for path in found.paths:
             if path.name in paths:
                 raise CannotPack(f"{path}: the same name as {paths[path.name]}: pack the drones one by one")
             paths[path.name] = path
     if not paths:
-        stored = IN_STORE if any(elsewhere(still.jobdir) for still in stills) else ""
-        raise NothingToPack(f"{stills[0].jobdir.parent}: no drone has a finished archive file{stored}")
+        stored = IN_STORE if any(map(elsewhere, jobdirs)) else ""
+        raise NothingToPack(f"{jobdirs[0].parent}: no drone has a finished archive file{stored}")
     return Archives([*paths.values()], left_out)
 
 
@@ -128,27 +134,6 @@ def _noted(jobdir: Path) -> set[str]:
     finally:
         files.close()
         snapshot.close()
-
-
-class Still:
-    """Keeps a crawl from being started while its files are read; `running` if one is."""
-
-    def __init__(self, jobdir: Path) -> None:
-        self.jobdir, self.running = jobdir, False
-        self._lock: Lock | None = None
-        if is_crawl(jobdir):
-            try:
-                with suppress(OSError):  # read-only: then nobody starts one either
-                    self._lock = Lock(jobdir / "state")
-            except StateLocked:
-                self.running = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            self._lock.close()
 
 
 class CannotPack(Exception):  # noqa: N818 - reads as what it is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +56,7 @@ class Answer:
 class Crawls:
     """The crawl of a JOBDIR, or all drones of a hive, opened to be asked."""
 
-    def __init__(self, jobdir: Path, *, deep: bool = False, alive: bool = True, trusted: Collection[str] = ()) -> None:
+    def __init__(self, jobdir: Path, *, deep: bool = False, alive: bool = True, trusted: Container[str] = ()) -> None:
         """`alive`: ask the crawl, if it runs."""
         self._alive = alive
         self._closing = ExitStack()
@@ -104,7 +104,7 @@ class Crawls:
         return [best[place] for place in range(len(urls))]
 
 
-def why(jobdir: Path, url: str, *, deep: bool = False, alive: bool = True, trusted: Collection[str] = ()) -> Answer:
+def why(jobdir: Path, url: str, *, deep: bool = False, alive: bool = True, trusted: Container[str] = ()) -> Answer:
     """Asks about one URL. StoreError or OSError if the folder cannot be read as a crawl."""
     with Crawls(jobdir, deep=deep, alive=alive, trusted=trusted) as crawls:
         (answer,) = crawls.answers([url])

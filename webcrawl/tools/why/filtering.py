@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ class Filters:
         learned: Mapping[str, bytes],
         excluded: list[OptOut],
         sheets: SavedSheets,
-        trusted: Collection[str] = (),
+        trusted: Container[str] = (),
     ) -> None:
         self._values, self._domains, self._sheets = values, domains, sheets
         self._learned = learned
@@ -67,7 +67,7 @@ class Filters:
         if values["URL_SCOPE"] == "any":  # single hosts' pages may have a scope all the same
             self._heed(PageScope(domains))
 
-    def _add(self, path: str, setup: Setup, trusted: Collection[str]) -> None:
+    def _add(self, path: str, setup: Setup, trusted: Container[str]) -> None:
         if not may_load(path, trusted):
             self._miss(path, "not one of URL_FILTERS in this project")
             return

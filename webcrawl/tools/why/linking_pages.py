@@ -9,7 +9,6 @@ from typing import NamedTuple
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import depth_of
 from webcrawl.content.html.link_kinds import REDIRECT
-from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
@@ -99,6 +98,8 @@ def _beyond(source: Source, urls: Collection[str], *, deep: bool) -> dict[str, L
     """Reads archived pages again whose links the filter `depth` dropped, those of the URLs' own hosts first."""
     if not urls or not source.filtered["depth"]:
         return {}
+    from webcrawl.content.html.link_reader import LinkReader  # noqa: PLC0415 - it takes 50 ms, and few questions need it
+
     hosts = {host_of(url) for url in urls}
     pages = {line.url: line for line in _deepest(source, deep=deep)}
     lines = sorted(pages.values(), key=lambda line: host_of(line.url) not in hosts)

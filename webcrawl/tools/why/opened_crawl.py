@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +16,6 @@ from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
 from webcrawl.crawl.hive.partition import SlotFingerprints, partition_of
 from webcrawl.crawl.hive.slot_map import SlotMap
-from webcrawl.crawl.saved_state import COUNTERS
-from webcrawl.crawl.saved_state import FILTERS as LEARNED
 from webcrawl.crawl.segments import FOUND
 from webcrawl.crawl.terms import FOLLOW, ON
 from webcrawl.record.objectstore.stored import stored_in
@@ -48,7 +46,7 @@ HOSTS = 500_000  # looked at for one of a domain: half a second
 class Source:
     """One crawl, as of its last checkpoint. `trusted`: code beyond webcrawl's own that its settings may name."""
 
-    def __init__(self, jobdir: Path, trusted: Collection[str] = ()) -> None:
+    def __init__(self, jobdir: Path, trusted: Container[str] = ()) -> None:
         JobDir.open(jobdir)
         self.jobdir, self._trusted = jobdir, trusted
         self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
@@ -97,7 +95,7 @@ class Source:
     @cached_property
     def filtered(self) -> Counter[str]:
         """Links dropped by each filter."""
-        tallies = meta_row.value(self.snapshot, COUNTERS, meta_row.mapping, dict[str, Any]())
+        tallies = meta_row.value(self.snapshot, meta_row.COUNTERS, meta_row.mapping, dict[str, Any]())
         return Counter(tallies.get("refused", {}))
 
     @property
@@ -120,7 +118,7 @@ class Source:
 
     @cached_property
     def filters(self) -> Filters:
-        learned = meta_row.value(self.snapshot, LEARNED, meta_row.mapping, dict[str, Any]())
+        learned = meta_row.value(self.snapshot, meta_row.FILTERS, meta_row.mapping, dict[str, Any]())
         excluded = [one for one in records_as_saved(self.snapshot) if one.source == COMMAND]
         return Filters(self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted)
 

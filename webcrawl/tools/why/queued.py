@@ -14,7 +14,6 @@ from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Packed, is_link, unpack
 from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.seen.portions import Portion
-from webcrawl.frontier.state import META
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.domain_row import domain_row
 from webcrawl.store.jobdir.host_row import HostRow, host_row
@@ -201,7 +200,7 @@ class Search:
         """Looks in the front-end and the lines, too."""
         if not urls:
             return
-        front, lines = meta_row.value(self._snapshot, META, saved_front, NO_FRONT)
+        front, lines = meta_row.value(self._snapshot, meta_row.FRONTIER, saved_front, NO_FRONT)
         wanted, budget = Wanted(urls), self._budget(OF_ALL)
         likely = {self._domain_of(host_of(url)) for url in urls}
         for group, saved in sorted(lines.items(), key=lambda line: line[0] not in likely):

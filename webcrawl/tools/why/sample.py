@@ -8,7 +8,6 @@ from random import Random, SystemRandom
 from typing import Any
 
 from webcrawl.base.model import is_link, url_of
-from webcrawl.frontier.state import META
 from webcrawl.store.jobdir import domain_row, host_row, meta_row
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import read as log_line
@@ -65,7 +64,7 @@ def _in_blocks(snapshot: Snapshot, chance: Random) -> Iterator[bytes]:
 def _in_rows(snapshot: Snapshot, chance: Random) -> Iterator[bytes]:
     """The ends of queues, which are in no block: of levels and lines, and of some hosts and domains."""
     queues = SavedQueues(snapshot)
-    front, lines = meta_row.value(snapshot, META, saved_front, NO_FRONT)
+    front, lines = meta_row.value(snapshot, meta_row.FRONTIER, saved_front, NO_FRONT)
     saved: list[bytes | None] = [*front, *lines.values()]
     for row in _rows(snapshot, host_row.ALL, chance):
         host = host_row.read(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any, TypeVar
 
 import msgpack
@@ -41,7 +41,7 @@ CODE = (
 
 
 def values_of(
-    terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Collection[str], odd: list[str]
+    terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Container[str], odd: list[str]
 ) -> dict[str, Any]:
     """`ordered`: what was set by command. Code that is neither webcrawl's nor `trusted` is not loaded."""
     values: dict[str, Any] = {}
@@ -101,7 +101,7 @@ def _ordered(name: str, written: Any, before: Any, odd: list[str]) -> Any:
         return before
 
 
-def _trusted(name: str, written: Any, trusted: Collection[str], odd: list[str]) -> list[str]:
+def _trusted(name: str, written: Any, trusted: Container[str], odd: list[str]) -> list[str]:
     paths = written.split(BETWEEN) if isinstance(written, str) else list(written)
     kept = [path for path in paths if path != NONE and may_load(path, trusted)]
     odd += [f"{name}: {path} is not webcrawl's own, and not looked at" for path in paths if path not in (*kept, NONE)]
@@ -119,7 +119,7 @@ def _filters(terms: Mapping[str, str]) -> dict[str, int]:
     return found
 
 
-def may_load(path: str, trusted: Collection[str]) -> bool:
+def may_load(path: str, trusted: Container[str]) -> bool:
     """True if a name from somebody's state may be imported: nobody's JOBDIR decides which code runs here."""
     return path.startswith(OURS) or path in trusted
 

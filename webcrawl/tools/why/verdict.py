@@ -10,14 +10,13 @@ from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Status
 from webcrawl.base.program import program
 from webcrawl.base.quantities import count
+from webcrawl.base.walls import wall_of
 from webcrawl.content.html.link_kinds import REDIRECT
-from webcrawl.content.recognise import wall_of
-from webcrawl.crawl.withholding import NOTE
 from webcrawl.net.dns_answer import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, CrawlLine
+from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, WITHHELD, CrawlLine
 from webcrawl.store.jobdir.host_row import State, behind_wall
 from webcrawl.tools.report.counter_words import CUTS
 from webcrawl.tools.why import queued
@@ -49,6 +48,7 @@ ENDS = {
     Status.HOST_BUDGET: "its host had given HOST_MAX_PAGES pages, or as many URLs as its sitemaps may bring",
     Status.HOST_RETIRED: "its host was given up",
     Status.NO_METHOD: "its request names a method that the spider no longer had",
+    Status.REFUSED: "a class of FEATURES refused it",
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
 }
 FOUND = {"changed": "it had changed", "unchanged": "it had not changed", "gone": "it was gone"}
@@ -215,7 +215,7 @@ def _cut(answered: CrawlLine) -> str:
 
 def _withheld(answered: CrawlLine) -> str:
     """The reason why there is nothing but the head of what was fetched."""
-    notes = [note.partition(":")[2] for note in answered.annotations if note.startswith(f"{NOTE}:")]
+    notes = [note.partition(":")[2] for note in answered.annotations if note.startswith(f"{WITHHELD}:")]
     if not notes:
         return ""
     return f"; but withheld: its owner forbids it for all of PURPOSE, by {notes[0].replace('+', ' and ')}"

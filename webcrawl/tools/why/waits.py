@@ -13,7 +13,6 @@ import numpy as np
 from webcrawl.base.dates import iso, read_iso
 from webcrawl.base.hosts import host_of
 from webcrawl.frontier.booking import Booking
-from webcrawl.frontier.state import META
 from webcrawl.store.jobdir import host_row, meta_row
 from webcrawl.store.jobdir.crawl_line import URL
 from webcrawl.store.jobdir.host_row import HostRow, State
@@ -89,7 +88,7 @@ def load_of(snapshot: Snapshot, book: Booking, rate: float, at: float, *, per_ip
     except ValueError as error:
         raise snapshot.damaged(f"table host: {error}") from error
     addresses = [host.ip for host in hosts] if per_ip else ()
-    front, lines = meta_row.value(snapshot, META, saved_front, NO_FRONT)
+    front, lines = meta_row.value(snapshot, meta_row.FRONTIER, saved_front, NO_FRONT)
     behind = sum(map(count_of, (*front, *lines.values())))
     turns = [turn_of(book, host) for host in hosts]
     return Load([host.waiting for host in hosts], turns, rate, at, addresses, behind)

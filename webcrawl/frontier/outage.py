@@ -1,59 +1,65 @@
-"""Takes back what failures did to hosts and links, when they turn out to have been our own network's."""
+"""While our own network is out: which hosts are asked all the same, and what failures did that were its fault."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from heapq import heapify, heappush
 
-from webcrawl.base.model import Packed
+from webcrawl.base.model import Link
 from webcrawl.frontier.arguments import Gate
-from webcrawl.frontier.charges import CUT_SHORT, Charge, Charges
+from webcrawl.frontier.charges import CUT_SHORT, Charge
+from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.lending import Lender
 from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN
+from webcrawl.frontier.url_selection import Giving
 from webcrawl.store.jobdir.host_row import State
 
 AT_ONCE = 0.0  # in a host's retries: it is due
+STEPS = 64  # hosts examined for one probe
 
 
-class Pardon:
-    """Undoes charges, the last one first."""
+class Outage:
+    """Gives probes; undoes charges, the last one first."""
 
-    def __init__(
-        self,
-        charges: Charges,
-        parts: Lender,
-        rotation: Rotation,
-        enter: Callable[[Host], None],
-        ask_again: Callable[[Host, Packed], None],
-    ) -> None:
-        """`enter` makes a host active; `ask_again` queues a link that was finished, as its host's first."""
-        self._charges, self._rotation, self._enter, self._ask_again = charges, rotation, enter, ask_again
-        self._hosts, self._back, self._book, self._counters = parts.hosts, parts.back, parts.book, parts.counters
-        self.gate: Gate | None = None
+    def __init__(self, core: Core, rotation: Rotation, giving: Giving) -> None:
+        self._core, self._places, self._rotation, self._giving = core, rotation.places, rotation, giving
+        self._hosts, self._back, self._aside, self._counters = core.hosts, core.back, core.aside, core.counters
 
-    def since(self, when: float) -> int:
+    def probe(self, now: float, *, anyone: bool) -> Link | None:
+        """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
+        self._rotation.begin()
+        order = (NEW, ANSWERED, DOUBTFUL, PROVEN) if anyone else (PROVEN, ANSWERED, NEW, DOUBTFUL)
+        for _ in range(STEPS):
+            entry = self._back.pop_first(now, order)
+            if entry is None:
+                break
+            link = self._giving.hand_out(entry[2], now)
+            if link is not None:
+                return link
+        return None
+
+    def pardon(self, since: float) -> int:
         """Takes back all failures of this time and later; returns how many there were."""
         count = 0
-        for charge in self._charges.take(when):
+        for charge in self._core.charges.take(since):
             self._undo(charge)
             count += 1
         self._counters["forgiven"] += count
         return count
 
     def _undo(self, charge: Charge) -> None:
-        if self.gate is not None and self.gate.foreign(charge.host):
-            self._pass_on(self.gate, charge)
+        gate = self._core.gate
+        if gate is not None and gate.foreign(charge.host):
+            self._pass_on(gate, charge)
             return
-        active = self._back.active.get(charge.host)
-        host = active if active is not None else self._hosts.get(charge.host)
+        host, active = self._core.open(charge.host)
         self._hosts.touch(host)
-        if active is None:
-            self._rotation.aside.recall(host)
+        if not active:
+            self._aside.recall(host)
         charge.undo(host)
-        host.ready_at = max(host.ready_at, charge.at + self._book.wait(host))  # it was asked, though
+        host.ready_at = max(host.ready_at, charge.at + self._core.book.wait(host))  # it was asked, though
         self._restore(host, charge)
-        if active is None:
+        if not active:
             self._return(host)
         elif host.ticket:
             self._back.slots.judge(host)
@@ -74,7 +80,7 @@ class Pardon:
                 return
             self._counters["finished"] -= 1
             self._counters[CUT_SHORT] -= charge.short
-            self._ask_again(host, charge.link.pack())
+            self._giving.put_back(host, charge.link.pack())
         elif retry in host.later:  # else it is under way again
             host.later.remove(retry)
             heapify(host.later)
@@ -83,10 +89,10 @@ class Pardon:
 
     def _return(self, host: Host) -> None:
         """Puts away a host that is not active, or lets it in if it has something to fetch."""
-        if host.state is State.IDLE and host.waiting() and self._rotation.aside.keeps(host):
-            self._rotation.rest(host, self._back.now)
+        if host.state is State.IDLE and host.waiting() and self._aside.keeps(host):
+            self._places.rest(host, self._back.now)
         elif host.state is State.IDLE and host.waiting():
-            self._enter(host)
+            self._places.enter(host)
         else:
             self._hosts.put_away(host)
 

@@ -1,0 +1,124 @@
+"""What a killed crawl has left, in each output, beside what an untouched one has; and whether what it says is true."""
+
+import gzip
+import json
+import re
+from collections import Counter
+
+from pyarrow import parquet
+
+from tests.support.commands import command
+from webcrawl.lab.simweb.kinds import trap_entrance
+from webcrawl.record.pagefiles import name_of
+from webcrawl.store.jobdir import crawl_line
+from webcrawl.tools.verify.verify_crawl import verify
+
+FAILED = range(-8, 0)  # statuses of crawl.log that say that something went wrong: names, connections, time limits
+QUEUED = re.compile(r"(\d+) URLs? queued")
+FAILURES = re.compile(r"(\d+) failures?\b")
+
+
+def unlike(crawl, other, killed):
+    """Every way in which the outputs of a killed crawl differ from an untouched one's, or have anything twice."""
+    outputs = killed.settings[-1]["OUTPUTS"].split()
+    for name in outputs:
+        find = FINDERS.get(name)
+        if find is not None:
+            mine, others = find(crawl.jobdir), find(other.jobdir)
+            yield from (f"{name}: {url} is there {times} times" for url, times in mine.urls.items() if times > 1)
+            lost, new = others.facts - mine.facts, mine.facts - others.facts
+            yield from (f"{name}: lacks {fact!r}" for fact in sorted(map(str, lost)))
+            yield from (f"{name}: has {fact!r}, which an untouched crawl has not" for fact in sorted(map(str, new)))
+    if "requests" in outputs and len({values["OUTPUTS"] for values in killed.settings}) == 1:
+        sent = Counter(without_port(row[2]) for row in _rows(crawl.jobdir, "logs/requests.log"))
+        yield from (f"requests: lacks {url}" for url in Counter(without_port(hit.url) for hit in killed.hits) - sent)
+    if "OUTPUT_STORE" in killed.settings[-1]:
+        done = command("scrapy", "store", "--verify", crawl.jobdir)
+        if done.returncode:
+            yield f"store: {done.stdout}{done.stderr}"
+
+
+def untruths(crawl, killed):
+    """Every figure and sentence of its end that its files deny."""
+    stats, said = crawl.stats, crawl.output.read_text()
+    lines = [*map(crawl_line.read, (crawl.jobdir / crawl_line.LOG).read_bytes().splitlines())]
+    answered, queued = sum(line.status > 0 for line in lines), killed.cut.queued.total()
+    if stats["pages"] + stats.get("sitemaps", 0) != answered:
+        yield f"stats.json: {stats['pages']} pages, crawl.log has {answered} answers"
+    failed = sum(line.status in FAILED or line.status == 429 or line.status >= 500 for line in lines)
+    if min(map(int, FAILURES.findall(said)[-1:]), default=0) < failed:
+        yield f"it says {FAILURES.findall(said)[-1:]} failures, and crawl.log has {failed}"
+    if QUEUED.findall(said)[-1:] != [str(queued)]:
+        yield f"it says {QUEUED.findall(said)[-1:]} URLs queued, and {queued} are"
+    if "nothing is left" in said and killed.cut.queued + killed.cut.waiting:
+        yield "it says that nothing is left, and URLs are queued"
+    found = Counter()
+    yield from (f"verify: {damage}" for damage in verify(crawl.jobdir, found))
+
+
+class Found:
+    """`urls`: how often each has a row; `facts`: what must be the same in two crawls of one web."""
+
+    def __init__(self, urls, facts):
+        self.urls, self.facts = Counter(urls), set(facts)
+
+
+def _links(jobdir):
+    rows = Counter(without_port(row[0]) for row in _rows(jobdir, "logs/links.log"))
+    return Found((), ((url, count) for url, count in rows.items() if trap_entrance(url) is None))
+
+
+def _text(jobdir):
+    members = (gzip.decompress(path.read_bytes()) for path in sorted((jobdir / "text").iterdir()))
+    lines = [json.loads(line) for member in members for line in member.splitlines()]
+    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _outside_traps(lines)])
+
+
+def _documents(jobdir):
+    lines = parquet.read_table(sorted((jobdir / "tables").glob("documents-*.parquet"))).to_pylist()
+    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _outside_traps(lines)])
+
+
+def _neardup(jobdir):
+    rows = [{"url": url, "number": number} for number, url in _rows(jobdir, "logs/neardup.log")]
+    return Found([row["url"] for row in rows], [row["number"] for row in _outside_traps(rows)])
+
+
+def _images(jobdir):
+    rows = _rows(jobdir, "logs/images.log")
+    return Found([row[0] for row in rows], [tuple(row[1:5]) for row in rows])
+
+
+def _pagefiles(jobdir):
+    rows = _rows(jobdir, "logs/store.log")
+    for _, url, _, _, _, _, size, _, number, offset in rows:
+        assert (jobdir / name_of(int(number))).stat().st_size >= int(offset) + int(size), url
+    return Found([row[1] for row in rows], ())
+
+
+def _skipped(jobdir):
+    return Found(("\t".join(row[1:]) for row in _rows(jobdir, "logs/skipped.log")), ())
+
+
+FINDERS = {
+    "links": _links,
+    "text": _text,
+    "documents": _documents,
+    "neardup": _neardup,
+    "images": _images,
+    "pagefiles": _pagefiles,
+    "skipped": _skipped,
+}
+
+
+def without_port(text):
+    return re.sub(r":\d+/", "/", text)
+
+
+def _outside_traps(rows):
+    """How many pages of a trap are fetched depends on the order."""
+    return [row for row in rows if trap_entrance(row["url"]) is None]
+
+
+def _rows(jobdir, name):
+    return [line.split("\t") for line in (jobdir / name).read_text().splitlines()]

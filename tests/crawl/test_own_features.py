@@ -1,0 +1,188 @@
+"""Features of the user's own: when they are called, what their answers mean, and what their mistakes cost."""
+
+import pytest
+
+from tests.crawl.test_assembly import values
+from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.moments import Moments
+from webcrawl.crawl.own_features import PREFIX, open_features
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.optout import RulesError
+
+HERE = "tests.crawl.test_own_features"
+URL = "http://a.test/"
+
+
+class Gate:
+    """Lets in what it says."""
+
+    answer = None
+
+    def admit(self, link, now):
+        return self.answer
+
+
+class Counting:
+    """Counts ends, and keeps the number."""
+
+    def __init__(self):
+        self.number = 0
+
+    def ended(self, *_):
+        self.number += 1
+
+    def figures(self):
+        return {"mine": self.number}
+
+    def state(self):
+        return self.number
+
+    def restore(self, state):
+        self.number = state + 0
+
+
+class Unpackable(Counting):
+    """Has a state that nobody can keep."""
+
+    def state(self):
+        return object()
+
+
+class Failing:
+    """Raises at each moment."""
+
+    def _fail(self, *_):
+        raise ZeroDivisionError
+
+    admit = answered = heard = ended = request = figures = _fail
+
+
+class ByName:
+    """Is made of the settings."""
+
+    def __init__(self, agent):
+        self.agent = agent
+
+    @classmethod
+    def from_settings(cls, settings):
+        return cls(settings["USER_AGENT"])
+
+    def request(self, link):
+        return [(b"X-Agent", self.agent.encode())]
+
+
+class Nothing:
+    """Has no moment."""
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path / "state")
+    yield db
+    db.close()
+
+
+@pytest.fixture(name="opened")
+def _opened(db):
+    def opened(*names, **given):
+        moments = Moments()
+        open_features([f"{HERE}.{name}" for name in names], given, db, moments)
+        return moments
+
+    return opened
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision"),
+    [(None, None), (True, None), (False, Status.REFUSED), (100.0, 100.0), (3.0, 11.0), (0, None)],
+)
+def test_an_answer_is_a_decision(opened, monkeypatch, answer, decision):
+    """False ends a URL, a later time has it wait, one that is over for a second; anything else lets it in."""
+    monkeypatch.setattr(Gate, "answer", answer)
+    (admit,) = opened("Gate").admit
+
+    assert admit(Link(URL), 10.0) == decision
+
+
+def test_what_the_crawl_needs_is_not_asked_about(opened, monkeypatch):
+    """No feature can keep a robots.txt or a probe from being fetched."""
+    monkeypatch.setattr(Gate, "answer", False)
+    (admit,) = opened("Gate").admit
+
+    assert [admit(Link(URL, path), 0.0) for path in ("LP", "LS", "L")] == [None, None, Status.REFUSED]
+
+
+def test_a_feature_that_raises_is_as_one_that_says_nothing(opened, caplog):
+    """Each error is logged with the feature and the moment."""
+    moments = opened("Failing")
+
+    assert moments.admit[0](Link(URL), 0.0) is None
+    assert [*moments.request[0](Link(URL))] == []
+    assert moments.figures[0]() == {}
+    moments.ended[0](Link(URL), Outcome(200), None)
+    assert [record.message for record in caplog.records] == [
+        f"{HERE}.Failing.{moment}" for moment in ("admit", "request", "figures", "ended")
+    ]
+
+
+def test_its_state_is_that_of_the_checkpoint(tmp_path):
+    """What came after the last checkpoint is forgotten with it."""
+    settings = {**values(tmp_path), "FEATURES": (f"{HERE}.Counting",)}
+    for before, more in ((0, 2), (2, 0)):
+        crawl, _ = assemble(settings, spider="web")
+        assert crawl.stats()["mine"] == before
+        for _ in range(more):
+            crawl.parts.log.finished(Link(URL), Outcome(200), None, [])
+        crawl.checkpoint()
+        crawl.parts.log.finished(Link(URL), Outcome(200), None, [])
+        crawl.close()
+
+
+def test_a_state_that_cannot_be_kept_ends_the_crawl(db, opened):
+    """The checkpoint is not made: it would have pages without what the feature knows of them."""
+    opened("Unpackable")
+
+    with pytest.raises(StoreError, match=r"Unpackable\.state: .*object"):
+        db.checkpoint()
+
+
+def test_a_state_that_it_does_not_take_back_ends_the_start(db, opened):
+    """The line names the feature and the method."""
+    db.set(f"{PREFIX}{HERE}.Counting", b"\xa1x")
+
+    with pytest.raises(StoreError, match=r"Counting\.restore: .*str"):
+        opened("Counting")
+
+
+def test_it_is_made_of_settings_if_it_wants(opened):
+    """By `from_settings`."""
+    (request,) = opened("ByName", USER_AGENT="me").request
+
+    assert request(Link(URL)) == [(b"X-Agent", b"me")]
+
+
+def test_a_class_without_a_moment_is_no_feature(opened):
+    """The line says what one would have."""
+    with pytest.raises(RulesError, match=r"FEATURES: .*Nothing: a feature has a method for a moment: admit, request"):
+        opened("Nothing")
+
+
+def test_one_that_cannot_be_made_is_named(opened, monkeypatch):
+    """With its error."""
+    monkeypatch.setattr(Gate, "__init__", lambda self: 1 / 0)
+
+    with pytest.raises(RulesError, match=r"FEATURES: .*Gate cannot be made: ZeroDivisionError"):
+        opened("Gate")
+
+
+def test_it_has_the_first_word(tmp_path, monkeypatch):
+    """A URL that it refuses needs no robots.txt."""
+    monkeypatch.setattr(Gate, "answer", False)
+    crawl, _ = assemble({**values(tmp_path), "FEATURES": (f"{HERE}.Gate",)}, spider="web")
+    crawl.parts.frontier.add([Link(URL).pack()])
+
+    assert crawl.take(crawl.parts.clock()) is None
+    assert crawl.parts.frontier.counters[f"dropped/{Status.REFUSED}"] == 1
+    crawl.close()

@@ -1,0 +1,102 @@
+"""The end of a page's way through Scrapy: what it writes is written, its URL is booked, and it leaves the barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.inline_downloads import Inline
+from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.trip import Trip
+from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.visitor import Visitor
+from webcrawl.frontier.outcomes import ACCEPTED
+from webcrawl.net.bandwidth import Bandwidth
+
+NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
+Archive = Callable[[Link, Exchange], None]
+
+
+class Archiving:
+    """The archive of the crawl, if it has one: a pipeline's, which opens later than the crawl."""
+
+    def __init__(self) -> None:
+        self.archive: Archive | None = None  # of what the spider did not make a Page
+        self.end: Callable[[], None] = _nothing
+
+    def inline(self, link: Link, exchange: Exchange) -> None:
+        """An answer that somebody has awaited."""
+        if self.archive is not None:
+            self.archive(link, exchange)
+
+
+class Booking:
+    """Books each trip once."""
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        visitor: Visitor,
+        robots: RobotsRequests,
+        archiving: Archiving,
+        barrier: Barrier,
+        inline: Inline,
+        bandwidth: Bandwidth,
+        fail: Callable[[Exception], None],
+    ) -> None:
+        self._crawl, self._visitor, self._robots, self._archiving = crawl, visitor, robots, archiving
+        self._barrier, self._inline, self._bandwidth, self._fail = barrier, inline, bandwidth, fail
+
+    def finished(self, trip: Trip) -> None:
+        """Its way is over, pipelines included."""
+        trip.booked = True
+        if self._bandwidth.rate and trip.link is not None:
+            self._bandwidth.finished(_size(trip))
+        if not (trip.abandoned or self._inline.cut_short):
+            try:
+                self._book(trip)
+            except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
+                self._fail(error)
+        self._barrier.leave(trip)
+
+    def hide(self, trip: Trip) -> None:
+        """As with Scrapy's own retries, the spider gets only the last answer to a request; ours so, if it is a 202."""
+        if trip.link is not None and trip.outcome is not None:
+            if trip.exchange is not None and (trip.exchange.status >= 400 or trip.exchange.status == ACCEPTED):
+                self._visitor.looks(trip.link, trip.exchange, trip.outcome)
+            trip.comes_again = trip.abandoned or self._crawl.tries_again(trip.link, trip.outcome)
+
+    def _book(self, trip: Trip) -> None:
+        link, outcome, exchange, archive = trip.link, trip.outcome, trip.exchange, self._archiving.archive
+        if archive is not None and link is not None and outcome is not None and exchange is not None:
+            is_plain = outcome.status == HTTPStatus.OK and not outcome.short
+            exchange.again = not is_plain and self._crawl.tries_again(link, outcome)
+        for write in trip.writes or ():
+            write()
+        if link is not None:
+            if not trip.visited:  # nobody has made its page
+                self._without_page(trip, link)
+            if archive is not None and trip.exchange is not None and not trip.exchange.archived:
+                archive(link, trip.exchange)
+            self._crawl.finish(link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld)
+        elif trip.refusal is not None:
+            self._crawl.parts.refusals.delivered(trip.refusal)
+
+    def _without_page(self, trip: Trip, link: Link) -> None:
+        if trip.is_prerequisite:
+            self._robots.end(trip)
+        elif trip.exchange is not None:
+            self._visitor.withholds(link, trip.exchange)
+
+
+def _size(trip: Trip) -> int | None:
+    """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a failure."""
+    if trip.exchange is None or trip.link is None or trip.link.is_prerequisite:
+        return None
+    return trip.exchange.received
+
+
+def _nothing() -> None:
+    """For a crawl without an archive."""

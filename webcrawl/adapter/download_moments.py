@@ -1,0 +1,26 @@
+"""The moments of a download, and who takes part in each: lists that are made when the crawl is open."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from scrapy import Request
+from scrapy.http import Response
+
+from webcrawl.adapter.trip import Trip
+from webcrawl.base.model import Link
+from webcrawl.net.errors import FetchError
+
+
+class DownloadMoments:
+    """What is off is in no list. `accepted`, `ahead` and `ended` are about the scheduler's own requests."""
+
+    def __init__(self) -> None:
+        self.sent: list[Callable[[Request, Trip | None], None]] = []  # right before a request is sent
+        self.failed: list[Callable[[Link, FetchError], object]] = []  # by one of the crawl's own clients
+        self.accepted: list[Callable[[Trip], object]] = []  # a 202 says when to come again
+        self.ahead: list[Callable[[Trip], Awaitable[None] | None]] = []  # what is done with an answer first
+        self.judge: list[Callable[[Trip, Response], Response]] = []  # before anybody gets it: what they may have of it
+        self.left: list[Callable[[Request], object]] = []  # its answer has ended, or it has failed
+        self.ended: list[Callable[[Trip], object]] = []  # its outcome is known; the spider is next
+        self.given: list[Callable[[Request, Response], Response]] = []  # a middleware has answered in its place

@@ -1,0 +1,179 @@
+"""How a download ended: what it says of the host, of this machine and of our own network, and whether to ask again."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from scrapy import Request
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
+
+from webcrawl.adapter.download_errors import raised
+from webcrawl.adapter.download_moments import DownloadMoments
+from webcrawl.adapter.request_meta import WHOLE, our_proxies
+from webcrawl.adapter.trip import Trip
+from webcrawl.base.model import Exchange, Outcome, Status
+from webcrawl.base.resource_exhaustion import lack
+from webcrawl.crawl.crawl import NO_OUTCOMES
+from webcrawl.crawl.uplink import Uplink
+from webcrawl.frontier.outcomes import ACCEPTED
+from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, ProxyFailed, Untried
+from webcrawl.net.retry_after import NAMES, asked_wait
+from webcrawl.net.shortage import is_ours
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED
+
+logger = logging.getLogger(__name__)
+
+# How downloads by somebody else's handler may fail; anything else is a mistake in code
+EXPECTED = (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+)
+
+# Why a body is not whole that may be so next time; how much of one is kept is the crawl's own choice (`length`), and
+# broken chunks (`unspecified`) are the server's way
+SHORT = ("disconnect", "time")
+LATELY = 300.0  # seconds: an answer so long ago says that a proxy is at fault, not what all requests need
+
+
+class Outcomes:
+    """Notes the outcome of each download in its trip."""
+
+    uplink: Uplink | None = None  # of the crawl that is open
+
+    def __init__(self, moments: DownloadMoments, *, whole: bool) -> None:
+        """`whole`: whether answers are to be whole, unless a request says otherwise."""
+        self._moments, self._whole = moments, whole
+        self._ours = our_proxies()
+        self._answered_at = float("-inf")  # by whatever way
+
+    def note_answer(self, request: Request, trip: Trip, status: int) -> None:
+        """There is an answer, whole or not."""
+        outcome = trip.outcome = outcome_of(status, trip.begun)
+        exchange, self._answered_at = trip.exchange, outcome.ended
+        if self.uplink is not None and (exchange is None or not exchange.truncated):
+            self.uplink.answered(request.url, outcome.ended)
+        if status >= 400:
+            outcome.retries = _retries(request.meta)
+        if exchange is not None:  # by one of the crawl's own handlers
+            _add(outcome, exchange, trip.fetched)
+            self._note_unfinished(request, trip, outcome, exchange)
+
+    def note_failure(self, request: Request, trip: Trip, error: Exception) -> None:
+        trip.outcome = outcome = outcome_of(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
+        outcome.wait, outcome.retries = wait_of(error), _retries(request.meta)
+        outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
+        outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
+        if isinstance(error.__cause__, ProxyFailed) and not trip.inline and self._is_its_own(error.__cause__):
+            outcome.status, outcome.by_proxy = Status.CONNECT_FAILED, True
+        trip.comes_again = outcome.status in NO_OUTCOMES
+        if trip.link is not None and isinstance(error.__cause__, FetchError):
+            for hear in self._moments.failed:
+                hear(trip.link, error.__cause__)
+
+    def _is_its_own(self, error: ProxyFailed) -> bool:
+        """Return whether the failure is the request's that chose this proxy: other ways to the web work."""
+        return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
+
+    def _note_unfinished(self, request: Request, trip: Trip, outcome: Outcome, exchange: Exchange) -> None:
+        """Notes that a part of the answer is missing, or all of it for now; whoever awaits it gets it as it is.
+
+        Where answers need not be whole, it is tried again only if our own network turns out to have been out.
+        """
+        if outcome.status == ACCEPTED and outcome.wait and not trip.inline:
+            for hear in self._moments.accepted:
+                hear(trip)
+        if exchange.truncated in SHORT and not trip.inline and 200 <= outcome.status < 300:
+            outcome.short, outcome.doubtful = exchange.truncated, True
+            outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
+
+    def judged(self, request: Request, error: Exception, begun: float) -> Exception:
+        """The error of a download, or another one that charges nobody: our own network is out."""
+        cause = error.__cause__
+        if self.uplink is None or not isinstance(cause, FetchError):
+            return error
+        wait = self.uplink.failed(request.url, cause, begun, time.monotonic())
+        if wait is None:
+            return error
+        ours = NoNetwork(str(error), wait=wait)
+        theirs = raised(ours)
+        theirs.__cause__ = ours
+        return theirs
+
+
+def is_untried(error: Exception) -> bool:
+    """Return whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
+    return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
+
+
+def _doubtful(error: Exception) -> bool:
+    """Return whether the failure may be our own network's."""
+    return isinstance(error.__cause__, FetchError) and error.__cause__.sign in DOUBTFUL
+
+
+def _short(exchange: Exchange | None) -> str:
+    """The reason why a part of the answer is missing that may come next time, if one is."""
+    return exchange.truncated if exchange is not None and exchange.truncated in SHORT else ""
+
+
+def wait_of(error: Exception) -> float:
+    """The seconds for which what this request lacked will be missing."""
+    return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
+
+
+def _permanent(error: Exception) -> bool:
+    """Return whether asking again soon would end in the same way."""
+    return isinstance(error.__cause__, FetchError) and error.__cause__.permanent
+
+
+def _retries(meta: Mapping[str, Any]) -> int | None:
+    """The most retries that a request wants, if it says so."""
+    if meta.get("dont_retry"):
+        return 0
+    most = meta.get("max_retry_times")
+    return max(most, 0) if isinstance(most, int) else None
+
+
+def outcome_of(status: int, begun: float) -> Outcome:
+    """Of a download that ends now."""
+    at = time.time()  # first: if the core is taken away in between, the host's wait is longer than the log says
+    ended = time.monotonic()
+    return Outcome(status, ended - begun, at=at, ended=ended)
+
+
+def _status(error: Exception, request: Request) -> int:
+    """Logs with its traceback what no server can cause: the errback only counts it."""
+    if is_untried(error) or lack(error):
+        return Status.UNTRIED
+    if isinstance(error.__cause__, FetchError):
+        return error.__cause__.status
+    if isinstance(error, UnsupportedURLSchemeError):
+        return Status.UNSUPPORTED
+    if not isinstance(error, EXPECTED):
+        logger.error("Error downloading %s", request, exc_info=error)
+    return Status.UNEXPECTED
+
+
+def _add(outcome: Outcome, exchange: Exchange, fetched: Outcome | None) -> None:
+    outcome.ip = exchange.ip
+    if fetched is not None:  # its host has rested since, while a browser rendered the answer
+        outcome.at, outcome.ended = fetched.at, fetched.ended
+    outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
+    if exchange.unmodified:  # the page is another one's
+        outcome.status = NOT_MODIFIED
+    if not NAMES.isdisjoint(exchange.names):
+        outcome.wait = asked_wait(exchange.headers, outcome.at)

@@ -1,0 +1,62 @@
+"""The hive of a crawl that is one of its drones: entered before the crawl is opened, left after it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.scheduler_protocol import Scheduled
+from webcrawl.store.crawldb import CrawlDB
+
+if TYPE_CHECKING:
+    from webcrawl.adapter.hive_membership import Entry
+    from webcrawl.crawl.hive.member import Membership
+    from webcrawl.crawl.hive.running import Running
+
+
+class HiveSide:
+    """A crawl that is no drone has one, too: it has nobody to wait for."""
+
+    def __init__(self) -> None:
+        self.member: Membership | None = None
+        self.others_done = True  # no drone has anything for us
+        self._entry: Entry | None = None
+        self._others: Running | None = None
+
+    async def enter(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
+        """Enters the hive, if the crawl is a drone of one."""
+        if not values["HIVE_DRONES"]:
+            return
+        from webcrawl.adapter.hive_membership import Entry  # noqa: PLC0415 - 0.1 s that other crawls need not spend
+
+        self._entry = Entry(crawler, values, name)
+        self.member = await self._entry.member()
+
+    @property
+    def db(self) -> CrawlDB | None:
+        """The state, which had to be opened to enter."""
+        return self._entry.db if self._entry is not None else None
+
+    @property
+    def is_drone(self) -> bool:
+        return self._entry is not None
+
+    def begin(self, scheduler: Scheduled) -> None:
+        """The crawl is open."""
+        if self._entry is not None:
+            self.others_done = False
+            self._others = self._entry.running(scheduler)
+            scheduler.crawl.add_checkpoint_listener(self._others)
+            self._others.start()
+
+    async def stop(self) -> None:
+        """After the last checkpoint."""
+        if self._others is not None:
+            await self._others.stop()
+
+    @property
+    def reaches_server(self) -> bool:
+        """True if the server of the hive answers, if this is a drone of one."""
+        return self._others is not None and self._others.reaches_server

@@ -1,0 +1,51 @@
+"""Reads the links of a page's body, by what it is: a document, a listing of FTP or Gopher, a sitemap."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from webcrawl.base.model import Exchange, Link, is_sitemap
+from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.page import Page
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.listings import LISTINGS
+from webcrawl.crawl.moments import Moments
+
+
+class PageReading:
+    """The second of each pair of readers, which are equal, is for `read_ahead`."""
+
+    def __init__(
+        self,
+        readers: tuple[DocumentReader, DocumentReader],
+        of_sitemaps: tuple[DocumentReader, DocumentReader],
+        counters: Counter[str],
+        moments: Moments,
+        clock: CrawlClock,
+    ) -> None:
+        self._reader, self._ahead = readers
+        self._of_sitemaps, self._counters, self._moments, self._clock = of_sitemaps, counters, moments, clock
+
+    def read_ahead(self, link: Link, exchange: Exchange) -> None:
+        """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
+        if 200 <= exchange.status < 300:
+            reader = self._of_sitemaps[1] if is_sitemap(link.path) else self._ahead
+            exchange.found = reader.links(exchange.body, exchange.content_type, link.url)
+
+    def read(self, page: Page, exchange: Exchange) -> None:
+        links = LISTINGS.get(page.content_type)
+        if links is not None:
+            found = links(exchange.body, exchange.content_type, page.url)
+        else:  # a browser may have followed a redirect
+            link = page.link
+            reader = self._of_sitemaps[0] if link is not None and is_sitemap(link.path) else self._reader
+            found = exchange.found or reader.links(exchange.body, exchange.content_type, exchange.url)
+            if found.entries or b"link" in exchange.names:
+                self._reader.add_headers(found, exchange.headers, exchange.url)
+            if found.note:
+                exchange.notes += (found.note,)
+                self._counters.update([found.note.replace(":", "/")])
+        page.base, page.encoding, page.found = found.base, found.encoding, found
+        page.title, page.meta_robots = found.title, found.meta_robots
+        for read in self._moments.read:
+            read(page, self._clock())

@@ -1,0 +1,95 @@
+"""Books what became of a link that was out: on its host, its domain and the counters."""
+
+from __future__ import annotations
+
+from heapq import heappush
+
+from webcrawl.base.model import Link, Outcome
+from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.core import Core
+from webcrawl.frontier.domains import Domains
+from webcrawl.frontier.host_notes import HostNotes
+from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.outcomes import is_cut_short
+from webcrawl.frontier.parallel_hosts import Several
+from webcrawl.frontier.retry_after_journal import is_worth_a_line
+from webcrawl.frontier.unwell import give_back
+from webcrawl.frontier.walls import brought_back, opens
+from webcrawl.store.jobdir.host_row import WALLS, FailedRow, behind_wall, given_up
+
+
+class Answers:
+    """Calls those who take part when a host has answered, or has not."""
+
+    def __init__(self, core: Core, several: Several, domains: Domains, notes: HostNotes) -> None:
+        self._core, self._several, self._domains, self._notes = core, several, domains, notes
+        self._hosts, self._book, self._slots, self._counters = core.hosts, core.book, core.back.slots, core.counters
+
+    def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
+        """Books how a download ended; False if the link comes again."""
+        pages, failures, retired, row, wall = host.pages, host.failures, host.retired, host.row, host.wall
+        charge = self._core.charges.note(host, link, now) if outcome.doubtful else None
+        again = self._again(host, link, outcome, now)
+        if charge is not None:
+            charge.booked(host, outcome, again)
+        if pages < self._notes.young:
+            self._notes.grew(host, link, pages)
+        if wall is not None or outcome.wall:
+            self._wall(host, link, outcome, known=wall is not None and (wall.answers >= WALLS or not pages))
+        if outcome.status > 0:
+            self._slots.answered(host, outcome.seconds)
+        else:
+            self._slots.judge(host)
+        if again is not None:
+            self._comes_again(host, again, outcome)
+        else:
+            self._final(host, link, outcome)
+        if host.failures > failures:
+            self._failed(host, retired, row)
+        if outcome.wait and is_worth_a_line(outcome.wait, failed=host.failures > failures):
+            self._core.queues.told.note(host.name, host.ready_at)
+        host.ip = outcome.ip or host.ip
+        return again is None
+
+    def _again(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
+        """When the link comes again, and how it is queued then; None if it is finished."""
+        if outcome.wall:
+            return self._book.walled(host, link, outcome, now)
+        if host.lanes is not None:
+            return self._several.book(host, link, outcome, now)
+        return self._book(host, link, outcome, now)
+
+    def _final(self, host: Host, link: Link, outcome: Outcome) -> None:
+        self._domains.answered(host, link, outcome.status)
+        self._counters["finished"] += 1
+        if outcome.short:
+            self._counters[CUT_SHORT] += is_cut_short(outcome)
+
+    def _failed(self, host: Host, retired: int, row: FailedRow | None) -> None:
+        give_back(host, row)
+        self._counters["hosts set aside"] += host.failures == self._book.health.failures
+        self._counters["hosts given up"] += host.retired != retired and given_up(host)
+
+    def _comes_again(self, host: Host, again: tuple[float, Link], outcome: Outcome) -> None:
+        at, link = again
+        self._counters["tried again"] += 1
+        self._core.queued += 1
+        if outcome.wall:  # another URL is the next probe: this one alone may be walled
+            record = link.pack()
+            self._hosts.queue_for(host, record).push(record)
+        else:
+            heappush(host.later, (at, link.pack()))
+
+    def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
+        """Books what an answer says of the host's wall; `known`: that it is behind one was known before."""
+        if not outcome.wall:
+            if opens(link, outcome):
+                host.wall = None
+                self._counters["walls opened"] += known
+            return
+        records = brought_back(host)
+        for record in records:
+            self._hosts.queue_for(host, record).push(record)
+        self._core.queued += len(records)
+        self._counters["added"] += len(records)
+        self._counters["hosts behind walls"] += behind_wall(host) and not known

@@ -1,0 +1,123 @@
+"""Who wants a slot: how many more hosts are let in for those that are free, and which downloads are cut for others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from webcrawl.base.hosts import host_of
+from webcrawl.base.model import Link
+from webcrawl.frontier.core import Core
+from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.slots import NEW, PROVEN
+
+LOOKS = 4  # hosts let in to find one that answers before an unproven host gets the slot, or one that waits for it
+LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
+CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
+OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
+# Bytes per second of a download that is never cut: 2 MiB at less would not be complete within three minutes anyway,
+# and what a faster one has brought would be asked for a second time.
+STEADY = 10_000
+
+
+class Running(Protocol):
+    """A download under way."""
+
+    @property
+    def link(self) -> Link: ...
+
+    @property
+    def seconds(self) -> float:
+        """The seconds for which it has had its slot."""
+        ...
+
+    @property
+    def received(self) -> int:
+        """Bytes of answer so far."""
+        ...
+
+
+R = TypeVar("R", bound=Running)
+
+
+class Demand:
+    """Compares what may be asked with the slots that are left for it."""
+
+    def __init__(self, core: Core, rotation: Rotation) -> None:
+        self._back, self._slots, self._rotation = core.back, core.back.slots, rotation
+        self._calm_at = 0.0
+        self._paused_until = 0.0
+
+    # -- how many hosts are let in
+
+    def grow(self, now: float, step: int, *, spare: bool) -> bool:
+        """Lets one more host in, if it may be asked at once or this `take` has not looked at many."""
+        idle, opened = self._back.spare(now) is None, self._slots.open_to(NEW)
+        beyond = idle and opened and spare and now >= self._calm_at
+        return (step < LOOKS or (opened and idle)) and self._rotation.grow(anyone=beyond)
+
+    def next_growth(self) -> float | None:
+        """The time at which one more host may be let in (0 is now), as far as one can say."""
+        if not (self._rotation.can_grow() and self._slots.open_to(NEW)):
+            return None
+        return 0.0 if self._rotation.others_wait() else self._calm_at
+
+    def late(self, host: Host, seconds: float, now: float) -> None:
+        """A due host had to wait so long, which is more than LATE."""
+        seconds = min(seconds, now - self._paused_until)
+        if seconds <= LATE:
+            return
+        if host.standing == PROVEN:
+            self._calm_at = now + CALM
+        if seconds > OVERDUE:
+            self._rotation.shrink()
+
+    def paused_until(self, now: float) -> None:
+        """Nothing was taken until now: hosts that are late are so because of that."""
+        self._paused_until = now
+
+    # -- what is wanted
+
+    def holds_back(self, now: float) -> bool:
+        """True if only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
+        rotation = self._rotation
+        return not rotation.others_wait() and (rotation.lines_wait or self._back.spare(now) is not None)
+
+    def wants_hosts(self, now: float) -> bool:
+        """True if only hosts beyond their domain's share can be asked: any new host would go before them."""
+        rotation = self._rotation
+        return rotation.lines_wait and self._back.spare(now) is None and not rotation.others_wait()
+
+    def takes_new(self) -> bool:
+        """True if a host that was never asked would get a slot."""
+        return self._slots.open_to(NEW)
+
+    def set_slots(self, slots: int) -> None:
+        """There are so many slots from now on; 0: no limit."""
+        self._slots.resize(slots)
+
+    # -- downloads that are cut because others need their slots
+
+    def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
+        """Those whose hosts' patience is over, the slowest first; `full`: no slot is free.
+
+        While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven hosts help them.
+        """
+        found = [one for one in running if one.seconds > self._slots.slow and self._may_go(one, full=full)]
+        return sorted(found, key=lambda one: one.received / one.seconds)
+
+    def _may_go(self, one: Running, *, full: bool) -> bool:
+        host = self._back.active[host_of(one.link.url)]
+        if one.received >= STEADY * one.seconds or not (full or host.standing != PROVEN):
+            return False
+        return one.seconds > self._slots.patience(host)
+
+    def starved(self, now: float, *, full: bool) -> int:
+        """The number of hosts that wait for a slot."""
+        waiting = self._back.starved(now, full=full)
+        if full and not waiting:  # then nobody has looked whether others wait outside
+            for _ in range(LOOKS):
+                if self._rotation.can_grow():
+                    self._rotation.grow()
+        return waiting
