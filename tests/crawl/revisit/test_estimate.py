@@ -12,7 +12,7 @@ from webcrawl.crawl.revisit.sampled_rates import Rates
 
 DAY = 86400.0
 PRIOR = (0.35, 10 * DAY)
-RATES = Rates()
+AT_FIRST = Rates().given  # as long as nothing was learned of other pages
 
 
 def integrated(shape, span, visits):
@@ -26,29 +26,20 @@ def integrated(shape, span, visits):
     return mean, np.sqrt((density * rate**2).sum() / density.sum() - mean**2)
 
 
-def by_prior(record):
+def by_prior(shape, span):
     """The distribution of a page's rate if that of all rates is a Gamma distribution."""
-    return record.shape + PRIOR[0], record.span + PRIOR[1]
-
-
-def at_first(record):
-    """The same as a crawl believes it that has learned nothing of other pages."""
-    return RATES.given(record.shape, record.span)
+    return shape + PRIOR[0], span + PRIOR[1]
 
 
 def rate(record):
-    shape, span = at_first(record)
+    shape, span = AT_FIRST(record.shape, record.span)
     return shape / span
 
 
-def visit(record, seconds, changed, believed=at_first):
-    observe(record, seconds, changed, believed(record))
-
-
-def observed(visits, believed=at_first):
+def observed(visits, given=AT_FIRST):
     record = PageRecord("http://a/")
     for seconds, changed in visits:
-        visit(record, seconds, changed, believed)
+        observe(record, seconds, changed, given)
     return record
 
 
@@ -76,7 +67,7 @@ def test_many_visits_are_nearly_exact(visits, monkeypatch):
     """If nothing is forgotten, the rate after many irregular visits is right within a fraction of its uncertainty."""
     monkeypatch.setattr(change_rate, "FADE", 1.0)
     record, (mean, deviation) = observed(visits, by_prior), integrated(*PRIOR, visits)
-    shape, span = by_prior(record)
+    shape, span = by_prior(record.shape, record.span)
 
     assert shape / span == pytest.approx(mean, abs=0.15 * deviation)
     assert shape**0.5 / span == pytest.approx(deviation, rel=0.15)
@@ -93,7 +84,7 @@ def test_a_page_may_become_another():
     """Changes of long ago count less: a page that changed daily for years and then stops is known for it in weeks."""
     record = observed([(DAY, True), (DAY, False)] * 1000)
     for _ in range(60):
-        visit(record, DAY, changed=False)
+        observe(record, DAY, changed=False, given=AT_FIRST)
 
     assert rate(record) < 0.3 / DAY
 
@@ -103,7 +94,7 @@ def test_a_quiet_page_may_wake_up():
     record = observed([(100 * DAY, False)] * 36)
     visits = 0
     while rate(record) < 0.3 / DAY and visits < 1000:
-        visit(record, max(DAY, 0.5 / rate(record)), changed=True)
+        observe(record, max(DAY, 0.5 / rate(record)), changed=True, given=AT_FIRST)
         visits += 1
 
     assert visits < 80

@@ -6,6 +6,7 @@ nothing is known is in no record, for it is learned all the time (sampled_rates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import expm1, log1p
 
 from webcrawl.crawl.revisit.record import PageRecord
@@ -16,17 +17,19 @@ LEAST = 1.0  # seconds between two visits; a clock that is set back says less th
 MOST = 250  # visits that are counted
 SHAPE, SPAN = 0.35, 0.35 * 30 * 86400  # to begin with: one change in 30 days on average, over several powers of ten
 
+Given = Callable[[float, float], tuple[float, float]]
+
 
 def at_first(shape: float, span: float) -> tuple[float, float]:
     """The Gamma distribution that is believed of a page while nothing has been learned of others."""
     return shape + SHAPE, span + SPAN
 
 
-def observe(record: PageRecord, seconds: float, changed: bool, believed: tuple[float, float]) -> None:  # noqa: FBT001
-    """Puts one visit into the record, and counts it. `believed`: the Gamma distribution of the rate, before."""
+def observe(record: PageRecord, seconds: float, changed: bool, given: Given) -> None:  # noqa: FBT001
+    """Puts one visit into the record, and counts it. `given`: the Gamma distribution of the rate, by such a record."""
     seconds = max(seconds, LEAST)
     if changed:
-        shape, span = believed
+        shape, span = given(record.shape, record.span)
         after, in_span = after_change(shape, span, seconds)
         shape, span = max(record.shape + after - shape, 0.0), max(record.span + in_span - span, 0.0)
         kept = FADE if shape > KNOWN else 1.0

@@ -16,7 +16,7 @@ class Fixed:
         self._options = options
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
-        observe(record, seconds, changed, at_first(record.shape, record.span))
+        observe(record, seconds, changed, at_first)
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         del record, missed

@@ -139,7 +139,7 @@ class Steered(ABC):
         """Of the page; `missed` is the share of its changes that no signal announces."""
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
-        observe(record, seconds, changed, self.rates.given(record.shape, record.span))
+        observe(record, seconds, changed, self.rates.given)
 
     def worth(self, weight: float, gap: float | None, now: float) -> bool:
         del weight, gap
