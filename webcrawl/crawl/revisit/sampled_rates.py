@@ -20,14 +20,15 @@ Array = Any  # of float64
 RATES = np.geomspace(1 / (30 * 365 * 86400.0), 1 / 60.0, 64)  # changes per second, each a fifth above the one before
 RARE = 0.01  # of the pages may be of any rate, before anything is known: the faster, the fewer
 SHARES = RATES**SHAPE * np.exp(-SPAN * RATES)
-SHARES = (1 - RARE) * SHARES / SHARES.sum() + RARE / (1 + RATES * SPAN) / (1 / (1 + RATES * SPAN)).sum()
+FAST = (1 + RATES * SPAN) ** -2.0  # with less, pages that always changed would be the fastest there are
+SHARES = (1 - RARE) * SHARES / SHARES.sum() + RARE * FAST / FAST.sum()
 PASSED = 60.0 * 2.0 ** np.arange(24)  # seconds, by which changes are counted
 CHANGED = np.log(-np.expm1(np.outer(-PASSED, RATES)))  # the logarithm of the probability of a change in that time
 MOST = 31  # that are counted; then what was seen is halved
 SURE = 10.0  # pages that what is believed before counts as
 PASSES = 60  # of EM
 LOGARITHMS = np.log(RATES)
-ROWS, COLUMNS = 23, 64  # of a table: what visits say of a page, its shape and span, both as logarithms
+ROWS, COLUMNS = 32, 64  # of a table: what visits say of a page, its shape and span, both as logarithms
 WIDE, SHORT = 3.0, 60.0  # columns to a power of e, from so many seconds up
 DENSE = (ROWS - 1) / log1p(KNOWN)
 SHAPES = np.expm1(np.arange(ROWS) / DENSE)
@@ -58,12 +59,10 @@ class Sampled(NamedTuple):
 
 
 class Rates:
-    """How the rates of all pages are distributed: it is learned anew with each sample, from what is believed at first.
-
-    Few passes: with thousands, pages that always changed come to be the fastest there are, as far as visits can tell.
-    """
+    """How the rates of all pages are distributed: it is learned anew with each sample, from what it was before."""
 
     def __init__(self) -> None:
+        self._passes = 10 * PASSES  # the first time
         self._set(SHARES)
 
     def beliefs(self, pages: list[Sampled]) -> Array:
@@ -71,10 +70,11 @@ class Rates:
         changes = np.frombuffer(b"".join(page.changes for page in pages), np.uint8).reshape(len(pages), -1)
         likely = changes @ CHANGED - np.outer([page.quiet for page in pages], RATES)
         likely = np.exp(likely - likely.max(axis=1, keepdims=True))
-        shares = SHARES
-        for _ in range(PASSES):
+        shares = self._shares
+        for _ in range(self._passes):
             found = shares * (likely.T @ (1 / (likely @ shares)))
             shares = (found + SURE * SHARES) / (len(pages) + SURE)
+        self._passes = PASSES
         self._set(shares)
         believed = likely * shares
         return believed / believed.sum(axis=1, keepdims=True)
