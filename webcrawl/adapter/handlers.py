@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import cached_property
 from ipaddress import ip_address
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
@@ -135,12 +135,14 @@ class HttpHandler(BaseDownloadHandler):
         if known is not None:
             headers += known.conditions
         try:
-            options = self._options.of(request)
-            if trip is not None and trip.link is not None and is_sitemap(trip.link.path):
-                options = replace(options, long=True)
-            more = {} if options is PLAIN else {"options": options}
             exchange = await self._client.fetch(
-                request.url, headers, keep=keep, method=request.method, body=request.body, watch=watch, **more
+                request.url,
+                headers,
+                keep=keep,
+                method=request.method,
+                body=request.body,
+                watch=watch,
+                **self._more(request, trip),
             )
         except FetchError as error:
             self._failed(error, request.url)
@@ -150,21 +152,30 @@ class HttpHandler(BaseDownloadHandler):
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
-            truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
-            self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
+            self._count_flaws(exchange)
         if self.render is not None:
             await self.render(request, trip, exchange)
         if self._needs_body_only and trip is not None and not trip.inline:  # its page is made of the exchange
-            if exchange.truncated in LOST and self._wants_whole_pages and not trip.is_prerequisite:
-                self._refuse(exchange)
-            return Response(exchange.url, exchange.status, body=exchange.body, request=request)
+            return self._for_page(exchange, request, trip)
         return self._for_spider(exchange, request)
+
+    def _more(self, request: Request, trip: Trip | None) -> dict[str, Any]:
+        """What else the client is told, of a request that is not like most."""
+        options = self._options.of(request)
+        if trip is not None and trip.link is not None and is_sitemap(trip.link.path):
+            options = replace(options, long=True)
+        return {} if options is PLAIN else {"options": options}
 
     def _failed(self, error: FetchError, url: str) -> None:
         self._count([f"outcome/{error.name}"])
         if isinstance(error, BadOption) and str(error) not in self._refused and len(self._refused) < MOST:
             self._refused.add(str(error))
             logger.warning("%s: not fetched, like every request with the same (%s)", error, url)
+
+    def _for_page(self, exchange: Exchange, request: Request, trip: Trip) -> Response:
+        if exchange.truncated in LOST and self._wants_whole_pages and not trip.is_prerequisite:
+            self._refuse(exchange)
+        return Response(exchange.url, exchange.status, body=exchange.body, request=request)
 
     def _for_spider(self, exchange: Exchange, request: Request) -> Response:
         """The answer as Scrapy promises it: timed, and whole unless the spider wants it anyway."""
@@ -181,6 +192,10 @@ class HttpHandler(BaseDownloadHandler):
         ours, known = LOST[exchange.truncated]
         self._count([f"outcome/{ours.name}"])
         raise known(f"{len(exchange.body)} bytes of it came") from ours(exchange.truncated)
+
+    def _count_flaws(self, exchange: Exchange) -> None:
+        truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
+        self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
 
     def _count(self, names: list[str]) -> None:
         """Counts, in the crawl's own counters, under the names of docs/hostile.md."""

@@ -56,9 +56,11 @@ class Giving:
 
     def _next(self, now: float) -> Request | None:
         crawl = self._crawl
-        for refusal in islice(iter(crawl.parts.refusals.take, None), MADE_IN_VAIN):  # before more can be dropped
-            if (request := self._refused(refusal)) is not None:
-                return request
+        refusals = crawl.parts.refusals
+        if refusals.waiting:  # before more can be dropped
+            for refusal in islice(iter(refusals.take, None), MADE_IN_VAIN):
+                if (request := self._refused(refusal)) is not None:
+                    return request
         link = crawl.take(now)
         if link is None:
             self._waking.at(crawl.next_ready(), now)

@@ -44,6 +44,7 @@ class Crawl:
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
         self._followers: list[Follower] = []
+        self._feeds = parts.moments.feed
         self._feeding = Feeding(parts.frontier, parts.seen, parts.seeding)
 
     # -- in
@@ -66,7 +67,7 @@ class Crawl:
             if parts.seeding.first:
                 return None
         parts.discovery.submit_portion(now)
-        for feed in parts.moments.feed:
+        for feed in self._feeds:
             feed(now)
         link = self._feeding.take(now)
         if link is None:

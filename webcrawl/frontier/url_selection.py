@@ -28,13 +28,8 @@ class Giving:
 
     def __init__(self, core: Core, places: Places, reserved: AbstractSet[str], folds: Folds | None) -> None:
         """`reserved`: hosts that inline downloads have. `folds` takes a URL that waits behind all of its domain."""
-        self._core, self._places, self._several, self._reserved, self._folds = (
-            core,
-            places,
-            places.several,
-            reserved,
-            folds,
-        )
+        self._core, self._places, self._several = core, places, places.several
+        self._reserved, self._folds = reserved, folds
         self._front, self._hosts, self._back, self._addresses = core.queues.front, core.hosts, core.back, core.addresses
 
     def hand_out(self, host: Host, now: float) -> Link | None:
