@@ -14,6 +14,7 @@ from tests.campaign.page import page
 from tests.campaign.pieces import BY_NAME, FAMILIES, in_turns, words_of
 from tests.campaign.programs import say
 from tests.campaign.results import Result, Results, figures_of, why
+from tests.support.commands import heeded
 from tests.support.places import ROOT
 
 LIMIT = 4 * 3600.0  # seconds of one piece
@@ -35,9 +36,9 @@ def run(name, folder):
     said.parent.mkdir(exist_ok=True)
     at, begun, date = commit(), time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with said.open("wb") as file:
-        program = subprocess.Popen(
-            [sys.executable, "-m", *words], cwd=ROOT, stdout=file, stderr=file, start_new_session=True
-        )
+        with heeded(signal.SIGINT):
+            command = [sys.executable, "-m", *words]
+            program = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, start_new_session=True)
         try:
             status = program.wait(LIMIT)
         except subprocess.TimeoutExpired:

@@ -14,6 +14,7 @@ from tests.crash.test_revisits import killed
 from tests.support.changing import DAY, crawl_of, records_of, run_until, seen
 from webcrawl.lab.simweb.mix import changing
 from webcrawl.store.jobdir import crawl_line
+from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify.verify_crawl import verify
 
 POLICIES = ("fixed", "uniform", "proportional", "history", "optimal")
@@ -21,8 +22,10 @@ LISTED = {"sitemap_plain": 0.4, "sitemap_index": 0.3, "sitemap_now": 0.2, "feed_
 
 
 def there(jobdir):
-    """The pages that were there when they were fetched last."""
-    lines = [*map(crawl_line.read, (jobdir / crawl_line.LOG).read_bytes().splitlines())]
+    """The pages that were there when they were fetched last, as the last checkpoint has it."""
+    with Snapshot(jobdir / "state") as snapshot:
+        ((length,),) = snapshot.rows("SELECT length FROM output WHERE path = ?", (crawl_line.LOG,))
+    lines = [*map(crawl_line.read, (jobdir / crawl_line.LOG).read_bytes()[:length].splitlines())]
     last = {line.url: line.status for line in lines if not line.is_prerequisite}
     return {url for url, status in last.items() if status in (200, 304)}
 
@@ -50,8 +53,8 @@ def revisit(options, folder, simweb):
         assert listings or not lost, sorted(lost)[:5]
         kills += 1
         say(f"kill {kills}: {found['rows'] if 'rows' in found else len(fetched)} pages, {len(records)} records")
-    since = server.log.count
-    status, last = run_until(crawl, server, lambda _: time.monotonic() - begun > options.days, since)
+    since, last_began = server.log.count, time.monotonic()
+    status, last = run_until(crawl, server, lambda _: time.monotonic() - last_began > options.days, since)
     assert status == 0, crawl.output.read_text()[-2000:]
     assert last.rude + seen(server).without_robots == []
     assert [*verify(crawl.jobdir, Counter())] == []

@@ -45,9 +45,11 @@ def test_it_is_noted_and_counted_once(before):
 
 def test_answers_at_hand_are_recognised_before_their_pages_are_made():
     """All but those of the crawl's own requests, which are no pages."""
+    looking = visitor("soft404")
+    looking._judges = True
     answers = [(Link("http://a.test/", path), exchange("http://a.test/")) for path in ("L", "LP", "LS", "")]
 
-    visitor("soft404").recognise(answers)
+    looking.look_ahead(answers)
 
     assert [one.recognised for _, one in answers] == ["soft404", None, None, "soft404"]
 

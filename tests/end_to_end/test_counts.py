@@ -1,8 +1,13 @@
 """A crawl whose pages are tried again: all commands count the same pages and failures."""
 
+import gzip
+import json
 import re
 from collections import Counter
 
+from pyarrow import parquet
+
+from tests.support.all_outputs import HAS_DOCUMENTS
 from tests.support.crawling import Crawl, scrapy
 from tests.support.failing_site import CUT, WHOLE, FailingHosts
 from tests.support.places import ROOT
@@ -18,6 +23,47 @@ def behave(_host, path, times):
     """One page comes at the third attempt, one is cut once, one never comes, and one is not there."""
     fails = {"/3": 503 if times < 3 else WHOLE, "/5": CUT if times == 1 else WHOLE, "/13": 503, "/7": 404}
     return fails.get(path, WHOLE)
+
+
+def pages_of(jobdir, kind):
+    """The URLs of a table's rows."""
+    files = sorted((jobdir / "tables").glob(f"{kind}-*.parquet"))
+    return [row["url"] for row in parquet.read_table(files).to_pylist()]
+
+
+def lines_of(path, number):
+    return [line.split("\t")[number] for line in path.read_text().splitlines()]
+
+
+def test_every_output_has_a_page_once(tmp_path):
+    """Outputs and feeds have the answer that ended a URL, however often that was asked for, and no other."""
+    with FailingHosts(1, PAGES, behave).serving() as hosts:
+        (tmp_path / "hosts").write_text(hosts.hosts_file)
+        (tmp_path / "seeds.txt").write_text(hosts.seeds())
+        outputs = "warc cdxj tables text neardup pagefiles" + " documents" * HAS_DOCUMENTS
+        settings = {
+            "HOSTS_FILE": tmp_path / "hosts", "PORTS_ALLOWED": hosts.port, "OUTPUTS": outputs,
+            "FEEDS": json.dumps({str(tmp_path / "pages.jsonl"): {"format": "jsonlines"}}),
+        }  # fmt: skip
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {**SETTINGS, **settings})
+        assert crawl.run() == 0
+    job = crawl.jobdir
+    texts = b"".join(gzip.decompress(path.read_bytes()) for path in sorted((job / "text").iterdir()))
+    found = {
+        "feed": [json.loads(line)["url"] for line in (tmp_path / "pages.jsonl").read_text().splitlines()],
+        "text": [json.loads(line)["url"] for line in texts.splitlines()],
+        "pages": pages_of(job, "pages"),
+        "neardup": lines_of(job / "logs/neardup.log", 1),
+        "pagefiles": lines_of(job / "logs/store.log", 1),
+        **({"documents": pages_of(job, "documents")} if HAS_DOCUMENTS else {}),
+    }
+
+    assert {name: [url for url, count in Counter(urls).items() if count > 1] for name, urls in found.items()} == {
+        name: [] for name in found
+    }
+    assert len(found["feed"]) == PAGES
+    assert {len(found[name]) for name in ("text", "neardup", "pagefiles")} == {PAGES - 2}  # /7 and /13 are errors
+    assert [*verify(job, Counter())] == []
 
 
 def test_all_commands_count_the_same(tmp_path):

@@ -2,13 +2,17 @@
 
 import json
 from collections import Counter
+from random import Random
 
 import pytest
 
 from tests.support.commands import command
+from tests.support.crashes import complaints, crash
+from tests.support.crashes import crawl_of as crawl_of_world
 from tests.support.crawling import Crawl, wait_until
 from tests.support.http2_servers import NO_PROTOCOL, Http2Pages, context, http2_site
 from tests.support.warc_reader import read
+from webcrawl.lab.simweb import truth
 from webcrawl.tools.verify.verify_crawl import verify
 
 PAGES = 30
@@ -117,3 +121,23 @@ def test_both_protocols_side_by_side(tmp_path):
 
     assert False not in door.hellos
     assert Counter(statuses(crawl).values())["200"] == PAGES + 3
+
+
+@pytest.mark.parametrize(("way", "spoken"), [("needed", ""), ("prefer", "h2")])
+def test_a_web_of_both_protocols_with_kills(simweb, tmp_path, way, spoken):
+    """Every page of hosts that speak one or both is asked for as the truth says, and archived by what was spoken."""
+    server = simweb(24, 160, mix={"https_h2": 0.4, "https_both": 0.4}, size=(2000, 3000))
+    settings = {"HTTP2": way, "DOWNLOAD_TIMEOUT": 30, "HOST_PATIENCE": 60, "CHECKPOINT_INTERVAL": 0.3}
+    crawl = crawl_of_world(tmp_path / "crawled", server, settings)
+    killed = crash(crawl, server, Random(7), kills=2, requests=(40, 70))
+
+    expected = truth(server.world, server.world.seeds())
+    assert (killed.status, len(killed.deaths)) == (0, 2)
+    assert [*complaints(expected, killed)] == []
+    assert [*killed.again()] == []
+    protocols = {"": "", "https_h2": "h2", "https_both": spoken}
+    about = [one for one in records(crawl) if one.kind == "metadata" and one.fields.get("WARC-Target-URI")]
+    found = {one.fields["WARC-Target-URI"]: one.about.get("protocol", "") for one in about}
+    assert expected.must <= found.keys()
+    for url, protocol in found.items():
+        assert protocol == protocols[server.world.kind("scheme", server.world.locate(url)[0])], url

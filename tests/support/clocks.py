@@ -5,14 +5,14 @@ import time
 from functools import partial
 from types import FunctionType
 
-HOUR = 3600.0
+HOUR, DAY = 3600.0, 86_400.0
 
 
 class Clock:
     """The system's clock, and how many seconds it is ahead of the time."""
 
     def __init__(self):
-        self.ahead = 0.0
+        self.ahead = self.step = 0.0
         self._now = time.time
 
     def __call__(self):
@@ -22,14 +22,15 @@ class Clock:
 _clock = Clock()
 
 
-def wrong(seconds=0.0):
-    """Prepares a process whose clock is so many seconds ahead; StepBack sets it later."""
-    return partial(_install, seconds)
+def wrong(seconds=0.0, step=0.0):
+    """Prepares a process whose clock is so many seconds ahead; Step sets it by `step` later."""
+    return partial(_install, seconds, step)
 
 
-def _install(seconds):
+def _install(seconds, step):
     """Also for those who have it as a default argument: they were defined before."""
-    _clock.ahead = seconds
+    _clock.ahead, _clock.step = seconds, step
+    gc.unfreeze()  # or what was loaded before the process was forked is not among them
     for one in gc.get_objects():
         if isinstance(one, FunctionType):
             if one.__defaults__:
@@ -43,8 +44,8 @@ def _ours(value):
     return _clock if value is time.time else value
 
 
-class StepBack:
-    """A pipeline that sets the clock back by an hour, once some pages have come."""
+class Step:
+    """A pipeline that sets the clock, once some pages have come."""
 
     def __init__(self):
         self._left = 20
@@ -52,5 +53,5 @@ class StepBack:
     def process_item(self, item):
         self._left -= 1
         if not self._left:
-            _clock.ahead -= HOUR
+            _clock.ahead += _clock.step
         return item

@@ -39,7 +39,7 @@ class Cut:
     answered: Counter = field(default_factory=Counter)  # finished with an answer, including robots.txt
     tried: Counter = field(default_factory=Counter)  # how often each was requested
     archived: Counter = field(default_factory=Counter)  # every answer in the archive
-    excused: Counter = field(default_factory=Counter)  # of URLs in crawl.log, those that used up no attempt, it may be
+    excused: Counter = field(default_factory=Counter)  # those that used up no attempt, it may be
     queued: Counter = field(default_factory=Counter)  # in the frontier: waiting or in flight
     waiting: Counter = field(default_factory=Counter)  # new, but not yet in the frontier
     files: list = field(default_factory=list)  # names of archive files
@@ -122,7 +122,7 @@ def _look(parts, jobdir, *, archive, moved):
             found.files.append(path.name)
             for url, is_excused in _captures(path):
                 found.archived[url] += 1
-                found.excused[url] += is_excused and url in found.logged
+                found.excused[url] += is_excused
     _read_frontier(parts, found)
     _read_seen(parts, found)
     if not moved:  # a URL takes its attempts along
@@ -132,8 +132,9 @@ def _look(parts, jobdir, *, archive, moved):
 
 
 def _assert_archived(found, *, archive):
-    """No more answers than attempts, and each answer that ended a URL."""
-    assert found.archived - found.excused <= found.tried, _differences(found)
+    """No more answers than attempts, and each answer that ended a URL. What is queued knows all of its attempts."""
+    excused = Counter({url: count for url, count in found.excused.items() if url in found.logged})
+    assert found.archived - excused <= found.tried, _differences(found)
     assert found.answered <= found.archived or not archive, _differences(found)
 
 

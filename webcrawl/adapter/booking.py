@@ -62,7 +62,7 @@ class Booking:
         self._barrier.leave(trip)
 
     def hide(self, trip: Trip) -> None:
-        """As with Scrapy's own retries, the spider gets only the last answer to a request; ours so, if it is a 202."""
+        """As with Scrapy's own retries, the spider gets only the last answer to a request."""
         if trip.link is not None and trip.outcome is not None:
             if trip.exchange is not None and (trip.exchange.status >= 400 or trip.exchange.status == ACCEPTED):
                 self._visitor.looks(trip.link, trip.exchange, trip.outcome)
@@ -70,11 +70,12 @@ class Booking:
 
     def _book(self, trip: Trip) -> None:
         link, outcome, exchange, archive = trip.link, trip.outcome, trip.exchange, self._archiving.archive
-        if archive is not None and link is not None and outcome is not None and exchange is not None:
+        if link is not None and outcome is not None and exchange is not None:
             is_plain = outcome.status == HTTPStatus.OK and not outcome.short
             exchange.again = not is_plain and self._crawl.tries_again(link, outcome)
-        for write in trip.writes or ():
-            write()
+        if exchange is None or not exchange.again:  # else our network has turned out to be away since its page was made
+            for write in trip.writes or ():
+                write()
         if link is not None:
             if not trip.visited:  # nobody has made its page
                 self._without_page(trip, link)

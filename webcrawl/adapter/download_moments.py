@@ -13,12 +13,12 @@ from webcrawl.net.errors import FetchError
 
 
 class DownloadMoments:
-    """What is off is in no list. `accepted`, `ahead` and `ended` are about the scheduler's own requests."""
+    """What is off is in no list. `unfinished`, `ahead` and `ended` are about the scheduler's own requests."""
 
     def __init__(self) -> None:
         self.sent: list[Callable[[Request, Trip | None], None]] = []  # right before a request is sent
         self.failed: list[Callable[[Link, FetchError], object]] = []  # by one of the crawl's own clients
-        self.accepted: list[Callable[[Trip], object]] = []  # a 202 says when to come again
+        self.unfinished: list[Callable[[Trip], object]] = []  # it may be tried again: an error, a cut body, a 202
         self.ahead: list[Callable[[Trip], Awaitable[None] | None]] = []  # what is done with an answer first
         self.judge: list[Callable[[Trip, Response], Response]] = []  # before anybody gets it: what they may have of it
         self.left: list[Callable[[Request], object]] = []  # its answer has ended, or it has failed

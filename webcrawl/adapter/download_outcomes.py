@@ -94,12 +94,13 @@ class Outcomes:
 
         Where answers need not be whole, it is tried again only if our own network turns out to have been out.
         """
-        if outcome.status == ACCEPTED and outcome.wait and not trip.inline:
-            for hear in self._moments.accepted:
-                hear(trip)
         if exchange.truncated in SHORT and not trip.inline and 200 <= outcome.status < 300:
             outcome.short, outcome.doubtful = exchange.truncated, True
             outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
+        failed = outcome.status >= 400 or outcome.short or (outcome.status == ACCEPTED and outcome.wait)
+        if failed and not (trip.inline or trip.is_prerequisite):
+            for hear in self._moments.unfinished:
+                hear(trip)
 
     def judged(self, request: Request, error: Exception, begun: float) -> Exception:
         """The error of a download, or another one that charges nobody: our own network is out."""

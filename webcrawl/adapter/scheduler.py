@@ -191,7 +191,7 @@ class FrontierScheduler:
             ahead = self._ahead(values)
             moments.ahead.append(ahead)
             self._ends.callback(ahead.close)
-        moments.accepted.append(self._booking.hide)
+        moments.unfinished.append(self._booking.hide)
         if has_callbacks:
             moments.ended.append(self._booking.hide)
         if values["PURPOSE"]:

@@ -84,6 +84,10 @@ class Rereading(Offline):
     discovery, robots_answers = Counted, Reread
     rereads = True
 
+    def tries_again(self, link: Link, outcome: Outcome) -> bool:  # noqa: ARG002
+        """Nothing is."""
+        return False
+
     def finish(
         self,
         link: Link,

@@ -46,7 +46,7 @@ class Signalling:
     def pushed(self, topic: Link, entries: Sequence[Entry], now: float) -> None:
         """A hub has sent entries of this feed, or something else: then it is the page itself that has news."""
         found = dated(entries, topic.url, topic.url, self.site_of)
-        self._say(self.signals.pushed(topic.url, found, now) if found else [topic.url], topic, now)
+        self._say(self.signals.pushed(topic.url, found, now), topic, now)
 
     def _say(self, urls: list[str], page: Link, now: float) -> int:
         """Returns the number of them that are fetched ahead of their turns."""

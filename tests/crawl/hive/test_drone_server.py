@@ -195,11 +195,12 @@ def test_the_bound_of_the_streams(url):
 
 
 def test_another_folder_under_the_same_number(url):
-    """A second folder that wants to be the same drone is refused in one line, which names the first."""
+    """A second folder that wants to be the same drone is refused in one line: where the first is, and HIVE_NAME."""
 
     async def run():
+        first = "drone 1 of this hive has its state in /crawl/drone-1 on here, not"
         async with drones(url):
-            with pytest.raises(HiveError, match=r"drone 1 of this hive has its state in /crawl/drone-1 on here, not"):
+            with pytest.raises(HiveError, match=rf"{first}.*; if that is another hive, set HIVE_NAME$"):
                 await joins(url, member(1, state="f" * 32, jobdir="/elsewhere"))
 
     asyncio.run(run())

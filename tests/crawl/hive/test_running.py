@@ -5,12 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.hive_command import RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.queen import Wanted
 from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running
 
 
-def is_saved(taken, *, filling, idle=False, activity=0, kept=(), senders=()):
+def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders=(), ordered=0):
     """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the last one."""
     saved = []
 
@@ -22,11 +23,11 @@ def is_saved(taken, *, filling, idle=False, activity=0, kept=(), senders=()):
         moving = SimpleNamespace(settled=True)
         drone = SimpleNamespace(me=0, moving=moving, slots=SimpleNamespace(drones=(0,)))
         outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list)
-        post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox)
+        post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox, obeyed=Order())
         crawling = SimpleNamespace(idle=lambda: idle, activity=lambda: activity, checkpoint=checkpoint)
         server = SimpleNamespace(filling=filling)
         running = Running(post, server, crawling, None, {}, join=None, lease=30.0)
-        running.carrying.taken, running._saved_activity = taken, 0
+        running.carrying.taken, running._saved_activity, post.obeyed.number = taken, 0, ordered
         running._save_early()
         await asyncio.sleep(0)
 
@@ -45,21 +46,51 @@ def test_letters_taken_in(taken, filling, early):
 
 def test_a_drone_leaves():
     """One is taken early if the last one has letters for a drone that leaves and has answered them."""
-    assert is_saved(0, filling=False, kept=(1,))
-    assert not is_saved(0, filling=False, kept=(0,))
+    assert is_saved(kept=(1,))
+    assert not is_saved(kept=(0,))
 
 
 def test_letters_of_a_drone_that_leaves():
     """It ends when others keep what it gave away: they do not let it wait until their next checkpoint is due."""
-    assert is_saved(0, filling=False, senders=(0, 1))
-    assert not is_saved(0, filling=False, senders=(0,))
+    assert is_saved(senders=(0, 1))
+    assert not is_saved(senders=(0,))
 
 
 def test_at_the_end():
     """A drone that has nothing to do takes one if anything has changed: the others wait for that."""
-    assert is_saved(0, filling=False, idle=True, activity=1)
-    assert not is_saved(0, filling=False, idle=True)
-    assert not is_saved(0, filling=False, activity=1)
+    assert is_saved(idle=True, activity=1)
+    assert not is_saved(idle=True)
+    assert not is_saved(activity=1)
+
+
+def test_an_order():
+    """One is taken for an order, so that whoever gave it need not wait for long: it is done when all drones keep it."""
+    assert is_saved(ordered=1)
+    assert not is_saved(ordered=0)
+
+
+def test_an_order_is_done_when_it_is_kept():
+    """A report says of a command that it was carried out when a checkpoint has that: a kill undoes it until then."""
+
+    async def applied():
+        quiet = SimpleNamespace(generation=1, drones=(0,))
+        drone = SimpleNamespace(me=0, slots=quiet, moving=SimpleNamespace(partners=(), stays=""), rerouted={})
+        outbox = SimpleNamespace(
+            stats=lambda: {"letters": 0}, kept=(), drones=dict, unacknowledged=0, committed=lambda: None
+        )
+        inbox = SimpleNamespace(place="", committed_place="", committed=lambda: None)
+        post = SimpleNamespace(drone=drone, outbox=outbox, inbox=inbox, obeyed=Order())
+        crawling = SimpleNamespace(
+            idle=lambda: False, rests=lambda: False, activity=lambda: 0, trouble=str, figures=dict,
+            state=lambda: State.PAUSED, obey=lambda *_, **__: "",
+        )  # fmt: skip
+        running = Running(post, None, crawling, None, {"drone": 0, "identity": "", "run": 1}, join=None, lease=30.0)
+        running._obey(Command(7, "pause", ()))
+        before = running._report(None).applied
+        running.committed()
+        return before, running._report(None).applied
+
+    assert asyncio.run(applied()) == (0, 7)
 
 
 class Order:

@@ -126,6 +126,17 @@ class TestTrust:
         told = [len(signals.read(MAP, dated(pages(100), now), now)) for now in hours]
         assert (set(told), sum(told)) == ({0, 1}, 4)
 
+    @pytest.mark.parametrize("known", [True, False], ids=["entries without dates", "no entries"])
+    def test_a_hub_that_lies_is_checked_now_and_then(self, signals, known):
+        """Its news cost a fetch per week, too, whether it names pages without dates or names nothing."""
+        signals.read(MAP, dated(pages(10), NOW - 100.0), NOW)
+        assert signals.pushed(MAP, dated(pages(1), None) if known else [], NOW) == (pages(1) if known else [MAP])
+        disbelieve(signals)
+        hours = [NOW + 3600.0 * hour for hour in range(4 * 7 * 24)]
+        told = [len(signals.pushed(MAP, dated(pages(10), None) if known else [], now)) for now in hours]
+        assert (set(told), sum(told)) == ({0, 1}, 4)
+        assert signals.counters["signals/ignored"] == (10 * len(hours) if known else len(hours)) - 4
+
     def test_a_host_that_mends_its_ways(self, signals):
         """What it does now counts more than what it did."""
         disbelieve(signals, times=1000)

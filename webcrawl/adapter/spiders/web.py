@@ -159,7 +159,7 @@ class WebSpider(Spider):
     def _pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
         visitor, follow = self._scheduler.visitor, self._follow
         with suppress(Exception):  # it comes again where the page is made
-            visitor.recognise([trip.answer() for trip in trips])
+            visitor.look_ahead([trip.answer() for trip in trips])
         pages = self._visited(visitor, trips)
         ends = [_tried(follow, page) if isinstance(page, Page) else page for page in pages]
         if self._scheduler.at_hand:

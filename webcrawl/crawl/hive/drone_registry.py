@@ -107,7 +107,7 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
         where = f"{jobdir} on {host}" if host else f"another folder (its state is {state})"
         raise HiveError(
             f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or give its "
-            f"part of the web to others first ({program()} hive adopt)"
+            f"part of the web to others first ({program()} hive adopt); if that is another hive, set HIVE_NAME"
         )
     known[me.drone] = me.identity
     if record.fresh and len(known) >= record.drones:  # nobody is left who could know of an older hive

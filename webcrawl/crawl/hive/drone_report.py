@@ -42,7 +42,7 @@ class Report:
     beat: int
     generation: int  # of the map that it works by
     state: State = State.RUNNING
-    applied: int = 0  # number of the last command that it has carried out
+    applied: int = 0  # number of the last command that it has carried out, as its last checkpoint knows too
     refusals: tuple[tuple[int, str], ...] = ()  # numbers of the last ones that it could not carry out, and why
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
     rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough

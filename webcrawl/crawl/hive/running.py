@@ -59,7 +59,7 @@ class Running:
         self._tasks: list[asyncio.Task[None]] = []
         self._begun = time.monotonic()
         self._beats = 0
-        self._saved_activity = -1
+        self._saved_activity, self._kept_order = -1, post.obeyed.number  # what the last checkpoint has
         self._drained = False  # nothing is left of what a drone without slots has to give away
         self._refusals: deque[tuple[int, str]] = deque(maxlen=REFUSALS)  # commands not carried out, and why
         self._late = True  # until the first answer is there
@@ -91,6 +91,7 @@ class Running:
         self._post.outbox.committed()
         self._post.inbox.committed()
         self._saved_activity, self._saved_at, self.carrying.taken = self._activity(), time.monotonic(), 0
+        self._kept_order = self._post.obeyed.number
 
     def rest(self) -> Iterator[None]:
         """Nothing is left to do after the last checkpoint but `stop`."""
@@ -149,7 +150,7 @@ class Running:
             beat=self._beats,
             generation=post.drone.slots.generation,
             state=state or self._state(),
-            applied=post.obeyed.number,
+            applied=self._kept_order,
             refusals=tuple(self._refusals),
             idle=self._crawling.idle(),
             rests=self._crawling.rests(),
@@ -218,7 +219,7 @@ class Running:
             self._crawling.wake()
 
     def _save_early(self) -> None:
-        """Takes a checkpoint if others wait for it: at the end, for slots on their way, or when the server fills up."""
+        """Takes one if others wait for it: of an order, at the end, for slots on their way or for the server."""
         if self._saving is not None and not self._saving.done():
             return
         changed = self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
@@ -226,7 +227,8 @@ class Running:
         exact, leaves = outbox.awaits_checkpoint, outbox.kept.difference(outbox.drones(), drone.slots.drones)
         moves = not drone.moving.settled or drone.me not in drone.slots.drones
         parts = self._post.inbox.senders.difference(drone.slots.drones)  # who leaves when its letters are kept
-        waited_for = exact or leaves or parts or (changed and (moves or self._crawling.idle()))
+        ordered = self._post.obeyed.number > self._kept_order
+        waited_for = ordered or exact or leaves or parts or (changed and (moves or self._crawling.idle()))
         enough = LITTLE if self._server.filling else ENOUGH
         if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))

@@ -70,20 +70,23 @@ class Signals(Part):
         self._brought[listing] = 0 if found.first else len(found.new)
         if len(found.newer):
             self.counters["signals"] += len(found.newer)
-        by_host: dict[str, list[str]] = {}
         told = {keys[at]: at for at in found.newer.tolist()}
         for at in self._known(number, told, urls, dates, whole=whole):
             del told[keys[at]]
-        for at in sorted(told.values(), key=lambda at: -dates[at]):
-            by_host.setdefault(host_of(urls[at]), []).append(urls[at])
-        return [url for one, newer in by_host.items() for url in self._worth(one, newer, now)]
+        return self._weighed([urls[at] for at in sorted(told.values(), key=lambda at: -dates[at])], now)
 
     def pushed(self, listing: str, entries: Sequence[Dated], now: float) -> list[str]:
-        """Reads entries that a hub has sent: only those with news, so one without a date is news too."""
+        """Reads entries that a hub has sent: only those with news, so one without a date is news too.
+
+        Without entries it is the page itself that has news. A hub is believed as its listing's host is.
+        """
+        if not entries:
+            return self._weighed([listing], now)
         number, urls = self._keys([listing])[0], [url for url, modified in entries if modified is None]
         dates = {url: self._listed.date(number, key) for url, key in zip(urls, self._keys(urls), strict=True)}
         known = [url for url, date in dates.items() if date is not None]
-        news = [*self.read(listing, entries, now, whole=False), *known]
+        self.counters["signals"] += len(known)
+        news = [*self.read(listing, entries, now, whole=False), *self._weighed(known, now)]
         self._brought.pop(listing, None)  # not by a reading
         return news
 
@@ -204,6 +207,13 @@ class Signals(Part):
     def _trust(self, host: str) -> Trust:
         announcer = self._announcers.get(host)
         return announcer.trust if announcer is not None else Trust()
+
+    def _weighed(self, urls: Sequence[str], now: float) -> list[str]:
+        """Those of these news that are worth a fetch, by what their hosts' signals were worth."""
+        by_host: dict[str, list[str]] = {}
+        for url in urls:
+            by_host.setdefault(host_of(url), []).append(url)
+        return [url for host, newer in by_host.items() for url in self._worth(host, newer, now)]
 
     def _worth(self, host: str, newer: list[str], now: float) -> list[str]:
         trust = self._announcers.change(host).trust
