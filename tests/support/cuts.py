@@ -25,6 +25,7 @@ from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier.seen.keys import HIGHEST
 from webcrawl.frontier.unwell import UNWELL
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir import crawl_line
 from webcrawl.urls.host_names import RegisteredDomains
 
 MERGED = 10.0  # seconds allowed for merging a test's few keys
@@ -32,10 +33,10 @@ MERGED = 10.0  # seconds allowed for merging a test's few keys
 
 @dataclass
 class Cut:
-    """URLs by state. robots.txt files are separate because no link leads to them."""
+    """URLs by state. robots.txt files, and what pages await, are separate because no link leads to them."""
 
     logged: Counter = field(default_factory=Counter)  # finished: crawl.log
-    robots: Counter = field(default_factory=Counter)  # finished robots.txt files
+    robots: Counter = field(default_factory=Counter)  # finished robots.txt files, and inline downloads
     answered: Counter = field(default_factory=Counter)  # finished with an answer, including robots.txt
     tried: Counter = field(default_factory=Counter)  # how often each was requested
     archived: Counter = field(default_factory=Counter)  # every answer in the archive
@@ -148,7 +149,8 @@ def _read_log(path, found):
     for line in lines:
         _, status, _, url, how, *rest, notes = line.decode("ascii").split()
         assert len(rest) == 6
-        (found.robots if how.endswith("P") else found.logged)[url] += 1
+        unlinked = how.endswith("P") or crawl_line.INLINE in notes.split(",")
+        (found.robots if unlinked else found.logged)[url] += 1
         found.answered[url] += int(status) > 0
         tries = re.search(r"\b(\d+)t\b", notes)
         found.tried[url] += (int(tries[1]) if tries else 1) - (int(status) <= Status.ROBOTS_UNREACHABLE)
