@@ -163,7 +163,7 @@ def _checkpoint(output: Path):
 def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond=False):
     """Asserts that requests and result are those of an untouched crawl, except for what each kill lost.
 
-    `beyond`: pages' requisites are fetched too, which are beyond the truth that links lead to.
+    `beyond`: pages' requisites are fetched too, by the crawl or a browser; no link of the truth leads there.
     """
     expected = truth(server.world, server.world.seeds())
     assert (killed.status, whole.status) == (0, 0)
