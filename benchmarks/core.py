@@ -115,7 +115,6 @@ class Core:
         return link
 
     def _process(self, batch: list[tuple[Link, Exchange]]) -> None:
-        self.visitor.look_ahead(batch)
         pages = [self.visitor.visit(link, exchange) for link, exchange in batch]
         for page in pages:
             self.visitor.follow(page)

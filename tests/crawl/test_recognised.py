@@ -43,17 +43,6 @@ def test_it_is_noted_and_counted_once(before):
     assert looking._recogniser.asked == (before is None)
 
 
-def test_answers_at_hand_are_recognised_before_their_pages_are_made():
-    """All but those of the crawl's own requests, which are no pages."""
-    looking = visitor("soft404")
-    looking._judges = True
-    answers = [(Link("http://a.test/", path), exchange("http://a.test/")) for path in ("L", "LP", "LS", "")]
-
-    looking.look_ahead(answers)
-
-    assert [one.recognised for _, one in answers] == ["soft404", None, None, "soft404"]
-
-
 @pytest.mark.parametrize("before", [None, ""])
 def test_a_page_has_no_note(before):
     """And is recognised no second time."""

@@ -359,8 +359,7 @@ class Exchange:
     followed: bool = False  # although the body was seen elsewhere
     duplicate: bool = False  # the body was seen before
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
-    found: Any = field(default=None, repr=False, compare=False)  # the Found of a body that was read ahead
-    body_digest: bytes = field(default=b"", repr=False, compare=False)  # of the body, keyed, if it was looked at ahead
+    found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
     same_since: float = (
         0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was

@@ -32,10 +32,6 @@ class PageReading:
             reader = self._of_sitemaps[1] if is_sitemap(link.path) else self._ahead
             exchange.found = reader.links(exchange.body, exchange.content_type, link.url)
 
-    def read_document(self, exchange: Exchange) -> None:
-        """Reads the links of what `is_document`, before `visit`."""
-        exchange.found = self._reader.links(exchange.body, exchange.content_type, exchange.url)
-
     def read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type)
         if links is not None:
@@ -53,10 +49,3 @@ class PageReading:
         page.title, page.meta_robots = found.title, found.meta_robots
         for read in self._moments.read:
             read(page, self._clock())
-
-
-def is_document(link: Link, exchange: Exchange) -> bool:
-    """True if this is surely HTML whose links are read, unless its body was seen before."""
-    if not 200 <= exchange.status < 300 or not exchange.body or exchange.recognised or is_sitemap(link.path):
-        return False
-    return exchange.content_type.startswith("text/html")

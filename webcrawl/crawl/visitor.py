@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from webcrawl.content.recognise import SOFT404, Recogniser, wall_of
 from webcrawl.content.recognise.recogniser import PAGE, SHELL
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.page_links import LinkRules, PageLinks
-from webcrawl.crawl.page_reading import PageReading, is_document
+from webcrawl.crawl.page_reading import PageReading
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import is_requisite, may_need
@@ -57,7 +57,6 @@ class Visitor:
         self._owners, self._judges = owners, owners.judges
         self._parts, self._digests, self._shells, self._states = parts, digests, shells, states
         self._links, self.read_ahead, self._read = links, reading.read_ahead, reading.read
-        self._read_document = reading.read_document
         self.follow, self.follow_robots = links.follow, links.follow_robots
         self._redirects, self._cookies, self._requisites = rules.redirects, rules.cookies, rules.requisites
         self._skip_seen, self._home = rules.skip_seen, rules.home
@@ -85,23 +84,6 @@ class Visitor:
         for answered in self._parts.moments.answered:
             answered(page)
         return page
-
-    def look_ahead(self, answers: Sequence[tuple[Link, Exchange]]) -> None:
-        """Finds out of answers what `visit` would find out of each, one step after the other for all of them.
-
-        So a step finds its code and tables in the processor's caches. What is not read here is read by `visit`.
-        """
-        pages = [(link, exchange) for link, exchange in answers if not link.is_own]
-        for _, exchange in pages:
-            self._recognise(exchange)
-        if self._judges or self._states is not None:  # then it depends on more whether a page is read
-            return
-        documents = [exchange for link, exchange in pages if is_document(link, exchange)]
-        for exchange in documents:
-            exchange.body_digest = self._digests(exchange.body)
-        for exchange in documents:
-            if exchange.found is None and not self._parts.content.holds(exchange.body_digest):
-                self._read_document(exchange)
 
     def _recognise(self, exchange: Exchange) -> str:
         """What the answer is where it is not the page, noted and counted once."""
@@ -197,7 +179,7 @@ class Visitor:
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
 
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
-        page.digest = page.digest or exchange.body_digest or self._digests(exchange.body)
+        page.digest = page.digest or self._digests(exchange.body)
         if self._judges and self._is_withheld(page, link, exchange):
             return
         if page.is_none:  # it has no links to follow, and nothing new

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -158,8 +157,6 @@ class WebSpider(Spider):
 
     def _pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
         visitor, follow = self._scheduler.visitor, self._follow
-        with suppress(Exception):  # it comes again where the page is made
-            visitor.look_ahead([trip.answer() for trip in trips])
         pages = self._visited(visitor, trips)
         ends = [_tried(follow, page) if isinstance(page, Page) else page for page in pages]
         if self._scheduler.at_hand:
