@@ -11,7 +11,7 @@ NAMES = ["open.test", "walled.test", "locked.test", "later.test", "odd.test"]
 ANUBIS = """<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
 href="/.within.website/x/xess/xess.css"><h1>Making sure you're not a bot!</h1><a href=/beyond>x</a>"""
 MISSING = "<!doctype html><title>Page not found</title><h1>Page not found</h1><a href=/beyond>x</a>"
-SHELL = '<!doctype html><title>App</title><div id="root"></div><script src=/app.js></script><a href=/linked></a>'
+SHELL = '<!doctype html><title>{}</title><div id="root"></div><script src=/app.js></script><a href=/linked></a>'
 HOME = "<!doctype html><title>Home</title><p>words <a href=/missing>a</a><a href=/shell>b</a><a href=/plain>c</a>"
 
 
@@ -31,7 +31,7 @@ def answer(url):
         return (202 if host == "later.test" else 200, "text/html", b"<title>Home</title><p>Welcome")
     if path == "robots.txt":
         return (403, "text/html", b"<title>403 Forbidden</title><h1>Forbidden</h1>")
-    pages = {"": HOME, "missing": MISSING, "shell": SHELL}
+    pages = {"": HOME, "missing": MISSING, "shell": SHELL.format(host)}  # none is another's copy
     return (200, "text/html", pages.get(path, f"<title>{path}</title><p>{path} words").encode())
 
 
