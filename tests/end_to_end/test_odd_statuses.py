@@ -40,8 +40,7 @@ def _crawled(tmp_path_factory):
     """How often each URL was asked for, the last annotations of each, and the health of each host."""
     hosts = [f"{kind}{number}.test" for number in range(len(ROWS)) for kind in ("only", "one")]
     with sites(answer) as served:
-        patient = {"HOST_PATIENCE": 100, "OUTAGE_END_WAIT": 100, "HOST_RETRY_WAIT": 0.5}  # other pages come before
-        crawl = served.crawl(tmp_path_factory.mktemp("odd"), hosts, **patient)
+        crawl = served.crawl(tmp_path_factory.mktemp("odd"), hosts, HOST_PATIENCE=100, OUTAGE_END_WAIT=100)
         running = crawl.start()
         wanted = Counter({(f"one{number}.test", "/odd"): TIMES[row[3]] for number, row in enumerate(ROWS)})
         wait_until(lambda: wanted <= Counter(served.pages()), pause=0.05)
