@@ -205,3 +205,13 @@ def test_what_is_too_long_is_told(tmp_path):
 
     assert "1 answer cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl" in said(crawl)
     assert "2 links left out, of pages that have more than PAGE_MAX_LINKS" in said(crawl)
+
+
+def test_a_host_with_all_its_pages_is_told(tmp_path):
+    """The last lines say how many URLs HOST_MAX_PAGES left out."""
+    home = "".join(f"<a href=/{number}>" for number in range(9)).encode()
+    with sites(lambda _, path, __: home if path == "/" else path.encode() if path != "/robots.txt" else None) as served:
+        crawl = served.crawl(tmp_path, ["site.test"], HOST_MAX_PAGES=3)
+        assert crawl.run() == 0
+
+    assert "7 URLs left out: their hosts had given HOST_MAX_PAGES" in said(crawl)

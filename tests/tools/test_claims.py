@@ -366,6 +366,11 @@ CLAIMS = {
                 {"truncated/time": 1},
             ),
             (
+                "{} left out: their hosts had given HOST_MAX_PAGES, or their sitemaps had had theirs",
+                {"frontier/dropped/-5003": 1},
+                {"frontier/dropped/-9998": 1},
+            ),
+            (
                 "{} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them",
                 {"links/cut": 1},
                 {"links": 1},

@@ -172,6 +172,8 @@ def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(pages, 'page')} cut short: the connection ended, or time was up, at every attempt"
     if answers := figures.get("truncated/length", 0):
         yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl"
+    if urls := figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0):
+        yield f"{count(urls, 'URL')} left out: their hosts had given HOST_MAX_PAGES, or their sitemaps had had theirs"
     if links := figures.get("links/cut", 0):
         yield f"{count(links, 'link')} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them"
 
