@@ -73,12 +73,6 @@ class Web:
         return until
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    with closing(CrawlDB(tmp_path)) as db:
-        yield db
-
-
 def fails(before, status=500, then=b"", location=None):
     """Fails with this status before that time, then has this robots.txt."""
 

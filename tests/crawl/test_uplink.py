@@ -134,6 +134,19 @@ def test_it_is_over(world, caplog):
     assert world.uplink.seconds == 0
 
 
+def test_a_failure_that_began_in_it_and_ends_later(world):
+    """It charges nobody: a name server or a host may be waited for longer than the outage lasts."""
+    world.break_down()
+    begun, error = world.clock.now, ConnectTimeout("away")
+    for number in range(3):
+        world.clock.now += 1
+        world.uplink.answered(f"http://site{number}/", world.clock.now)
+    assert not world.uplink.out
+
+    assert world.uplink.failed("http://site9/", error, begun, world.clock.now) == FIRST
+    assert world.uplink.failed("http://site9/", error, world.clock.now, world.clock.now) is None
+
+
 def test_it_is_said_once_an_hour(world, caplog):
     """An outage that lasts is recalled every hour."""
     world.break_down()

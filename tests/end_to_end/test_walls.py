@@ -31,8 +31,9 @@ def answer(url):
         return (202 if host == "later.test" else 200, "text/html", b"<title>Home</title><p>Welcome")
     if path == "robots.txt":
         return (403, "text/html", b"<title>403 Forbidden</title><h1>Forbidden</h1>")
-    pages = {"": HOME, "missing": MISSING, "shell": SHELL.format(host)}  # none is another's copy
-    return (200, "text/html", pages.get(path, f"<title>{path}</title><p>{path} words").encode())
+    pages = {"": HOME, "missing": MISSING, "shell": SHELL.format(host)}
+    page = pages.get(path, f"<title>{path}</title><p>{path} words")
+    return (200, "text/html", f"{page}<!-- {host} -->".encode())
 
 
 @pytest.fixture(name="crawled", scope="module")

@@ -54,13 +54,6 @@ class TestSift:
         assert min(worth[at] for at in best) >= max((worth[at] for at in rest if at < AT_ONCE), default=0)
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def urls(count, host="a"):
     return [f"http://{host}/{number}" for number in range(count)]
 

@@ -18,13 +18,6 @@ HOME = "http://www.zoo.test/"
 PAGES = 20  # DOMAIN_BUDGET_PAGES
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def budgeted(db, allowance=None, memory=4 << 20, **hooks):
     limits, politeness = Limits(queues=30, max_queues=100), Mercator(0, 0.1, 300)
     allowance = allowance or ByReputation(PAGES)

@@ -15,13 +15,6 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.framing import bounds, count_records, cut, frame
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 @pytest.fixture(name="blocks")
 def _blocks(db):
     return Blocks(db)

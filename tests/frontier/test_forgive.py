@@ -10,13 +10,6 @@ from webcrawl.store.crawldb import CrawlDB
 LOST = Outcome(Status.TIMEOUT, 1.0, doubtful=True)
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def fail(frontier, now):
     """The next link, which fails for a reason that may be our own network's."""
     link = frontier.take(now)

@@ -22,13 +22,6 @@ TOLD = Outcome(503, 0.1, wait=1.0)  # with a Retry-After
 LIMITS = Limits(2, 10)
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def following(frontier, now):
     """The next link, and when it comes."""
     while (link := frontier.take(now)) is None:

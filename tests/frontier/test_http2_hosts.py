@@ -1,7 +1,5 @@
 """What a host's record knows of HTTP/2."""
 
-import pytest
-
 from tests.support.frontiers import OK, add, make
 from tests.support.saving import prepared
 from webcrawl.crawl.hive.message import Kind
@@ -9,13 +7,6 @@ from webcrawl.crawl.hive.sound_items import Sound
 from webcrawl.frontier.handover_records import merge_host, pack_host
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.host_row import check
-
-
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
 
 
 def learned(db):

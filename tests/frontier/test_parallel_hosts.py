@@ -17,13 +17,6 @@ from webcrawl.store.crawldb import CrawlDB
 REFUSED = Outcome(Status.CONNECT_FAILED, doubtful=True)
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def limits(rules=None, **more):
     connections = Connections({"a": 3} if rules is None else rules)
     return Limits(**{"queues": 2, "max_queues": 100, "connections": connections, **more})

@@ -21,13 +21,6 @@ def two_labels(host):
     return ".".join(host.split(".")[-2:])
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def flooded(db, queues=64, fetchers=0, **limits):
     return make(db, Limits(queues, 30_000, fetchers, **limits), domain=two_labels, memory=16 << 20)
 

@@ -1,18 +1,9 @@
 """A link that could not be requested for a lack of this machine's: nothing has happened to it or to its host."""
 
-import pytest
-
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.store.crawldb import CrawlDB
-
-
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
 
 
 def test_it_comes_first_again(db):

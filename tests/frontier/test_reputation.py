@@ -8,13 +8,6 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.domain_row import MOST, TAG
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def made(db, memory=1 << 16):
     return Reputation(db, domain_of, bytes(16), memory)
 

@@ -5,17 +5,9 @@ import pytest
 from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
-from webcrawl.store.crawldb import CrawlDB
 
 DAY = 86_400.0
 REFUSED = Outcome(Status.CONNECT_FAILED, 0.1)
-
-
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
 
 
 @pytest.fixture(name="dropped")

@@ -12,13 +12,6 @@ from webcrawl.store.crawldb import CrawlDB
 SILENT = Outcome(Status.TIMEOUT, 30.0)
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def fetchers(count, **limits):
     return Limits(**{"queues": 100, "max_queues": 1000, "fetchers": count, **limits})
 

@@ -22,13 +22,6 @@ ROW = [429, 500, 502, 503, 504, 520]
 HOUR, DAY = 3600.0, 86_400.0
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def urls(count):
     return [f"http://a/{number}" for number in range(count)]
 

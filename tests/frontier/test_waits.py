@@ -5,14 +5,6 @@ import pytest
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Outcome, Status
 from webcrawl.frontier.booking import Limits
-from webcrawl.store.crawldb import CrawlDB
-
-
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
 
 
 def waits(db, *outcomes, count=3, **options):

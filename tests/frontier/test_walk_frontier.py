@@ -14,13 +14,6 @@ from webcrawl.store.crawldb import CrawlDB
 RING = {f"http://h{host}/{page}": [f"http://h{(host + 1) % 5}/{page}"] for host in range(5) for page in range(4)}
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def rules(walkers=3, restart=0.0, jump="seeds", steps=0):
     return WalkRules(walkers, restart, jump, steps)
 

@@ -16,13 +16,6 @@ DENIED = Outcome(503, 0.01, wall="cloudflare")
 HOUR, DAY = 3600.0, 86_400.0
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def opened(db):
     return make(db, politeness=Mercator(0, 0.1, 300))
 

@@ -17,13 +17,6 @@ RETRY_WAIT, FAILURES = 60.0, 5  # HOST_RETRY_WAIT, HOST_MAX_FAILURES
 LOOK = 1.0  # seconds between two looks for downloads to be cut
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 @dataclass
 class Running:
     link: Link

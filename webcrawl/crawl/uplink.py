@@ -6,6 +6,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from math import inf
 
 from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Status
@@ -49,6 +50,7 @@ class Uplink:
         self._names = True  # whether names can be resolved
         self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)  # robots.txt that failed, and what was known
         self._began = self._told = 0.0
+        self._ended = -inf
         self._put_back = 0
         self._round = self._left = PROBES
         self._pause = FIRST
@@ -91,12 +93,15 @@ class Uplink:
             self.answered(url, ended)
         if error.sign in (Sign.LIFE, Sign.NOTHING):
             return None
-        now, host = self._clock.at(ended), host_of(url)
+        start, now, host = self._clock.at(begun), self._clock.at(ended), host_of(url)
+        if start < self._ended and not self._detector.out:  # it began in an outage that is over
+            self._count(1)
+            return FIRST
         failures, asked, address = self._frontier.look.record(host)
         known = bool(address) if error.sign is Sign.NO_NAME else asked  # a name led there, or nobody knows
         record = Record.FAILING if failures else Record.KNOWN if known else Record.NEW
         failure = Failure(host, error.address or address, error.sign, record)
-        if self._detector.failed(failure, self._clock.at(begun), now):
+        if self._detector.failed(failure, start, now):
             self._begin(now)
         if not self._detector.out:
             return None
@@ -203,7 +208,7 @@ class Uplink:
         return "no network" if self._detector.out else "" if self._names else "no name server"
 
     def _over(self, now: float) -> None:
-        seconds = now - self._began
+        seconds, self._ended = now - self._began, now
         self._counters["outage/seconds"] += round(seconds)
         self._frontier.demand.paused_until(now)
         logger.info(

@@ -21,13 +21,6 @@ BUDGET = 10_000
 MOST = 700  # pages of a good site that a test fetches
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    db = CrawlDB(tmp_path)
-    yield db
-    db.close()
-
-
 def folding(db, *, folds=True):
     limits, politeness = Limits(queues=30, max_queues=100), Mercator(0, 0.1, 300)
     allowance = Fixed(BUDGET)

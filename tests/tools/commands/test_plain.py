@@ -222,6 +222,7 @@ class TestJobdirs:
         """A program of the user's own that runs a spider with the project's settings runs the crawl."""
         command = [sys.executable, "-c", SCRIPT]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment.pop("SCRAPY_SETTINGS_MODULE", None)  # another test's
         done = subprocess.run(command, cwd=project.folder, env=environment, capture_output=True, check=False)
 
         assert done.returncode == 0, done.stderr
