@@ -12,7 +12,8 @@ from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 
 ROWS = rows("Odd statuses")
-PAGES = 14  # more than make a host familiar (frontier/unwell.py)
+FAMILIAR = 14  # pages, more than make a host familiar (frontier/unwell.py); the odd one is found by the last of them
+PAGES = 2 * FAMILIAR
 TIMES = {"once": 1, "3 times": 3, "6 times": 6}
 FAILS = {Health.FAILING: "failing", Health.ASIDE: "failing"}  # by the number of failures
 
@@ -31,8 +32,10 @@ def answer(host, path, _):
     if kind == "only" or path == "/odd":
         status, headers = odd(ROWS[number])
         return status, headers, f"<!doctype html><title>What it is</title><p>These words say nothing: {host}".encode()
-    links = "<a href=/odd>odd</a>" + "".join(f"<a href=/{page}>{page}</a>" for page in range(PAGES))
-    return f"<!doctype html><title>{host}</title><p>{host}{path}{links}".encode()
+    page = int(path[1:] or 0)
+    links = [*range(page + 1, PAGES + 1)[:1], *["odd"] * (page == FAMILIAR)]
+    words = " ".join(f"<a href=/{link}>{link}</a>" for link in links)
+    return f"<!doctype html><title>{host}</title><p>{host}{path}{words}".encode()
 
 
 @pytest.fixture(name="crawled", scope="module")
@@ -43,6 +46,7 @@ def _crawled(tmp_path_factory):
         crawl = served.crawl(tmp_path_factory.mktemp("odd"), hosts, HOST_PATIENCE=100, OUTAGE_END_WAIT=100)
         running = crawl.start()
         wanted = Counter({(f"one{number}.test", "/odd"): TIMES[row[3]] for number, row in enumerate(ROWS)})
+        wanted.update((f"one{number}.test", f"/{PAGES}") for number in range(len(ROWS)))
         wait_until(lambda: wanted <= Counter(served.pages()), pause=0.05)
         running.interrupt()
         assert running.wait() == 0
@@ -67,7 +71,7 @@ class TestOddStatuses:
 
         assert asked[f"one{number}.test", "/odd"] == TIMES[times]
         assert mine == ([] if noted == "-" else noted.split(", "))
-        assert all(asked[f"one{number}.test", f"/{page}"] == 1 for page in range(PAGES))
+        assert all(asked[f"one{number}.test", f"/{page}"] == 1 for page in range(1, PAGES + 1))
 
     def test_the_host(self, crawled, number):
         """That gives nothing else, it is as the table says."""
