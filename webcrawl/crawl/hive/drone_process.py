@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -44,7 +43,10 @@ class DroneProcess:
     def __init__(self, command: Sequence[str], log: Path, core: int | None = None) -> None:
         log.parent.mkdir(exist_ok=True)
         before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # inherited until the crawl listens; it would end it
+        cores = None if core is None else os.sched_getaffinity(0)
         try:
+            if core is not None:
+                os.sched_setaffinity(0, {core})  # inherited as well, by all its threads
             with appending(log) as output:
                 start = output.tell()
                 self._process = subprocess.Popen(  # noqa: S603 - this very program
@@ -52,9 +54,8 @@ class DroneProcess:
                 )
         finally:
             signal.signal(signal.SIGUSR1, before)
-        if core is not None:
-            with suppress(ProcessLookupError):
-                os.sched_setaffinity(self._process.pid, {core})
+            if cores is not None:
+                os.sched_setaffinity(0, cores)
         self._output = regular(log)
         self._output.seek(start)
         self._rest = b""
