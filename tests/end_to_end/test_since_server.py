@@ -1,8 +1,5 @@
 """`scrapy crawl web -a since=cdx+http://…`: a crawl that stores what a CDX server's archive does not have."""
 
-import os
-import shutil
-import subprocess
 import time
 from collections import Counter
 
@@ -14,8 +11,8 @@ from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.hive_server import stream_server
 from tests.support.hives import Hive
 from tests.support.named_sites import sites
-from tests.support.redis_server import free_port
 from tests.support.reports import Report
+from tests.support.wayback import needs_pywb, wayback
 from webcrawl.base.dates import digits
 from webcrawl.tools.verify.verify_crawl import verify
 
@@ -194,28 +191,15 @@ def test_kill_9_leaves_no_reference_to_what_is_lost(months):
     assert [*verify(second.jobdir, Counter())] == []
 
 
-WAYBACK = os.environ.get("WEBCRAWL_PYWB") or shutil.which("wayback")
-
-
-@pytest.mark.skipif(not WAYBACK, reason="WEBCRAWL_PYWB names no pywb: its program wayback")
+@needs_pywb
 def test_with_a_real_pywb(months, tmp_path):
     """Its collection has January's archive; of an unchanged web nothing is stored in February."""
     collection = tmp_path / "pywb/collections/months"
     (collection / "archive").mkdir(parents=True)
     (collection / "indexes").mkdir()
     (collection / "indexes/index.cdxj").write_bytes(b"".join(sorted(months.index.lines)))
-    port = free_port()
-    with subprocess.Popen(
-        [WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-d", str(tmp_path / "pywb")], stderr=subprocess.PIPE
-    ) as running:
-        try:
-            for said in running.stderr:
-                if b"Starting" in said:
-                    break
-            second = months("feb", f"cdx+http://127.0.0.1:{port}/months/cdx")
-            assert second.run() == 0, second.output.read_text()
-        finally:
-            running.terminate()
-            running.stderr.read()
+    with wayback(tmp_path / "pywb") as address:
+        second = months("feb", f"cdx+{address}/cdx")
+        assert second.run() == 0, second.output.read_text()
 
     assert kinds(second) == {"revisit": len(logged(second))}

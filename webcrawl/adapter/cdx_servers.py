@@ -14,7 +14,6 @@ from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Referred
 from webcrawl.base.percent_encoding import visible
 from webcrawl.record.since.cdx_server import CdxServer, NoAnswer
-from webcrawl.record.since.earlier import digests_of
 from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -77,4 +76,4 @@ class CdxServers:
 
 
 def _find(server: CdxServer, exchange: Exchange) -> Referred | None:
-    return server.find(visible(exchange.url), digests_of(exchange))
+    return server.find(visible(exchange.url), exchange)

@@ -20,10 +20,11 @@ from scrapy.exceptions import DownloadCancelledError
 from webcrawl.adapter.cdx_servers import CdxServers
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.hosts import host_of
-from webcrawl.base.model import Exchange, Referred
+from webcrawl.base.model import Exchange
 from webcrawl.base.percent_encoding import visible
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.record.since.earlier import Earlier, Known, digests_of, is_payload
+from webcrawl.record.since.answer_digests import is_payload
+from webcrawl.record.since.earlier import Earlier, Known
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import sources
 from webcrawl.store.worker import Worker
@@ -106,7 +107,7 @@ class Since:
     async def compare(self, exchange: Exchange) -> None:
         """Notes in an answer that the earlier crawl has its payload."""
         if exchange.refers is None and is_payload(exchange):
-            exchange.refers = await self._asked(self._holder, exchange)
+            exchange.refers = await self._asked(self._earlier.of_answer, exchange)
             if exchange.refers is None and self._servers is not None:
                 exchange.refers = await self._servers.holder(exchange)
 
@@ -117,9 +118,6 @@ class Since:
         if lost:
             self._count(["since/unreadable"] * lost)
         return found
-
-    def _holder(self, exchange: Exchange) -> Referred | None:
-        return next(filter(None, map(self._earlier.of_digest, digests_of(exchange))), None)
 
     def close(self) -> None:
         """Nobody waits any more."""

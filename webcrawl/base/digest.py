@@ -1,8 +1,10 @@
-"""SHA-1 digests as archives and logs write them: `sha1:` and 32 letters of base 32."""
+"""Digests as archives and logs write them: here `sha1:` and 32 letters of base 32; of others, SHA-256 as well."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from base64 import b32decode, b32encode
 
 TOGETHER = 3  # labels made at once
 # RFC 4648 6: five bits per letter. Here each letter's number occupies one byte.
@@ -27,6 +29,43 @@ def labels(one: bytes, two: bytes, three: bytes) -> tuple[str, str, str]:
     """The labels of three digests (one page's records) in the time of one and a half."""
     letters = _letters(_ROOM.join((one, two, three)))
     return f"sha1:{letters[:32]}", f"sha1:{letters[32:64]}", f"sha1:{letters[64:]}"
+
+
+SHA1, SHA256 = "sha1", "sha256"
+_WRITTEN = re.compile(
+    r"(?:sha-?1:)?(?:(?P<sha1>[A-Z2-7]{32})|(?P<hex1>[0-9A-F]{40}))"
+    r"|(?:sha-?256:)?(?:(?P<sha256>[A-Z2-7]{52})(?:====)?|(?P<hex256>[0-9A-F]{64}))",
+    re.IGNORECASE,
+)
+
+
+def sha256_label(block: bytes) -> str:
+    """The label of a block's SHA-256, as browsers' crawlers write it: in hexadecimal."""
+    return f"{SHA256}:{hashlib.sha256(block).hexdigest()}"
+
+
+def normal(digest: str) -> str:
+    """A SHA-1 as `label` gives it, a SHA-256 as `sha256_label` does, however it is written; empty for other digests."""
+    found = _WRITTEN.fullmatch(digest)
+    if found is None:
+        return ""
+    if letters := found["sha1"]:
+        return f"{SHA1}:{letters.upper()}"
+    if found["hex1"]:
+        return f"{SHA1}:{b32encode(bytes.fromhex(found['hex1'])).decode()}"
+    if letters := found["sha256"]:
+        return f"{SHA256}:{b32decode(f'{letters.upper()}====').hex()}"
+    return f"{SHA256}:{found['hex256'].lower()}"
+
+
+def labelled(digest: str) -> str:
+    """A digest that `normal` knows, as it is written, with its algorithm: some indexes leave that out."""
+    return digest if ":" in digest else f"{algorithm(normal(digest))}:{digest}"
+
+
+def algorithm(digest: str) -> str:
+    """The name before the colon."""
+    return digest.partition(":")[0]
 
 
 def _halves(letters: int) -> tuple[int, int]:

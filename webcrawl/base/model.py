@@ -326,7 +326,12 @@ class Referred(NamedTuple):
     identifier: str  # of its record; empty if that cannot be read
     url: str
     date: str  # as WARC-Date has it
-    digest: str  # of its payload
+    digest: str  # of its payload, as it is written there
+    identical: bool = True  # that payload came again, and not only the same body under another coding
+
+    def where(self, *, identical: bool) -> Referred:
+        """The same capture, of an answer with its payload or only with its body."""
+        return self._replace(identical=identical)
 
 
 class Withheld(NamedTuple):

@@ -69,7 +69,9 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if name in HEXADECIMAL and value is not None:
+    if value is None and (name in HEXADECIMAL or SCHEMA.field(name).type == pa.string()):
+        return ""  # datasets takes a column that has nothing in its first rows for one of nothing, and fails later
+    if name in HEXADECIMAL:
         return f"{value:016x}"
     return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else value
 

@@ -91,3 +91,76 @@ class TestReal:
         found = reader.document({**HEAD, "is_markup": False}, b"a <b>\x00\r\n\r\n\r\n\r\nc  ")
 
         assert found["text"] == "a <b>\ufffd\n\nc"
+
+
+PROSE = f"<p>{'This is a paragraph of prose that is long enough to count. ' * 6}</p>"
+CODE = "let a: Vec&lt;u8&gt; = b;\n\n\tlet c = a;"
+WRITTEN = "let a: Vec<u8> = b;\n\n\tlet c = a;"
+
+
+class TestCode:
+    """Blocks of code, with the libraries: they are left as they were written."""
+
+    @pytest.fixture(name="text")
+    def _text(self, reader):
+        """The text of a page with this in the middle of it."""
+        return lambda markup: reader.document(
+            HEAD, f"<html><body><main><h1>Title</h1>{PROSE}{markup}{PROSE}</main></body></html>".encode()
+        )["text"]
+
+    @pytest.mark.parametrize(
+        "markup",
+        [
+            f"<pre><code>{CODE}</code></pre>",
+            f"<figure><pre><code>{CODE}</code></pre><figcaption>Listing 1</figcaption></figure>",
+            f"<div><pre><code>{CODE}</code></pre><a href=/run?code=x></a></div>",
+            f"<pre><code>{CODE.replace('Vec', '<a href=/Vec>Vec</a>')}</code></pre>",
+            f"<pre><code>{CODE.replace('let', '<span class=kw>let</span>')}</code></pre>",
+            f"<pre><code>{CODE.replace(chr(10), '<br>')}</code></pre>",
+        ],
+        ids=["plain", "in a figure", "with a link to run it", "with links", "in colours", "with br"],
+    )
+    def test_code_is_as_it_is_written(self, text, markup):
+        """Empty lines, indentation and brackets are there, between fences; what stands around it does not matter."""
+        assert f"```\n{WRITTEN}\n```" in text(markup)
+
+    def test_code_in_a_list_is_part_of_its_item(self, text):
+        """On lines of its own, indented as the text of the item is."""
+        assert "1. one\n   ```\n   a\n\n     b\n   ```\n2. two" in text(
+            "<ol><li>one<pre><code>a\n\n  b</code></pre></li><li>two</li></ol>"
+        )
+
+    def test_code_in_a_table_takes_no_lines(self, text):
+        """A table of Markdown has one line per row."""
+        assert "| code | `a = 1 b = 2`" in text(
+            "<table><tr><td>name<td>text</tr><tr><td>code<td><pre><code>a = 1\nb = 2</code></pre></table>"
+        )
+
+    def test_a_list_in_a_table_stays(self, text):
+        """Its items stand one after the other."""
+        assert "| things | first item second item |" in text(
+            "<table><tr><td>name<td>text</tr><tr><td>things<td><ul><li>first item</li><li>second item</li></ul></table>"
+        )
+
+    def test_code_may_have_fences(self, text):
+        """Its own are then longer, and the code after it is not taken for text."""
+        found = text(
+            "<pre><code>/// ```\n/// x\n/// ```</code></pre><p>a<code>```</code>b</p><pre><code>c\n\nd</code></pre>"
+        )
+
+        assert "````\n/// ```\n/// x\n/// ```\n````" in found
+        assert "```\nc\n\nd\n```" in found
+
+    def test_a_link_that_shows_nothing_takes_no_text(self, text):
+        """An image with a link before a paragraph does not make that paragraph a link."""
+        found = text("<p><a href=/image><img src=x></a>Some words, <a href=/y>then a link</a>, and the rest of it.</p>")
+
+        assert "Some words, [then a link](http://a.test/y), and the rest of it." in found
+
+    def test_the_language_is_that_of_the_prose(self, reader):
+        """Code says nothing of it, however long it is."""
+        words = "The lamp is bright when the night is dark, and people read their books until they go to sleep. " * 3
+        lines = "impl de la dans pour le mut une est i32;\n" * 200
+        body = f"<body><main><p>{words}</p><pre><code>{lines}</code></pre></main></body>"
+
+        assert reader.document(HEAD, body.encode())["language_detected"] == "en"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fulltext import Texts, page
-from webcrawl.record.fulltext.query_words import BadQuery, asked
+from webcrawl.record.fulltext.query_words import BadQuery, as_code, asked
 from webcrawl.record.fulltext.text_search import Search
 
 PARTS = [
@@ -90,3 +90,22 @@ def test_any_query_is_answered_or_refused(search, query):
         list(search.find(query, 3)[1])
     except BadQuery:
         return
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("Vec::new", '"Vec::new"'),
+        ("vec![1, 2]", '"vec![1," "2]"'),
+        ("fn main() {", 'fn "main()"'),
+        ("#[derive(Debug)] site:a.test", '"#[derive(Debug)]" site:a.test'),
+        ("lifetime 'a", 'lifetime "\'a"'),
+        ("Vec::new OR +String::new -lamp -x()", '"Vec::new" OR +"String::new" -lamp -"x()"'),
+        ('"two lamps" len()', '"two lamps" "len()"'),
+        ("(lamp OR", None),
+        ("no such:", None),
+    ],
+)
+def test_words_of_code_are_phrases(query, found):
+    """In a query that has any, and that is not understood; signs, filters and operators keep their meaning."""
+    assert as_code(query) == found

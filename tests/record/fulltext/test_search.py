@@ -55,6 +55,8 @@ def urls(job, query, most=10):
         ("+keeper bright lamp dim", {1}),
         ("bright lamp dim -keeper", {2}),
         ("b.test", {2, 3}),
+        ("lamp::is bright()", {1}),
+        ("lamp[is] site:b.test", set()),
         ("site:test", {1, 2, 3, 4}),
         ("site:a.test", {1}),
         ("site:http://www.A.test:8080/", {1}),

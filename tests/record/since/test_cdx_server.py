@@ -1,20 +1,26 @@
 """What a CDX server is asked, what its answers say, and what becomes of bad ones."""
 
+from base64 import b32encode
 from contextlib import ExitStack, closing
+from hashlib import sha256
 from socket import SHUT_RDWR
 
 import pytest
 
 from tests.record.since.test_lines import DIGEST, line
 from tests.support.cdx_server import cdx_server
+from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Referred
 from webcrawl.record.since import cdx_server as asking
 from webcrawl.record.since.cdx_server import CdxServer, NoAnswer
 
 URL, OTHER = "http://a.test/x", "sha1:" + "A" * 32
 LATER = "20270101000000"
+ANSWER, ANOTHER = (exchange(URL, b"<p>", _digest=digest) for digest in (DIGEST, OTHER))
 
 
+SHA256 = sha256(b"<p>")
+HEX, BASE32 = SHA256.hexdigest(), b32encode(SHA256.digest()).decode().strip("=")
 OPEN = ExitStack()
 
 
@@ -46,10 +52,19 @@ def test_a_payload_is_found_under_its_url(index, pywb):
     index.pywb = pywb
     server = opened(index)
 
-    assert server.find(URL, [OTHER, DIGEST]) == Referred("", URL, "2026-01-02T03:04:05Z", DIGEST)
-    assert server.find(URL, [OTHER]) is None
-    assert server.find("http://a.test/y", [DIGEST]).url == URL
-    assert server.find("http://b.test/x", [DIGEST]) is None
+    assert server.find(URL, ANSWER) == Referred("", URL, "2026-01-02T03:04:05Z", DIGEST)
+    assert server.find(URL, ANOTHER) is None
+    assert server.find("http://a.test/y", ANSWER).url == URL
+    assert server.find("http://b.test/x", ANSWER) is None
+
+
+@pytest.mark.parametrize("pywb", [False, True])
+@pytest.mark.parametrize("written", [HEX, f"sha256:{HEX}", BASE32, f"sha256:{BASE32}"])
+def test_a_payload_is_found_by_its_sha256(index, pywb, written):
+    """The reference has the digest as the server writes it, with its algorithm, which some servers leave out."""
+    index.pywb, index.lines = pywb, [line(digest=written)]
+
+    assert opened(index).find(URL, ANSWER).digest == f"sha256:{written.removeprefix('sha256:')}"
 
 
 def test_of_several_captures_the_latest_counts(index):
@@ -60,26 +75,26 @@ def test_of_several_captures_the_latest_counts(index):
         line(stamp="20260402030405", digest=OTHER),
     ]
 
-    assert opened(index).find(URL, [DIGEST]).date == "2026-03-02T03:04:05Z"
+    assert opened(index).find(URL, ANSWER).date == "2026-03-02T03:04:05Z"
 
 
 def test_only_a_success_has_a_payload(index):
     """Neither an error page nor a revisit record is referred to."""
     index.lines = [line(status="404"), line(mime="warc/revisit", stamp="20260302030405")]
 
-    assert opened(index).find(URL, [DIGEST]) is None
+    assert opened(index).find(URL, ANSWER) is None
 
 
 def test_what_came_since_the_crawl_began_is_not_referred_to(index):
     """It may be this crawl's own, and cut off after a kill."""
-    assert opened(index, before="20260102030405").find(URL, [DIGEST]) is None
+    assert opened(index, before="20260102030405").find(URL, ANSWER) is None
 
 
 def test_a_host_is_asked_for_once(index):
     """Its captures answer all later questions, also those for URLs that nobody has."""
     server = opened(index)
     for path in "xyz":
-        server.find(f"http://a.test/{path}", [DIGEST])
+        server.find(f"http://a.test/{path}", ANSWER)
 
     assert [(one["url"], one["matchType"]) for one in index.asked] == [("http://a.test/", "host")]
 
@@ -90,9 +105,7 @@ def test_of_a_large_host_folders_are_asked_for_and_then_urls(index, monkeypatch)
     monkeypatch.setattr(asking, "LIMIT", 3)
     index.lines = sorted(named(path) for path in ("a/1", "a/2", "b/1", "b/2", "b/3"))
     server = opened(index)
-    found = [
-        server.find(f"http://a.test/{path}?q".removesuffix("?q"), [DIGEST]) for path in ("a/1", "a/2", "b/3", "b/1")
-    ]
+    found = [server.find(f"http://a.test/{path}?q".removesuffix("?q"), ANSWER) for path in ("a/1", "a/2", "b/3", "b/1")]
 
     assert all(found)
     assert [(one["url"], one["matchType"]) for one in index.asked] == [
@@ -110,7 +123,7 @@ def test_few_captures_are_kept(index, monkeypatch):
     monkeypatch.setattr(asking, "KEPT", 5)
     server = opened(index)
     for host in "aaabbbcddddeffa":
-        server.find(f"http://{host}.test/x", [DIGEST])
+        server.find(f"http://{host}.test/x", ANSWER)
 
     assert [one["url"][7] for one in index.asked] == ["a", "b", "c", "d", "e", "f", "a"]
     assert server._kept <= 5
@@ -120,7 +133,7 @@ def test_an_address_may_have_a_query(index):
     """The question is added to it."""
     index.address += "?key=1"
 
-    assert opened(index).find(URL, [DIGEST])
+    assert opened(index).find(URL, ANSWER)
     assert index.asked[0]["key"] == "1"
 
 
@@ -164,21 +177,21 @@ def test_a_bad_answer_is_none(index, why, monkeypatch):
     monkeypatch.setattr(asking, "PATIENCE", 0.2)
     server, index.fail = opened(index, clock=clock), BAD[why]
     with pytest.raises(NoAnswer, match=why):
-        server.find(URL, [DIGEST])
+        server.find(URL, ANSWER)
     before = len(index.asked)
     with pytest.raises(NoAnswer, match="left alone"):
-        server.find(URL, [DIGEST])
+        server.find(URL, ANSWER)
     clock.now += 1.1
     with pytest.raises(NoAnswer, match=why):
-        server.find(URL, [DIGEST])
+        server.find(URL, ANSWER)
     clock.now += 1.1
     with pytest.raises(NoAnswer, match="left alone"):
-        server.find(URL, [DIGEST])
+        server.find(URL, ANSWER)
     assert len(index.asked) > before
     clock.now += 1
     index.fail = None
 
-    assert server.find(URL, [DIGEST])
+    assert server.find(URL, ANSWER)
 
 
 def test_a_server_may_ask_to_be_left_alone(index):
@@ -186,40 +199,40 @@ def test_a_server_may_ask_to_be_left_alone(index):
     clock = Clock()
     server, index.fail = opened(index, clock=clock), status(503, retry_after="99999")
     with pytest.raises(NoAnswer, match="503"):
-        server.find(URL, [DIGEST])
+        server.find(URL, ANSWER)
     index.fail = None
     clock.now += 3599
     with pytest.raises(NoAnswer, match="left alone"):
-        server.find(URL, [DIGEST])
+        server.find(URL, ANSWER)
     clock.now += 2
 
-    assert server.find(URL, [DIGEST])
+    assert server.find(URL, ANSWER)
 
 
 def test_nothing_found_may_be_a_404(index):
     """So do earlier versions of pywb answer."""
     index.fail = lambda site: site.say(404, b'{"message": "No Captures found for: http://a.test/"}')
 
-    assert opened(index).find(URL, [DIGEST]) is None
+    assert opened(index).find(URL, ANSWER) is None
 
 
 def test_a_kept_connection_may_have_been_closed(index):
     """The question is asked again, once, on a new one."""
     server = opened(index)
-    server.find("http://b.test/", [DIGEST])
+    server.find("http://b.test/", ANSWER)
     server.cut()
 
-    assert server.find(URL, [DIGEST])
+    assert server.find(URL, ANSWER)
 
 
 def test_a_question_that_was_cut_is_not_asked_again(index):
     """On a kept connection neither: nobody waits for it any more."""
     server = opened(index)
-    server.find("http://b.test/", [DIGEST])
+    server.find("http://b.test/", ANSWER)
     index.fail = lambda site: server.cut()
 
     with pytest.raises(NoAnswer):
-        server.find(URL, [DIGEST])
+        server.find(URL, ANSWER)
     assert len(index.asked) == 2
 
 
@@ -228,7 +241,7 @@ def test_a_longer_answer_than_is_read_is_not_whole(index, monkeypatch):
     monkeypatch.setattr(asking, "LONGEST", 3 * 90)
     index.lines = [named(f"x{n}") for n in range(20)] + [line(stamp=f"2026010203040{n}") for n in range(9)]
 
-    assert opened(index).find(URL, [DIGEST])
+    assert opened(index).find(URL, ANSWER)
     assert [one["matchType"] for one in index.asked] == ["host", "exact"]
 
 

@@ -1,6 +1,7 @@
 """What a later crawl reads of a line of CDXJ, whoever wrote it."""
 
-from base64 import b32decode
+from base64 import b32decode, b32encode
+from hashlib import sha256
 
 import pytest
 
@@ -15,8 +16,8 @@ def line(status="200", url="http://a.test/x", digest=DIGEST, mime="text/html", s
 
 
 def test_a_line_says_what_was_captured_and_where_it_lies():
-    """URL, time, status, digest, file and offset are those of the line."""
-    assert read_line(line()) == ("http://a.test/x", "20260102030405", 200, DIGEST, False, "f.warc.gz", 17)
+    """URL, time, status, digest, file and offset are those of the line, and how the digest is written there."""
+    assert read_line(line()) == ("http://a.test/x", "20260102030405", 200, DIGEST, False, "f.warc.gz", 17, DIGEST)
 
 
 def test_its_date_is_that_of_a_record():
@@ -24,15 +25,32 @@ def test_its_date_is_that_of_a_record():
     assert read_line(line()).date == "2026-01-02T03:04:05Z"
 
 
-@pytest.mark.parametrize("digest", [DIGEST, DIGEST[5:], DIGEST.lower()])
+HEX = b32decode(DIGEST[5:]).hex()
+SHA256 = sha256(b"")
+HEX256, BASE32 = SHA256.hexdigest(), b32encode(SHA256.digest()).decode()
+
+
+@pytest.mark.parametrize("digest", [DIGEST, DIGEST[5:], DIGEST.lower(), f"sha1:{HEX}", HEX])
 def test_a_sha1_has_one_form(digest):
-    """With and without its name, in either case."""
+    """With and without its name, in either case, in base 32 and in hexadecimal."""
     assert read_line(line(digest=digest)).digest == DIGEST
 
 
-def test_a_sha1_may_be_hexadecimal():
-    """As some crawlers write it."""
-    assert read_line(line(digest="sha1:" + b32decode(DIGEST[5:]).hex())).digest == DIGEST
+@pytest.mark.parametrize(
+    "digest", [f"sha256:{HEX256}", f"sha-256:{HEX256}", HEX256.upper(), f"sha256:{BASE32}", BASE32.strip("=").lower()]
+)
+def test_a_sha256_has_one_form(digest):
+    """That of crawlers in browsers; others write base 32, as they do of SHA-1."""
+    assert read_line(line(digest=digest)).digest == f"sha256:{HEX256}"
+
+
+@pytest.mark.parametrize(
+    ("digest", "written"),
+    [(f"sha1:{HEX}", f"sha1:{HEX}"), (HEX256, f"sha256:{HEX256}"), (f"sha-256:{HEX256}", f"sha-256:{HEX256}")],
+)
+def test_a_digest_is_known_as_it_is_written(digest, written):
+    """Programs that replay compare it as a text. Its algorithm is added where the index leaves that out."""
+    assert read_line(line(digest=digest)).written == written
 
 
 CAPTURE = f"test,a)/x 20260102030405 http://a.test/x text/html 200 {DIGEST[5:]}"
@@ -58,8 +76,8 @@ def test_a_line_may_be_cdx(columns, place):
 
 
 def test_another_digest_is_none():
-    """What is no SHA-1 cannot be compared with a payload's."""
-    found = read_line(line(digest="sha256:abc"))
+    """What is of neither algorithm cannot be compared with a payload's."""
+    found = read_line(line(digest="md5:abc"))
 
     assert (found.digest, found.has_payload) == ("", False)
 

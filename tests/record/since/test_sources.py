@@ -43,7 +43,7 @@ def test_what_an_earlier_crawl_compared_with_belongs_to_it(tmp_path):
     january, february = jobdir(tmp_path / "jan", "warc/a.cdxj"), jobdir(tmp_path / "feb", "warc/b.cdxj")
     folder = february / "state" / "since"
     folder.mkdir(parents=True)
-    write_kept(Disk(), folder, [sign(january / "warc" / "a.cdxj"), sign(january / "warc" / "gone.cdxj")])
+    write_kept(Disk(), folder, [sign(january / "warc" / "a.cdxj"), sign(january / "warc" / "gone.cdxj")], set())
     found = sources(str(february), tmp_path / "mar")
 
     assert [path.name for path in found.files] == ["a.cdxj", "b.cdxj"]
@@ -71,7 +71,7 @@ def test_a_server_is_named_by_its_address(tmp_path):
     """Also by a crawl that compared with it."""
     job = jobdir(tmp_path / "jan", "warc/a.cdxj")
     (job / "state/since").mkdir(parents=True)
-    write_kept(Disk(), job / "state/since", [Sign("cdx+http://a.test/", 0, 1)])
+    write_kept(Disk(), job / "state/since", [Sign("cdx+http://a.test/", 0, 1)], set())
     found = sources(f"cdx+http://b.test:81/c?d=e,{job}", tmp_path / "feb")
 
     assert found.servers == ["cdx+http://b.test:81/c?d=e", "cdx+http://a.test/"]

@@ -4,8 +4,10 @@ import json
 import shutil
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from tests.support.saving import prepared
 from tests.support.tables import Job, files, rows
@@ -152,6 +154,14 @@ class TestReaders:
         of_lines = duckdb.sql(f"SELECT metadata.url, id, text FROM read_json('{lines}') ORDER BY 1").fetchall()
         assert of_table == [(url, str(name), text) for url, name, text in of_lines]
         assert len(of_table) == 5
+
+    def test_no_string_of_json_is_null(self, lines):
+        """Datasets fails at a column that has nothing in its first rows, and a string later."""
+        strings = {one.name for one in SCHEMAS["documents"] if one.type == pa.string()} - {"id", "text"}
+        with zstandard.open(lines, "rt") as file:
+            found = [json.loads(line)["metadata"] for line in file]
+
+        assert {type(one[name]) for one in found for name in strings} == {str}
 
     def test_datasets(self, job, lines, tmp_path):
         """`load_dataset` has the columns of both."""

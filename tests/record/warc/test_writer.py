@@ -322,7 +322,7 @@ class TestOtherCodings:
 
     def test_no_revisit_says_that_payloads_are_identical(self, archive):
         """It has the profile that says nothing of them, and the digest of the payload that it refers to."""
-        fields = self.revisit(archive, refers=TestEarlierCrawls.REFERRED)
+        fields = self.revisit(archive, refers=TestEarlierCrawls.REFERRED._replace(identical=False))
 
         assert fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
         assert fields["WARC-Payload-Digest"] == TestEarlierCrawls.REFERRED.digest
@@ -374,6 +374,15 @@ class TestEarlierCrawls:
         assert revisit.fields["WARC-Refers-To-Target-URI"] == "http://a.test/first"
         assert revisit.fields["WARC-Refers-To-Date"] == "2023-10-14T22:13:20Z"
         assert len(of_kind(found, "response")) == 1
+
+    def test_its_digest_may_be_of_another_kind(self, archive):
+        """As the earlier record has it: programs that replay compare the two."""
+        digest = f"sha256:{hashlib.sha256(PAGE).hexdigest()}"
+        archive.write(exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(digest=digest)))
+        (revisit,) = of_kind(records(archive), "revisit")
+
+        assert revisit.fields["WARC-Profile"].endswith("/1.1/revisit/identical-payload-digest")
+        assert revisit.fields["WARC-Payload-Digest"] == digest
 
     def test_a_304_is_a_revisit_with_the_head_that_came(self, archive):
         """With the profile for it, the digest of the payload that it stands for, and its status in the index."""

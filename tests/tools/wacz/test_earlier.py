@@ -43,7 +43,7 @@ def _months(tmp_path):
 def note(job, signs):
     folder = job / "state/since"
     folder.mkdir(parents=True, exist_ok=True)
-    write_kept(Disk(), folder, signs)
+    write_kept(Disk(), folder, signs, set())
 
 
 def packed(job, earlier=(), **more):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any
 
 from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # untyped
@@ -19,6 +21,9 @@ _BLANK = re.compile(r"[ \t]+$", re.MULTILINE)
 _EMPTY = re.compile(r"\n{3,}")
 _BROKEN = re.compile(r"(?<=\S)\n[ \t]{5,}(?=\S)")  # lines of the markup, indented: Markdown's lists take less
 FENCE = "```"
+HIDDEN = "\u02cb\u02ce\u02cb"  # in the place of a page's own FENCE: what is then fenced is code
+_LISTED = re.compile(r" *(?:[-*]|\d+\.) ")
+_FENCES = re.compile("`{3,}")
 LONGEST = 1 << 20  # characters of text: the addresses of links may swell it to many times what came
 PARSER = {"encoding": "utf-8", "collect_ids": False, "remove_comments": True, "remove_pis": True}
 
@@ -42,7 +47,8 @@ def extracted(body: Body) -> dict[str, Any]:
     about["text"] = text = whole[:LONGEST]
     about["cut"] = len(whole) > LONGEST
     read = plain(text)
-    language, distance = likely_language(read) if read else ("", 0)
+    words = plain(_clean(about.pop("prose", text))) or read  # code looks like Romanian, or Latin
+    language, distance = likely_language(words) if words else ("", 0)
     about["language_detected"], about["language_distance"] = (language, distance) if language else (None, None)
     return about | {"neardup": fingerprint(read), **dict(zip(COLUMNS, quality(read), strict=True))}
 
@@ -51,10 +57,17 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
     from trafilatura import bare_extraction  # noqa: PLC0415 - optional, and slow to load
 
     try:  # given text, trafilatura takes many a page without <html> for none
-        tree = html.document_fromstring(defused(markup.encode(errors="replace")), html.HTMLParser(**PARSER))
+        tree = html.document_fromstring(
+            defused(markup.replace(FENCE, HIDDEN).encode(errors="replace")), html.HTMLParser(**PARSER)
+        )
     except etree.ParserError:
         return {"text": ""}
     tree.make_links_absolute(body.url, handle_failures="ignore")  # trafilatura takes all for relative to the host
+    codes = dict(_codes(tree))
+    for cell in tree.iter("td", "th"):  # of a list in a cell trafilatura takes nothing
+        for item in cell.iter("li"):
+            item.tag = "p"
+        etree.strip_tags(cell, "ul", "ol")
     found: Any = bare_extraction(  # a dict, if asked for
         tree,
         url=body.url,
@@ -67,9 +80,61 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
     )
     if found is None:  # it has no text
         return {"text": ""}
-    parts = (found.text or "").split(FENCE)  # every second one is code
-    text = FENCE.join(part if at % 2 else _BROKEN.sub(" ", part) for at, part in enumerate(parts))
-    return {"text": text, **{name: getattr(found, name) or None for name in ("title", "author", "date", "license")}}
+    prose, text = _with_codes(found.text or "", codes)
+    named = {name: getattr(found, name) or None for name in ("title", "author", "date", "license")}
+    return {
+        "prose": prose,
+        "text": text,
+        **{name: value and value.replace(HIDDEN, FENCE) for name, value in named.items()},
+    }
+
+
+def _codes(tree: Any) -> Iterator[tuple[str, str]]:
+    """Each block of code as it is written, by what extraction leaves of it; changes the tree so that it is left.
+
+    trafilatura takes a figure for an image, a box with a link that shows nothing (to run the code, say) for navigation,
+    code with links in it for text, and empty lines out of all code.
+    """
+    blocks = [*tree.iter("pre")]
+    boxes = {block.getparent() for block in blocks}
+    for link in [*tree.iter("a")]:
+        box = link.getparent()
+        if box is not None and (box.tag == "p" or box in boxes) and not link.text_content().strip():
+            link.drop_tree()
+    for block in blocks:
+        if next(block.iter("code", "span"), None) is None:
+            continue
+        for line in block.iter("br"):
+            line.tail = f"\n{line.tail or ''}"
+        text, tail = block.text_content().strip("\n"), block.tail
+        block.clear()
+        block.tail = tail
+        etree.SubElement(block, "code").text = text
+        for figure in block.iterancestors("figure"):
+            figure.tag = "div"
+        yield "".join(text.split()), text
+
+
+def _with_codes(text: str, codes: Mapping[str, str]) -> tuple[str, str]:
+    """The text without blocks of code, and with them as they were written: on lines of their own, also in a list."""
+    parts = text.split(FENCE)  # every second one is code
+    for at in range(len(parts)):
+        if at % 2 == 0:
+            parts[at] = _BROKEN.sub(" ", parts[at]).replace(HIDDEN, FENCE)
+            continue
+        code = codes.get("".join(parts[at].split()), parts[at].strip("\n")).replace(HIDDEN, FENCE)
+        before = parts[at - 1].rpartition("\n")[2]
+        if before.startswith("|"):  # a table has no room for lines
+            parts[at] = f"`{' '.join(code.split())}`"
+            continue
+        fence = max([FENCE, *(f"{run}`" for run in _FENCES.findall(code))], key=len)
+        mark = _LISTED.match(before)
+        parts[at] = f"{fence}\n{code}\n{fence}"
+        if mark is not None:
+            parts[at] = indent(parts[at], " " * len(mark[0]))
+        if before.strip():
+            parts[at] = f"\n{parts[at]}"
+    return "".join(parts[::2]), "".join(parts)
 
 
 def _clean(text: str) -> str:

@@ -17,7 +17,9 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 # A text in quotes, a range or a set, with or without a field; a parenthesis or blanks; anything else.
 _PIECE = re.compile(r"""[\w.+-]*:?"[^"]*"?[^\s()]*|[\w.+-]*:?[\[{][^\]}]*[\]}]?\S*|[()]|\s+|[^()\s"]+""")
 _WORD = re.compile(r"[^\W_]{1,40}")  # what the analyzers take for one word, too
-_OPERATORS = frozenset(("AND", "OR", "NOT", "IN", "TO", "(", ")"))
+_WORDS = frozenset(("AND", "OR", "NOT"))
+_OPERATORS = _WORDS | {"IN", "TO", "(", ")"}
+_CODE = re.compile(r"::|\w!?[\[({]|#!?\[|(?<!\S)'\w")  # Vec::new, vec![1], len(), #[test], 'a
 _FILTER = re.compile(r"([+-]?)(site|after|before):(.+)", re.DOTALL)
 _DATE = re.compile(r"(\d{4})(?:-(\d\d?))?(?:-(\d\d?))?")
 MOST = 64  # words with stems: each costs a look at each language
@@ -61,6 +63,24 @@ def asked(query: str, languages: Sequence[str]) -> Asked:
     if len(words) <= FEW or not _OPERATORS.isdisjoint(others):
         return Asked([], ["".join(whole)])
     return Asked(words, [piece for piece in others if not piece.isspace()])
+
+
+def as_code(query: str) -> str | None:
+    """The query with its words of code as phrases, for one that tantivy does not bear; None if it has no code in it."""
+    if _CODE.search(query) is None:
+        return None
+    pieces = (_quoted(piece) for piece in re.findall(r'"[^"]*"?|[^\s"]+', query))
+    return " ".join(filter(None, pieces))
+
+
+def _quoted(piece: str) -> str:
+    if piece.startswith('"') or piece in _WORDS or _FILTER.fullmatch(piece):
+        return piece
+    sign = piece[: piece[0] in "+-"]
+    word = piece[len(sign) :]
+    if _WORD.fullmatch(word):
+        return piece
+    return f'{sign}"{word}"' if re.search(r"\w", word) else ""
 
 
 def _site(value: str) -> str:

@@ -28,7 +28,7 @@ from webcrawl.record.fulltext.index_fields import (
     schema,
     stems_of,
 )
-from webcrawl.record.fulltext.query_words import Asked, BadQuery, asked
+from webcrawl.record.fulltext.query_words import Asked, BadQuery, as_code, asked
 from webcrawl.record.fulltext.text_files import Place, member
 from webcrawl.record.fulltext.text_index import FOLDER, BrokenIndex, how_made, opened, told
 from webcrawl.store.errors import StoreError
@@ -174,8 +174,17 @@ class Search:
         """BadQuery if it is not understood."""
         if len(query) > LONGEST or query.count("(") > DEEPEST:
             raise BadQuery(f"{query[:SHOWN]}: longer than {LONGEST} characters, or more than {DEEPEST} parentheses")
+        query = _APOSTROPHE.sub("\u2019", query)
         try:
-            return self._parsed(asked(_APOSTROPHE.sub("\u2019", query), self._languages))
+            return self._read(query)
+        except BadQuery:
+            if (written := as_code(query)) is None:
+                raise
+        return self._read(written)
+
+    def _read(self, query: str) -> tantivy.Query:
+        try:
+            return self._parsed(asked(query, self._languages))
         except BadQuery as error:
             raise BadQuery(str(error)[: 2 * SHOWN]) from error
         except ValueError as error:

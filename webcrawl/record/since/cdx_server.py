@@ -9,12 +9,14 @@ from __future__ import annotations
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from webcrawl.base.model import Referred
+from webcrawl.base.digest import algorithm
+from webcrawl.base.model import Exchange, Referred
+from webcrawl.record.since.answer_digests import digests_of
 from webcrawl.store.jobdir.index_line import BadLine, Line, read_line
 
 SERVER = "cdx+"  # before its address in the argument `since`
@@ -25,11 +27,13 @@ PATIENCE = 10.0  # seconds for the connection, and for each part of the answer
 PAUSE, LONGEST_PAUSE, AT_MOST = 1.0, 60.0, 3600.0  # seconds without a question after a failure, doubled; if it says so
 UNKNOWN = "http://webcrawl.invalid/"
 NONE_FOUND = b"no captures found"  # with status 404: so earlier versions of pywb
-# Whoever the server is, its revisit records are passed over: they have no payload
+# Its revisit records are passed over, whoever it is: what they refer to stands only in the archive
 WHICH = {"limit": LIMIT, "filter": "!mimetype:warc/revisit"}
 HEADERS = {"User-Agent": "webcrawl", "Accept-Encoding": "identity"}
 
-Captures = dict[str, tuple[str, str]]  # by digest: stamp and URL of the latest capture
+Captures = dict[
+    str, tuple[str, str, str]
+]  # by digest: stamp and URL of the latest capture, the digest as it is written
 
 
 class NoAnswer(Exception):  # noqa: N818 - reads as what it is
@@ -57,18 +61,19 @@ class CdxServer:
         self._start = f"{parts.path or '/'}?{parts.query + '&' if parts.query else ''}"
         self._whole: OrderedDict[str, Captures | None] = OrderedDict()  # by host or folder; None if it has too many
         self._kept, self._is_cut = 0, False
+        self._algorithms: set[str] = set()  # of the digests that it has, as far as is known
         self._pause, self._until = 0.0, float("-inf")
 
-    def find(self, url: str, digests: Sequence[str]) -> Referred | None:
-        """A capture with one of these payloads, of this URL or, as far as that is known, of another one nearby."""
+    def find(self, url: str, answer: Exchange) -> Referred | None:
+        """A capture with what this answer has, of this URL or, as far as that is known, of another one nearby."""
         if self._clock() < self._until:
             raise NoAnswer(f"{self.address}: left alone after a failure")
         captures = self._asked(url)
-        for digest in digests:
+        for digest, identical in digests_of(answer, self._algorithms):
             if found := captures.get(digest):
-                at, where = found
+                at, where, written = found
                 date = f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z"
-                return Referred("", where, date, digest)
+                return Referred("", where, date, written, identical)
         return None
 
     def check(self) -> None:
@@ -131,7 +136,8 @@ class CdxServer:
                 bad += 1
                 continue
             if capture is not None and self._counts(capture):
-                one = capture.stamp, capture.url
+                one = capture.stamp, capture.url, capture.written
+                self._algorithms.add(algorithm(capture.digest))
                 found[capture.digest] = max(found.get(capture.digest, one), one)
         if bad and bad == len(lines):
             raise ValueError(f"its answer is no index: {lines[0][:60]!r}")

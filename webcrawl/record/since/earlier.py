@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from webcrawl.base.digest import label, sha1
+from webcrawl.base.digest import algorithm, label, normal, sha1
 from webcrawl.base.model import Exchange, Referred, header
 from webcrawl.base.percent_encoding import visible
 from webcrawl.net.http_freshness import Validators, validators
 from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable, is_unmodified, most, unmodified
+from webcrawl.record.since.answer_digests import digests_of, is_payload
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import archive_of
 from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
@@ -49,33 +51,26 @@ class Known:
         """The answer to a request with or without validators: of a 304 the page as if it had come."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
             return replace(unmodified(self.page, answer), refers=self.referred, unmodified=True)
-        if is_payload(answer) and (answer.digest == self.referred.digest or self._has_body_of(answer)):
-            answer.refers = self.referred
+        if is_payload(answer):
+            answer.refers = next((self.referred.where(identical=same) for same in self._same(answer)), None)
         return answer
 
-    def _has_body_of(self, answer: Exchange) -> bool:
-        """True if only the coding differs. Without a known digest of the body, its own may be that of the payload.
+    def _same(self, answer: Exchange) -> Iterator[bool]:
+        """True if the payload is the same, False if only the coding differs; nothing if the body differs.
 
-        An answer without a coding is not the same: its head would go with a coded payload, which nobody could read.
+        Without a known digest of the body, its own may be that of the payload. An answer without a coding is not the
+        same as one with: its head would go with a coded payload, which nobody could read.
         """
-        if answer.payload is answer.body:
-            return False
-        return label(sha1(answer.body)) == (self.body or self.referred.digest)
+        known = normal(self.referred.digest)
+        for digest, is_whole in digests_of(answer, {algorithm(known)}):
+            if digest == known and (is_whole or not self.body):
+                yield is_whole
+        if self.body and answer.payload is not answer.body and label(sha1(answer.body)) == self.body:
+            yield False
 
 
 class Damaged(Exception):  # noqa: N818 - reads as what it is
     """The archive file is there, and has not what the index says: no record may refer to that."""
-
-
-def is_payload(answer: Exchange) -> bool:
-    """True if this is the kind of answer whose payload may be in an earlier archive."""
-    return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
-
-
-def digests_of(answer: Exchange) -> list[str]:
-    """Of its payload and, if that is coded, of its body: other crawlers store bodies decoded."""
-    coded = answer.body is not answer.payload and not answer.rendered
-    return [answer.digest, label(sha1(answer.body))] if coded else [answer.digest]
 
 
 class Earlier:
@@ -108,19 +103,28 @@ class Earlier:
             return None
         return self._repeated(line, path, *holder)
 
+    def of_answer(self, answer: Exchange) -> Referred | None:
+        """A capture with the payload of this answer, of any URL; or with its decoded body as a payload."""
+        for digest, identical in digests_of(answer, self._index.algorithms):
+            if (found := self.of_digest(digest)) is not None:
+                return found.where(identical=identical)
+        return None
+
     def of_digest(self, digest: str) -> Referred | None:
         """A capture with this payload, of any URL."""
         try:
-            found = self._index.holder(digest)
+            found = self._index.with_payload(digest)
         except (OSError, StoreError) as error:
             self._lose(Path(getattr(error, "filename", None) or "index"), error)
             return None
         if found is None:
             return None
-        try:
-            return _referred(found[0], self._record(*found, 0))
-        except Damaged:
-            return None
+        with suppress(Damaged):
+            record = self._record(*found, 0)
+            if not found[0].is_revisit:
+                return _referred(found[0], record)
+            return _original_of(record, digest) if record is not None else None
+        return None
 
     def close(self) -> None:
         self._index.close()
@@ -170,7 +174,7 @@ class Earlier:
             return None
         if not exchange.payload and header(exchange.headers, b"content-length") not in (None, b"0"):
             return None  # the answer to a HEAD, in an index that does not say so
-        if line.digest and exchange.digest != line.digest:
+        if line.digest and (line.digest, True) not in digests_of(exchange, {algorithm(line.digest)}):
             self._lose(path, ValueError(f"the record at byte {line.offset} of {line.file} has another payload"))
             raise Damaged
         return exchange
@@ -221,16 +225,35 @@ def _method(records: Records, answer: Record) -> bytes:
 
 
 def _referred(line: Line, record: Record | None) -> Referred:
-    """The reference of a revisit record to a capture: all that is known of it."""
-    identifier, date = "", ""
+    """The reference of a revisit record to a capture: all that is known of it.
+
+    The digest stays as it is written there: programs that replay compare it as a text.
+    """
+    identifier, date, written = "", "", ""
     if record is not None:
         identifier, date = record.id, record.fields.get("warc-date", "")
+        written = record.fields.get("warc-payload-digest", "")
     return Referred(
         identifier if _ID.fullmatch(identifier) else "",
         line.url,
         date if _DATE.fullmatch(date) else line.date,
-        line.digest,
+        written if line.digest and normal(written) == line.digest else line.written,
     )
+
+
+def _original_of(repeat: Record, digest: str) -> Referred | None:
+    """The capture to which the revisit record of this payload refers; None if it does not say.
+
+    A reference to the revisit record itself would be of no use: who replays looks for a record that has a payload.
+    """
+    fields = repeat.fields
+    identifier, url, date = (fields.get(f"warc-refers-to{name}", "") for name in ("", "-target-uri", "-date"))
+    written = fields.get("warc-payload-digest", "")
+    if repeat.kind != "revisit" or is_unmodified(repeat) or normal(written) != digest:
+        return None
+    if not url or not _DATE.fullmatch(date):
+        return None
+    return Referred(identifier if _ID.fullmatch(identifier) else "", visible(url.strip("<>")), date, written)
 
 
 def _give(known: Known, page: Exchange | None) -> None:

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from webcrawl.base.dates import digits
+from webcrawl.base.digest import algorithm
 from webcrawl.record.since.cdx_server import SERVER
-from webcrawl.record.since.sources import FILES, FOLDER, NoEarlier, Sign, read_kept, sign, write_kept
+from webcrawl.record.since.sources import FILES, FOLDER, NoEarlier, Sign, read_algorithms, read_kept, sign, write_kept
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.index_line import LONGEST, OTHER_COLUMNS, BadLine, Line, digest_key, read_line, url_key
@@ -33,16 +34,21 @@ LINE = 250  # bytes of a line, usually
 GZIP, LINES = ".gz", ".lines"
 PACKED = 10  # times as long are lines as gzip makes them
 OFFSET_BITS = 44  # of a place: 16 TiB of a file; the number of the file is above them
+HOLDER = 1 << 47  # more than any stamp: what holds a payload goes before all that refers to it
 MOST_FILES = 1 << (64 - OFFSET_BITS)
 
 
 class Building:
-    """Writes the index of these files to `target`. Afterwards `captures` is their number, `told` a line per lack."""
+    """Writes the index of these files to `target`.
+
+    Afterwards `captures` is their number, `algorithms` are those of their digests, and `told` has a line per lack.
+    """
 
     def __init__(self, disk: Disk, files: Sequence[Path], target: Path) -> None:
         self._disk, self._files, self._target = disk, files, target
         self._folder = target.with_name(f"{target.name}.parts")
         self.captures = self.bytes_read = 0
+        self.algorithms: set[str] = set()
         self.told: list[str] = []
         sizes = [_size(path) for path in files]
         self.bytes_all = sum(sizes)
@@ -103,11 +109,13 @@ class Building:
             return
         self.captures += 1
         keys, stamps, places = self._new
-        for key in (url_key(line.url), digest_key(line.digest) if line.has_payload else None):
-            if key is not None:
-                keys.append(key)
-                stamps.append(int(line.stamp))
-                places.append(place)
+        ranks = {url_key(line.url): int(line.stamp)}
+        if line.has_payload or line.repeats_payload:
+            ranks[digest_key(line.digest)] = int(line.stamp) + (HOLDER if line.has_payload else 0)
+            self.algorithms.add(algorithm(line.digest))
+        keys.extend(ranks)
+        stamps.extend(ranks.values())
+        places.extend([place] * len(ranks))
 
     # -- the parts
 
@@ -225,6 +233,7 @@ class Index:
         self._disk, self._folder, self._files, self._servers = disk, state / FOLDER, files, servers
         self._run: Run | None = None
         self.begun = ""
+        self.algorithms: set[str] = set()  # of the digests by which payloads are found
         self.progress = (0, 0)  # bytes read of the files, and of all of them
 
     def open(self) -> Iterator[None]:
@@ -243,16 +252,22 @@ class Index:
             except OSError as error:
                 raise StoreError(f"{self._folder}: {error.strerror or error}") from error
             self._run = Run(path)
+        self.algorithms = read_algorithms(self._folder)
 
     def latest(self, url: str) -> tuple[Line, Path] | None:
         """The latest capture of a URL, and the index file that names it. OSError: that file cannot be read."""
         found = self._line(url_key(url))
         return found if found is not None and found[0].url == url else None
 
+    def with_payload(self, digest: str) -> tuple[Line, Path] | None:
+        """A capture that holds this payload; if there is none, one that refers to it."""
+        found = self._line(digest_key(digest)) if digest else None
+        return found if found is not None and found[0].digest == digest else None
+
     def holder(self, digest: str) -> tuple[Line, Path] | None:
         """A capture that holds this payload."""
-        found = self._line(digest_key(digest)) if digest else None
-        return found if found is not None and found[0].digest == digest and found[0].has_payload else None
+        found = self.with_payload(digest)
+        return found if found is not None and found[0].has_payload else None
 
     def close(self) -> None:
         if self._run is not None:
@@ -289,7 +304,7 @@ class Index:
         if not building.captures and not self._servers:
             raise NoEarlier(nothing_in(self._files))
         logger.info("since: %d captures", building.captures)
-        write_kept(self._disk, self._folder, signs)
+        write_kept(self._disk, self._folder, signs, building.algorithms)
 
     def _kept(self, path: Path, signs: list[Sign]) -> Run | None:
         """The index that a former run has made of the same files; None if it is not whole."""

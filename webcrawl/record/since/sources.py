@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from webcrawl.base.digest import SHA1
 from webcrawl.record.since.cdx_server import SERVER, parsed
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.store.disk import Disk
@@ -51,13 +52,18 @@ def read_kept(folder: Path) -> list[Sign] | None:
         return None
 
 
-def write_kept(disk: Disk, folder: Path, signs: list[Sign]) -> None:
+def read_algorithms(folder: Path) -> set[str]:
+    """Of the digests in the index that is in this folder; in those of earlier versions there are only SHA-1's."""
+    return {*json.loads((folder / FILES).read_bytes()).get("digests", (SHA1,))}
+
+
+def write_kept(disk: Disk, folder: Path, signs: list[Sign], algorithms: set[str]) -> None:
     """The index is whole now."""
     new = folder / f"{FILES}.new"
     disk.unlink(new)
     fd = disk.create(new)
     try:
-        disk.write(fd, json.dumps({"version": VERSION, "files": signs}).encode())
+        disk.write(fd, json.dumps({"version": VERSION, "files": signs, "digests": sorted(algorithms)}).encode())
         disk.sync(fd)
     finally:
         os.close(fd)

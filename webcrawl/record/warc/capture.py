@@ -148,7 +148,7 @@ class Captures:
         records = self._together([first, request, about], identifier, common)
         known = referred if exchange.withheld is None and referred else "-"
         capture = Capture(self._version, records, known, identifier, address, when, is_original=original is None)
-        if original is not None and referred == digest and not exchange.same_since:
+        if original is not None and _is_identical(exchange, referred) and not exchange.same_since:
             capture.copy_of = original[1:]
         if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
             capture.document = label(sha1(exchange.body))
@@ -214,11 +214,16 @@ class Captures:
         where = line("WARC-Refers-To", identifier)
         if self._version != "1.0":  # new in WARC 1.1
             where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
-        same = exchange.status != NOT_MODIFIED and not exchange.unmodified and referred == exchange.digest
+        same = exchange.status != NOT_MODIFIED and not exchange.unmodified and _is_identical(exchange, referred)
         # "shall be used for any identical-digest truncation"
         why, cut = (IDENTICAL, "WARC-Truncated: length\r\n") if same else (UNMODIFIED, "")
         own = f"WARC-Profile: {self._profiles}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
         return Record("revisit", own, HTTP_RESPONSE, exchange.head)
+
+
+def _is_identical(exchange: Exchange, referred: str) -> bool:
+    """True if the payload is that of the record referred to; the digest of an earlier one may be of another kind."""
+    return exchange.refers.identical if exchange.refers is not None else referred == exchange.digest
 
 
 def _answer(exchange: Exchange, digest: str) -> Record:

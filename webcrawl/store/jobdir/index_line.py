@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from base64 import b32encode
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import PurePath
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 from siphashc import siphash
 
+from webcrawl.base.digest import labelled, normal
 from webcrawl.base.percent_encoding import visible
 from webcrawl.base.surt import surt
 
@@ -32,7 +32,6 @@ DIGITS = 3  # of a status
 REVISIT = "warc/revisit"
 NOT_MODIFIED = 304
 _LINE = re.compile(rb"([^ ]+) (\d{14})\d{0,3} (\{.*\})\s*", re.DOTALL)
-_SHA1 = re.compile(r"(?:sha1:)?(?:([A-Z2-7]{32})|([0-9A-F]{40}))", re.IGNORECASE)
 # Of CDX, in columns: key, stamp, URL, type, status, digest; of 9 and 10 the last two are offset and file, of 11 and
 # more the tenth and eleventh. Servers' answers may have fewer.
 _CDX = re.compile(rb"(\S+) (\d{14})\d{0,3} ([^\s{]\S*(?: \S+){3,11})\s*")
@@ -167,10 +166,11 @@ class Line(NamedTuple):
     url: str
     stamp: str  # 14 digits
     status: int
-    digest: str  # of its payload, as crawl.log writes it; empty if it is no SHA-1
+    digest: str  # of its payload, in its normal form; empty if it is of neither algorithm
     is_revisit: bool
     file: str  # the name of the archive file
     offset: int
+    written: str = ""  # the digest as the index has it, with its algorithm
 
     @property
     def date(self) -> str:
@@ -182,6 +182,11 @@ class Line(NamedTuple):
     def has_payload(self) -> bool:
         """True if a revisit record may refer to this one for its payload."""
         return 200 <= self.status < 300 and not self.is_revisit and bool(self.digest)
+
+    @property
+    def repeats_payload(self) -> bool:
+        """True if its record says that the payload came again, and is in the record that it refers to."""
+        return 200 <= self.status < 300 and self.is_revisit and bool(self.digest)
 
 
 def read_line(data: bytes) -> Line | None:
@@ -204,11 +209,14 @@ def read_line(data: bytes) -> Line | None:
         raise BadLine from error
     if not named or not 0 <= offset < MOST or len(str(status)) > DIGITS:
         raise BadLine
-    label = sha1_label(str(values.get("digest", "")))
+    written = str(values.get("digest", ""))
+    digest = normal(written)
     is_revisit = values.get("mime") == REVISIT
-    if int(status) == NOT_MODIFIED and not (is_revisit and label):
+    if int(status) == NOT_MODIFIED and not (is_revisit and digest):
         return None
-    return Line(visible(url), when, int(status), label, is_revisit, name, offset)
+    known = labelled(written) if digest else ""
+    shared = digest if known == digest else known  # most are the same: servers' captures are kept in memory
+    return Line(visible(url), when, int(status), digest, is_revisit, name, offset, shared)
 
 
 def _named(columns: bytes) -> dict[str, str]:
@@ -216,14 +224,6 @@ def _named(columns: bytes) -> dict[str, str]:
     words = columns.decode("utf-8", "replace").split(" ")
     offset, name = words[7:9] if len(words) > 8 else words[-2:] if len(words) > 6 else ("0", "-")
     return dict(zip(("url", "mime", "status", "digest"), words, strict=False), offset=offset, filename=name)
-
-
-def sha1_label(digest: str) -> str:
-    """A SHA-1 as crawl.log writes it: others write it in hexadecimal, or without its name; empty for other digests."""
-    found = _SHA1.fullmatch(digest)
-    if found is None:
-        return ""
-    return f"sha1:{found[1].upper() if found[1] else b32encode(bytes.fromhex(found[2])).decode()}"
 
 
 def url_key(url: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from importlib.util import find_spec
@@ -12,8 +12,10 @@ from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
+from webcrawl.base.digest import SHA256, algorithm, normal
 from webcrawl.base.percent_encoding import visible
 from webcrawl.record.tables.progress import ALONE, FOLDER, ROWS, STATE, Part, Progress
+from webcrawl.record.warc.capture import UNMODIFIED
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -110,7 +112,7 @@ class _Table:
 PIECE = 1 << 18
 HEAD = 1 << 20  # bytes of a record's fields at most
 TYPES = (b"response", b"revisit", b"resource", b"conversion", b"metadata")  # the last of what is withheld
-FIELD = re.compile(rb"^(WARC-Type|WARC-Date|WARC-Payload-Digest): (.*)\r$", re.MULTILINE)
+FIELD = re.compile(rb"^(WARC-Type|WARC-Date|WARC-Profile|WARC-Payload-Digest): (.*)\r$", re.MULTILINE)
 
 
 class Records:
@@ -144,8 +146,7 @@ class Records:
         fetched = time.isoformat(timespec="milliseconds").encode()
         if member.next != offset + length or kind not in TYPES or not fetched.startswith(date):
             return f"{name} has another record at byte {offset}"
-        theirs = fields.get(b"WARC-Payload-Digest")  # none with a transfer coding
-        if kind != b"conversion" and theirs is not None and theirs.decode() != f"sha1:{digest}":
+        if kind != b"conversion" and _has_other(fields, f"sha1:{digest}"):
             return f"{name} has another payload at byte {offset}"
         return ""
 
@@ -157,6 +158,19 @@ class Records:
             sound = [path for path in paths if path not in self._damaged]
             self._file = self._open.enter_context(regular(sound[0])) if sound else None
         return self._file
+
+
+def _has_other(fields: Mapping[bytes, bytes], digest: str) -> bool:
+    """True if the record names another payload than that of this SHA-1.
+
+    None is named with a transfer coding. A revisit record has the digest of the record that it refers to: that may be
+    a SHA-256, or, if the profile does not say that the payloads are identical, of another coding of the same body.
+    """
+    theirs = fields.get(b"WARC-Payload-Digest")
+    if theirs is None or UNMODIFIED.encode() in fields.get(b"WARC-Profile", b""):
+        return False
+    known = normal(theirs.decode("latin-1"))
+    return algorithm(known) != SHA256 and known != digest
 
 
 COLUMNS = (

@@ -12,9 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from webcrawl.base.digest import normal
 from webcrawl.base.model import requisite_hops
 from webcrawl.base.percent_encoding import visible
-from webcrawl.store.jobdir.index_line import INDEXED, REVISIT, IndexLine, read, sha1_label
+from webcrawl.store.jobdir.index_line import INDEXED, REVISIT, IndexLine, read
 from webcrawl.store.regular import regular
 from webcrawl.tools.verify.gzip_members import Member, Torn
 
@@ -167,7 +168,7 @@ class Reference(NamedTuple):
     def of(cls, fields: Mapping[str, str], url: str, date: str) -> Reference:
         """By these fields of a record."""
         when = "".join(filter(str.isdecimal, fields.get(date, "")))[:STAMP]
-        return cls(visible(fields.get(url, "").strip("<>")), when, sha1_label(fields.get("WARC-Payload-Digest", "")))
+        return cls(visible(fields.get(url, "").strip("<>")), when, normal(fields.get("WARC-Payload-Digest", "")))
 
 
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:

@@ -1,0 +1,145 @@
+"""Archives of other crawlers: payloads known by SHA-256, and records that refer to archives not known here."""
+
+import gzip
+from base64 import b32encode
+from hashlib import sha1, sha256
+
+import pytest
+
+from tests.record.since.test_lines import line
+from tests.support.archive_files import gzipped, record, response
+from tests.support.warc_crawl import exchange
+from webcrawl.base.model import Referred
+from webcrawl.record.since.earlier import Earlier
+from webcrawl.record.since.index import Index
+from webcrawl.store.disk import Disk
+
+URL, BODY = "http://a.test/", b"<p>text"
+HEX, HEX1 = sha256(BODY).hexdigest(), sha1(BODY, usedforsecurity=False).hexdigest()
+DIGESTS = [f"sha256:{HEX}", f"sha-256:{HEX}", f"sha256:{b32encode(bytes.fromhex(HEX)).decode()}", f"sha1:{HEX1}"]
+FIRST, DATE = "http://a.test/first", "2025-05-06T07:08:09Z"
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+REPEAT = {
+    "WARC_Profile": IDENTICAL,
+    "WARC_Payload_Digest": DIGESTS[0],
+    "WARC_Refers_To": "<urn:test:first>",
+    "WARC_Refers_To_Target_URI": FIRST,
+    "WARC_Refers_To_Date": DATE,
+}
+
+
+@pytest.fixture(name="earlier")
+def _earlier(tmp_path):
+    """What an archive of these records has, by an index that has these digests of them."""
+    made = []
+
+    def make(*written):
+        (tmp_path / "f.warc.gz").write_bytes(gzipped([one for one, _ in written]))
+        at, lines = 0, []
+        for one, (digest, mime) in written:
+            lines.append(line(url=URL, digest=digest, mime=mime).replace(b'"17"', b'"%d"' % at))
+            at += len(gzipped([one]))
+        (tmp_path / "f.cdxj").write_bytes(b"".join(lines))
+        (tmp_path / "state").mkdir()
+        made.append(Earlier(Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"]), 10_000))
+        for _ in made[-1]._index.open():
+            pass
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def whole(digest, url=URL, body=BODY):
+    return response(url, body, head='ETag: "1"', WARC_Payload_Digest=digest), (digest, "text/html")
+
+
+def repeat(**changes):
+    """A revisit record."""
+    fields = {**REPEAT, **changes}
+    head = b"HTTP/1.1 200 OK\r\n\r\n"
+    return record("revisit", URL, head, **fields), (fields["WARC_Payload_Digest"] or DIGESTS[0], "warc/revisit")
+
+
+@pytest.mark.parametrize("digest", DIGESTS)
+def test_a_payload_is_known_by_the_digest_that_the_archive_has(earlier, digest):
+    """SHA-256 or SHA-1, in hexadecimal or base 32. The reference repeats the digest as it is written there."""
+    found = earlier(whole(digest)).of_answer(exchange("http://b.test/", BODY))
+
+    assert found == Referred(f"<urn:test:{URL}>", URL, "2026-01-02T03:04:05Z", digest)
+
+
+def test_another_payload_is_not_known(earlier):
+    """Whatever the digest."""
+    assert earlier(whole(DIGESTS[0])).of_answer(exchange(URL, b"other")) is None
+
+
+def test_a_body_may_be_stored_decoded_under_its_sha256(earlier):
+    """Crawlers in browsers do so; the reference then says nothing of the payload's bytes."""
+    coded = exchange(URL, gzip.compress(BODY))
+    coded.body = BODY
+
+    assert earlier(whole(DIGESTS[0])).of_answer(coded).identical is False
+
+
+def test_a_page_with_a_sha256_gets_conditions(earlier):
+    """Its record is compared with the index by that digest."""
+    archive = earlier(whole(DIGESTS[0]))
+    known = archive.of_url(URL)
+
+    assert known.conditions
+    assert known.answered(exchange(URL, BODY)).refers == known.referred
+    assert known.answered(exchange(URL, b"other")).refers is None
+    assert archive.lost == 0
+
+
+def test_a_damaged_record_with_a_sha256_leaves_nothing(earlier):
+    """What is there has another payload than the index says."""
+    assert earlier(whole(DIGESTS[0], body=b"broken")).of_url(URL) is None
+
+
+def test_sha256_is_computed_only_if_an_index_has_one(earlier):
+    """A crawl that compares with SHA-1 alone looks for nothing else."""
+    assert earlier(whole(DIGESTS[3]))._index.algorithms == {"sha1"}
+
+
+def test_what_a_revisit_record_refers_to_is_referred_to(earlier):
+    """The archive of the original is not known here, and the record says where the payload is."""
+    found = earlier(repeat()).of_answer(exchange("http://b.test/", BODY))
+
+    assert found == Referred("<urn:test:first>", FIRST, DATE, DIGESTS[0])
+
+
+def test_an_original_goes_before_what_refers_to_it(earlier):
+    """Though it is as old, and comes first."""
+    found = earlier(whole(DIGESTS[0]), repeat()).of_answer(exchange("http://b.test/", BODY))
+
+    assert found.url == URL
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"WARC_Refers_To_Target_URI": None},
+        {"WARC_Refers_To_Date": None},
+        {"WARC_Refers_To_Date": "today\rX: y"},
+        {"WARC_Payload_Digest": None},
+        {"WARC_Payload_Digest": DIGESTS[3]},
+        {"WARC_Profile": IDENTICAL.replace("identical-payload-digest", "server-not-modified")},
+    ],
+    ids=["no URL", "no date", "strange date", "no digest", "another digest", "not modified"],
+)
+def test_a_revisit_record_that_does_not_say_is_not_used(earlier, changes):
+    """The payload is stored again."""
+    one, (_, mime) = repeat(**changes)
+
+    assert earlier((one, (DIGESTS[0], mime))).of_answer(exchange(URL, BODY)) is None
+
+
+def test_a_revisit_line_alone_is_not_used(earlier, tmp_path):
+    """Nobody could replay a reference to a record that has no payload itself."""
+    archive = earlier(repeat())
+    (tmp_path / "f.warc.gz").unlink()
+
+    assert archive.of_answer(exchange(URL, BODY)) is None
