@@ -31,7 +31,10 @@ def main() -> None:
         sys.stdout.write(f"webcrawl {__version__}\n")
         return
     if sys.argv[1:] in ([], ["-h"], ["--help"]):
-        sys.stdout.writelines(f"{line}\n" for line in _help())
+        from webcrawl.tools.commands.console import say_all  # noqa: PLC0415 - as below
+
+        for line in _help():
+            say_all(f"{line}\n")
         return
     if "://" in sys.argv[1]:
         sys.exit(f"{sys.argv[1]}: a command comes first: webcrawl crawl {sys.argv[1]}")

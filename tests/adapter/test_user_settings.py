@@ -18,6 +18,16 @@ class Own(Spider):
     name = "own"
 
 
+PLAIN = type("Plain", (Own,), {"__module__": "elsewhere"})  # a spider whose package has nothing to do with tests
+
+
+class Reads:
+    """A component of the user's."""
+
+    def __init__(self, settings):
+        self.server = settings["MY_SERVER"], settings["MY_COMPONENTS"]
+
+
 def settings(project=(), **cmdline):
     """Ours as the project's module, then these."""
     made = Settings()
@@ -108,7 +118,37 @@ class TestWarnings:
         assert [line.partition("WARNING: ")[2] for line in said] == [
             "COOKIES_ENABLED: no effect, CookiesMiddleware is not enabled",
             "URL_MAX_DEPHT: unknown, is URL_MAX_DEPTH meant?",
+            "SPIDERMON_ENABLED: no effect, nothing here reads a setting of this name",
         ]
+
+
+class TestUnread:
+    """Names on the command line that no table has."""
+
+    def test_in_one_line(self):
+        """Those that nothing reads are in one line, in whatever case, with what does it here if a wish is known."""
+        (said,) = warnings(settings(FOOBAR=1, MAX_PAGES=5, http_proxy="http://a.test:1"), PLAIN())
+
+        assert said.startswith(
+            "FOOBAR, MAX_PAGES, http_proxy: no effect, nothing here reads a setting of this name; for "
+        )
+        assert "for MAX_PAGES: CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES bounds each host" in said
+        assert "for http_proxy: a proxy is named in the environment: http_proxy=" in said
+
+    def test_in_the_project(self):
+        """What only the project's settings say is not looked at: they are its own."""
+        assert list(warnings(settings({"FOOBAR": 1}), PLAIN())) == []
+
+    @pytest.mark.parametrize("by", [f"{__name__}.Reads", Reads, {f"{__name__}.Reads": 300}])
+    def test_code_of_ones_own(self, by):
+        """A name that stands in the loaded code of a component that the settings name is read there."""
+        given = settings(MY_SERVER="a.test", MY_COMPONENTS=by)
+
+        assert list(warnings(given, PLAIN())) == []
+
+    def test_nobodys_code(self):
+        """Without that component the same name is read by nobody."""
+        assert len(list(warnings(settings(MY_SERVER="a.test"), PLAIN()))) == 1
 
 
 class TestMeta:

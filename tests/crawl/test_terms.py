@@ -8,7 +8,7 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.adapter.values import plain_values
-from webcrawl.crawl.terms import OtherTerms, changes, keep_terms, late_outputs, refuse, terms_of
+from webcrawl.crawl.terms import OtherTerms, changes, keep_terms, late_outputs, more_pages, refuse, terms_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import TERMS as META
 
@@ -219,6 +219,23 @@ class TestLateOutputs:
     def test_of_all_pages(self, tmp_path):
         """What reads archives begins with the first page."""
         assert late_outputs({"OUTPUTS": "text"}, {"spider": "process", "OUTPUTS": "text, index"}, tmp_path) == ""
+
+
+class TestMorePages:
+    def test_a_higher_limit(self, tmp_path):
+        """A line names what lets hosts go on that have given as many as they might before."""
+        said = more_pages({"HOST_MAX_PAGES": "10"}, {"spider": "web", "HOST_MAX_PAGES": "0"}, tmp_path)
+
+        assert (
+            f"a host that has given 10 pages goes on, with links found from now on, after: scrapy ctl {tmp_path}"
+            in said
+        )
+        assert said.endswith("what was left out comes only with another JOBDIR, or --again")
+
+    @pytest.mark.parametrize(("before", "now"), [("10", "10"), ("10", "5"), ("0", "10"), ("0", "0")])
+    def test_no_higher_one(self, tmp_path, before, now):
+        """Nothing is said of a limit that stays, gets lower or is the first."""
+        assert more_pages({"HOST_MAX_PAGES": before}, {"spider": "web", "HOST_MAX_PAGES": now}, tmp_path) == ""
 
 
 class TestKept:

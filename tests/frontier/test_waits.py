@@ -50,6 +50,19 @@ def test_retry_after(db):
     assert (found.rules, str(found)) == ({"retry-after": 1}, "waits 98 s as shop.test asks (Retry-After)")
 
 
+def test_a_lack_of_ours(db):
+    """A host that waits because its proxy is away, say, has nothing to do with it; its next answer ends that."""
+    frontier = make(db)
+    add(frontier, *(f"http://shop.test/{number}" for number in range(3)))
+    frontier.put_back(frontier.take(0), 0.0, 30.0)
+    found = frontier.look.waits(2)
+    frontier.done(frontier.take(30), OK, 30)
+
+    assert (found.rules, found.seconds) == ({"no-way": 1}, 28)
+    assert str(found).startswith("waits 28 s for a way to shop.test: a proxy")
+    assert frontier.look.waits(30).rules == {"politeness": 1}
+
+
 def test_crawl_delay(db):
     """So has what its robots.txt asks for."""
     frontier = make(db)

@@ -25,7 +25,7 @@ from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.profiling import bound_words
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
-from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, Waits
+from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.store.jobdir.series import Series
@@ -52,10 +52,14 @@ def last_lines(figures):
 
 def first_and_last(state):
     """What the extension says around a crawl."""
-    state = Figures({"pages": 0, "queued": 0, "failures": 0, **state})
+    state = Figures({"pages": 0, "queued": 0, "failures": 0, "hosts_aside": 0, **state})
     statistics = SimpleNamespace(outcomes={})
     crawl = SimpleNamespace(
-        stats=lambda: state, bound=str, parts=SimpleNamespace(counters=Counter(), statistics=statistics)
+        stats=lambda: state,
+        bound=str,
+        cut_short=state["cut_short"],
+        waits=Waits,
+        parts=SimpleNamespace(counters=Counter(), statistics=statistics),
     )
     fates = SimpleNamespace(lines=lambda: state.get("fates", []))
     scheduler = SimpleNamespace(crawl=crawl, failed=state.get("failed"), fates=fates)
@@ -87,7 +91,7 @@ def progress_line(figures):
         trouble=figures.get("trouble", ""),
         waits=lambda: figures.get("waits", Waits()),
     )
-    lines = progress.Lines(crawl)
+    lines = progress.Lines(crawl, SimpleNamespace(progress=lambda: figures.get("fate", "")))
     return f"{lines.line()}\n{lines.short()}"
 
 
@@ -97,13 +101,13 @@ def process_lines(figures):
 
 def processing(state):
     """Beginning, progress and end of a run over archives."""
-    state = Figures(state)
+    state = Figures({"pages": 0, "queued": 0, "hosts_aside": 0, **state})
     crawl = SimpleNamespace(
         stats=lambda: state, parts=SimpleNamespace(counters=state), ready_hosts=lambda: 0, trouble=""
     )
     archives = MagicMock(done=state["done"], size=9, number=1)
     with patch.object(process_progress, "archives_of", lambda _: archives):
-        extension = process_progress.RereadingSummary(None, JOB, aloud=False)
+        extension = process_progress.RereadingSummary(SimpleNamespace(stats=None), JOB, aloud=False)
         extension._crawl, extension._before = crawl, state["before"]
         lines = process_progress.ArchiveLines(crawl, archives)
         return "\n".join((extension.beginning(), lines.line(), lines.short(), *extension.end(9.0)))
@@ -297,9 +301,14 @@ CLAIMS = {
     "adapter/finished_crawl.py": (
         started_again,
         [
-            ("{}: complete, with {}: {} left to do; take another JOBDIR{}", {}, {"reason": "stopped"}),
+            ("{}: complete, with {}: {} left to do{}; take another JOBDIR{}", {}, {"reason": "stopped"}),
             ("complete, with 3 pages: nothing left to do", {"pages": 3}, {"pages": 3, "queued": 1}),
             ("only {} over the budgets of domains", {"queued": 2, "over_budget": 2}, {"queued": 0}),
+            (
+                ", {} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)",
+                {"frontier/dropped/-5003": 2},
+                {"frontier/dropped/-9998": 2},
+            ),
             (": begins anew; what it had is in ", {"again": True}, {"again": False}),
         ],
     ),
@@ -352,6 +361,11 @@ CLAIMS = {
             ),
             ("{}: see logs/errors.log; what failed at a page does not get it again", {"errors": 1}, {}),
             ("unexpected error", {"errors": 1}, {}),
+            (
+                "stopped by ERROR_BREAKER, for so many errors in so short a time; the same command resumes it",
+                {"errors": 20, "reason": "error_breaker"},
+                {"errors": 20, "reason": "finished"},
+            ),
             ("{} of the spider lost, as the log says: they could not be kept", {"requests/unkept": 1}, {}),
             ("with status {}: the spider no longer has the methods that they name", {"status/-5005": 1}, {}),
             ("{} of letters from the hive's server refused in this run, as the log says", {"hive/refused": 1}, {}),
@@ -397,7 +411,19 @@ CLAIMS = {
             ("what the store has not", STORED, {}),
             ("everything is in", {}, STORED),
             (": a new crawl{}", {}, {"queued": 1}, first_and_last),
-            (": resumed with {} and {}", {"queued": 1}, {}, first_and_last),
+            (": resumed with {} and {}{}", {"queued": 1}, {}, first_and_last),
+            (
+                "; the last run was killed, or failed: what it did after that is dropped, and done again",
+                {"queued": 1, "cut_short": True},
+                {"queued": 1},
+                first_and_last,
+            ),
+            (
+                ": begins anew: the last run was killed, or failed, before it had saved a page; what it had is dropped",
+                {"cut_short": True},
+                {"queued": 1, "cut_short": True},
+                first_and_last,
+            ),
             (
                 " of all that the links lead to (scope any); -a scope=host stays on the seeds' hosts",
                 {"seeds": "http://a.test/"},
@@ -416,6 +442,11 @@ CLAIMS = {
             ("{} of {} set aside", LEFT, {"hosts_aside": 0}),
             ("; {} behind walls", {**LEFT, "frontier/hosts behind walls": 1}, LEFT),
             ("; run the same command to resume, the next is due at {}", LEFT, DUE),
+            (
+                "{}: the next turn is at {}, {}; run the same command to resume",
+                {"queued": 3, "waits": Waits(host="a", seconds=9.0, rule=FAILURE)},
+                {"queued": 3, "waits": Waits(host="a", seconds=9.0, rule=CRAWL_DELAY)},
+            ),
             ("{} paused by command; their URLs count as set aside", {"hosts_paused": 1}, DUE),
             (" from 1 host", {"pages": 3, "frontier/hosts answered": 1}, {"pages": 3}),
             ("1 failure", {"failures": 1}, {"failures": 0}),
@@ -427,6 +458,11 @@ CLAIMS = {
             (" ({} of {} set aside)", {"aside": 3, "hosts_aside": 1}, {}),
             (", {} revisits ({} fresh)", {"revisit/records": 3, "revisit/sampled": 1}, {}),
             ("waits 9 s after an error", {"waits": Waits(host="a", seconds=9.0, rule=FAILURE)}, {"in_flight": 1}),
+            (
+                "no seed has answered: x; waits 9 s after an error",
+                {"waits": Waits(host="a", seconds=9.0, rule=FAILURE), "fate": "no seed has answered: x"},
+                {"waits": Waits(host="a", seconds=9.0, rule=FAILURE)},
+            ),
             ("1 asked 2 ready 3 waiting", {"hosts": 6, "in_flight": 1, "ready": 2}, {"hosts": 5, "in_flight": 1}),
         ],
     ),
@@ -444,6 +480,7 @@ CLAIMS = {
             (": resumed with {}", {"before": 2, "pages": 2}, {}, processing),
             ("stopped after {}; run the same command to resume", {"done": 5}, {"done": 9}, processing),
             ("cannot be read: {}", {"archive/lost/files": 1}, {"archive/others": 1}),
+            ("another JOBDIR processes all pages once more", {"errors": 1}, {}),
         ],
     ),
     "crawl/profiling/bound_words.py": (
@@ -493,6 +530,7 @@ CLAIMS = {
             ("between requests to {host} (politeness)", {}, {"rule": FAILURE}),
             ("for {host} (behind a wall: {wall})", {"rule": WALL}, {}),
             ("after {said} from {host}", {"rule": FAILURE}, {"rule": WALL}),
+            ("for a way to {host}: a proxy, name servers or IPv6 fail, as the log says", {"rule": NO_WAY}, {}),
             ("no address", {"rule": FAILURE, "said": Status.DNS_FAILED}, {"rule": FAILURE}),
             ("no connection", {"rule": FAILURE, "said": Status.CONNECT_FAILED}, {"rule": FAILURE}),
             ("a lost connection", {"rule": FAILURE, "said": Status.CONNECTION_LOST}, {"rule": FAILURE}),
@@ -547,7 +585,13 @@ CLAIMS = {
             ("{} URLs queued", {"queued": 1}, {"frontier a.B": 1}),
             ("{} in {}, not looked at: {} store --verify does", {"in store s3://a": 1}, {"absent a": 1}),
             ("{}: finished, and no longer here", {"absent a": 1}, {"in store s3://a": 1}),
-            ("{} bytes written after the last checkpoint will be cut off by the next start", {"behind": 1}, {}),
+            ("{} after the last checkpoint do not count: {}", {"behind": 1}, {"unsaved": 1}),
+            (
+                "the last run was killed, or failed; resumed, it drops them and does those pages again",
+                {"behind": 1},
+                {"unsaved": 1},
+            ),
+            ("{} are not part of a checkpoint yet: the crawl runs", {"unsaved": 1}, {"behind": 1}),
         ],
     ),
     "tools/report/sections/overview.py": (

@@ -31,6 +31,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import Trip, give_trip, trip_of
+from webcrawl.adapter.user_settings import unknown
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
@@ -80,6 +81,8 @@ class RereadingScheduler(FrontierScheduler):
     def _begin(self, spider: Spider) -> Ahead | None:
         self.spider = spider
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
+        for line in unknown(self.crawler.settings, spider):
+            logger.warning("%s", line)
         check_outputs(values)
         start_threads()
         self._barrier = downloader.barrier

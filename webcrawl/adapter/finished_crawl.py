@@ -14,7 +14,7 @@ from scrapy import Spider
 
 from webcrawl.adapter.crawl_end import FINISHED
 from webcrawl.base.cannot_start import CannotStart
-from webcrawl.base.model import Link
+from webcrawl.base.model import Link, Status
 from webcrawl.base.quantities import count as counted
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
@@ -101,4 +101,7 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
         return
     left = f"only {counted(int(over), 'URL')} over the budgets of domains" if over else "nothing"
     pages = counted(crawl.parts.counters["pages"], "page")
-    raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do; take another JOBDIR{anew}")
+    out = ""
+    if lost := int(figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0)):
+        out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)"
+    raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}")

@@ -9,6 +9,7 @@ from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from webcrawl import settings as defaults
+from webcrawl.adapter.unread_settings import read_by_nobody
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.checks.known_words import unread
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
@@ -59,12 +60,20 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
             "DOWNLOAD_DELAY is the least wait between two requests to a host: POLITENESS_FACTOR times its last "
             "answer's duration is waited if that is longer (POLITENESS_FACTOR = 0: never)"
         )
-    yield from mistyped(names, _known())
+    yield from unknown(settings, spider)
     if reader is PAGES:
         yield from unread(settings["LINK_SOURCES"], map(str.lower, words(settings["OUTPUTS"] or "")))
     for name in DEPRECATED:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"
+
+
+def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
+    """A line for each setting of the user's that is near a known one, and one for those of the command line left."""
+    known, given = _known(), {name: settings[name] for name in settings if is_given(settings, name)}
+    near = mistyped(given, known)
+    yield from (f"{name}: unknown, is {meant} meant?" for name, meant in near.items())
+    yield from read_by_nobody(on_command_line(settings) & given.keys() - known - near.keys(), given, type(spider))
 
 
 def enabled(settings: BaseSettings) -> set[str]:

@@ -251,7 +251,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         statistics=saved.statistics,
         in_force=ground.in_force,
         file_optouts=FileOptOuts(db, lambda: pipeline.chain.filters),
-        about=About(discovery, frontier, elsewhere),
+        about=About(discovery, seeding, frontier, elsewhere),
         new_body=frontier.domains.new_body if kind.has_budgets else _no_budget,
         hosts=hosts,
         post=post,

@@ -41,6 +41,7 @@ class Crawl:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
+        self.cut_short = parts.db.get(CLEAN) == b""  # the last run was killed, or could not keep what it did at its end
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
         self._followers: list[Follower] = []

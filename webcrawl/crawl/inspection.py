@@ -12,6 +12,7 @@ from webcrawl.base.hosts import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.discovery import Discovery, Elsewhere
+from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
@@ -186,19 +187,21 @@ def _waiting(host: Host) -> float:
 class About:
     """Nothing changes by being asked."""
 
-    def __init__(self, discovery: Discovery, frontier: AnyFrontier, elsewhere: Elsewhere | None) -> None:
-        self._discovery, self._frontier, self._elsewhere = discovery, frontier, elsewhere
+    def __init__(
+        self, discovery: Discovery, seeding: Seeding, frontier: AnyFrontier, elsewhere: Elsewhere | None
+    ) -> None:
+        self._discovery, self._seeding, self._frontier, self._elsewhere = discovery, seeding, frontier, elsewhere
         self.pause = frontier.look.pause  # for how long a host was left alone before a request made now, and why
 
     def __call__(self, url: str) -> dict[str, Any]:
-        """`known`: a link to it was found lately, and is this crawl's own. `in_flight`: it is being fetched.
+        """`known`: found lately, by a link or as a seed, and this crawl's own. `in_flight`: it is being fetched.
 
         `wait`: seconds for which its host is left alone before a request, as things are now; `rule`: by which rule.
         """
         ours = self._elsewhere is None or self._elsewhere.is_ours(url)
         wait, rule = self.pause(host_of(url))
         return {
-            "known": ours and self._discovery.heard_of(url),
+            "known": ours and (self._discovery.heard_of(url) or url in self._seeding.lately),
             "in_flight": self._frontier.look.in_flight(url),
             "wait": round(wait, 3),
             "rule": rule,

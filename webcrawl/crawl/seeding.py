@@ -13,6 +13,7 @@ from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.seeds.seed_list import Seed
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_rows import SeedError
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 META = "seeds"
 MORE = "seeds/more"  # sources that came by command
+LATELY = 1 << 12  # seeds that are remembered
 
 
 class Seeding(Part):
@@ -50,6 +52,7 @@ class Seeding(Part):
         self._done: list[str] = []  # these
         self._lost: dict[str, bytes] = {}  # sources by command that cannot be opened now, and how far they were read
         self.waits = False  # for what our machine lacks to read on
+        self.lately = RecentUrls(LATELY)  # seeds of this run: a checkpoint may not have them yet
         position = db.get(META)
         if seeds is not None and position is not None:
             seeds.resume(position, in_turns=in_turns)
@@ -148,6 +151,7 @@ class Seeding(Part):
         if self._elsewhere is not None:  # each drone reads all, and keeps its own
             keys, records = self._elsewhere.keep_seeds(keys, urls, records)
         self._seen.submit(keys, records)
+        self.lately.add(urls)
         return bool(seeds)
 
     def _starts(self, seeds: Sequence[Seed]) -> list[str]:

@@ -71,6 +71,8 @@ def keep_terms(db: CrawlDB, now: Terms) -> None:
             logger.info("%s", line)
         if late := late_outputs(before, now, db.folder.parent):
             logger.warning("%s", late)
+        if more := more_pages(before, now, db.folder.parent):
+            logger.warning("%s", more)
     kept = json.dumps(now).encode()
     if kept != saved:
         db.set(META, kept)
@@ -138,6 +140,18 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
     made = [name for name in late if name not in ONLY_FETCHED]
     of_earlier = f"; of the pages before: {program()} process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
     return f"OUTPUTS: {', '.join(late)} begins now, with the pages that come{of_earlier}"
+
+
+def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
+    """A line on hosts that have given all the pages of a lower HOST_MAX_PAGES; empty if it was not raised."""
+    old, new = (int(terms.get("HOST_MAX_PAGES", 0)) for terms in (before, now))
+    if not old or 0 < new <= old or now[SPIDER] == PROCESS:
+        return ""
+    retry = f"{program()} ctl {jobdir} host NAME retry"
+    return (
+        f"HOST_MAX_PAGES: a host that has given {old} pages goes on, with links found from now on, after: {retry}; "
+        "what was left out comes only with another JOBDIR, or --again"
+    )
 
 
 def _text(value: object) -> str:

@@ -222,7 +222,7 @@ class Frontier:
         """
         host = self._giving.received(link)
         if wait:
-            host.ready_at = max(host.ready_at, now + wait)
+            host.ready_at = host.lacked = max(host.ready_at, now + wait)
         self._return(host, link, "put back", now)
 
     def cut(self, link: Link, seconds: float, now: float) -> None:

@@ -9,7 +9,7 @@ from webcrawl.base.model import Link, Status, unpack, url_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.unwell import LONGER
-from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, Waits
+from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
 from webcrawl.frontier.walls import gap
 from webcrawl.store.jobdir.host_row import PLACES, Health, State, behind_wall, given_up
 
@@ -146,6 +146,8 @@ class Look:
 
     def _rule(self, host: Host, at: float) -> str:
         """Why a host is left alone until then: only URLs that failed are left of it, or the rule of its wait."""
+        if host.lacked == host.ready_at == at:
+            return NO_WAY
         if host.row is None and host.wall is None and at <= host.rested_at() and not host.crawl_delay:
             return "politeness"
         return self._pause(host)[1] if host.failures or host.wall is not None or at <= host.rested_at() else FAILURE

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from webcrawl.base.model import Status
 
 # Rules; any other is politeness
-FAILURE, RETRY_AFTER, CRAWL_DELAY, WALL = "failure", "retry-after", "crawl-delay", "wall"
+FAILURE, RETRY_AFTER, CRAWL_DELAY, WALL, NO_WAY = "failure", "retry-after", "crawl-delay", "wall", "no-way"
+FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY))  # a crawl that ends meanwhile says when it would go on
 WHY = {
     FAILURE: "after {said} from {host}",
     RETRY_AFTER: "as {host} asks (Retry-After)",
     WALL: "for {host} (behind a wall: {wall})",
+    NO_WAY: "for a way to {host}: a proxy, name servers or IPv6 fail, as the log says",
     CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
 }
 SAID = {
@@ -35,10 +37,11 @@ class Waits:
     said: int = 0  # the status of its last failure, if that is known
 
     def __str__(self) -> str:
-        if not self.host:
-            return ""
+        return f"waits {max(self.seconds, 1):.0f} s {self.why}" if self.host else ""
+
+    @property
+    def why(self) -> str:
+        """For what it waits, in words."""
         said = SAID.get(Status(self.said), "an error") if self.said <= 0 else str(self.said)
-        why = WHY.get(self.rule, "between requests to {host} (politeness)").format(
-            said=said, host=self.host, wall=self.wall
-        )
-        return f"waits {max(self.seconds, 1):.0f} s {why}"
+        why = WHY.get(self.rule, "between requests to {host} (politeness)")
+        return why.format(said=said, host=self.host, wall=self.wall)

@@ -1,5 +1,6 @@
 """logs/errors.log when it cannot be written to."""
 
+import io
 import logging
 import os
 from types import SimpleNamespace
@@ -52,6 +53,61 @@ def test_otherwise_it_has_every_traceback(breaker, tmp_path):
     fail()
 
     assert (tmp_path / "logs/errors.log").read_text().count("Traceback") == 3
+
+
+def test_errors_that_are_alike(tmp_path):
+    """Of one place in the code the screen shows three errors, and a line says where the rest is."""
+    shown = logging.StreamHandler(said := io.StringIO())
+    logging.getLogger().addHandler(shown)
+    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
+    made.opened()
+    try:
+        for _ in range(2):
+            fail()
+        logging.getLogger("somewhere").error("another", exc_info=ValueError("elsewhere"))
+    finally:
+        made.closed()
+        logging.getLogger().removeHandler(shown)
+
+    text = said.getvalue()
+    assert (text.count("a mistake"), text.count("another\n")) == (3, 1)
+    assert text.count(f"are from now on shown only in {tmp_path}/logs/errors.log") == 1
+    assert (tmp_path / "logs/errors.log").read_text().count("a mistake") == 6
+
+
+def test_errors_that_are_alike_in_a_file(tmp_path):
+    """A log that goes to a file has all of them."""
+    shown = logging.FileHandler(tmp_path / "log.txt")
+    logging.getLogger().addHandler(shown)
+    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
+    made.opened()
+    try:
+        for _ in range(2):
+            fail()
+    finally:
+        made.closed()
+        logging.getLogger().removeHandler(shown)
+        shown.close()
+
+    assert (tmp_path / "log.txt").read_text().count("a mistake") == 6
+
+
+def test_errors_that_are_alike_and_not_in_the_file(tmp_path):
+    """As long as errors.log cannot be written to, the log shows all."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/errors.log").symlink_to("/dev/full")
+    shown = logging.StreamHandler(said := io.StringIO())
+    logging.getLogger().addHandler(shown)
+    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
+    made.opened()
+    try:
+        for _ in range(2):
+            fail()
+    finally:
+        made.closed()
+        logging.getLogger().removeHandler(shown)
+
+    assert said.getvalue().count("a mistake") == 6
 
 
 def test_another_rate(breaker):

@@ -1,11 +1,15 @@
 """Few commands in the list, in groups; the names of before stay, and do the same."""
 
 import json
+import subprocess
+import sys
+from subprocess import PIPE
 
 import pytest
 from scrapy.cmdline import _get_commands_from_module
 
 from tests.support.commands import command
+from tests.support.places import ROOT
 
 LISTED = {"demo", "hive", "ctl", "why", "verify", "report", "search", "process", "export", "segments", "identity"}
 LISTED |= {"optout", "lab"}
@@ -32,6 +36,18 @@ def test_every_command_is_listed_or_says_what_it_is_the_same_as():
         name: f"Same as {other}" for name, other in FORMER.items()
     }
     assert not any(COMMANDS[name].short_desc().startswith("Same as") for name in LISTED)
+
+
+def test_a_reader_of_the_list_who_has_read_enough():
+    """`webcrawl --help | head -n 1` is no error."""
+    words = [sys.executable, "-m", "webcrawl", "--help"]
+    with subprocess.Popen(words, stdout=PIPE, stderr=PIPE, cwd=ROOT) as process:
+        first = process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+
+    assert (process.returncode, said) == (0, b"")
+    assert first.startswith(b"webcrawl ")
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,16 @@ class TestAsInTheCrawl:
         assert job.run(pages, pipelines=("Lines",)) == 0
         assert job.lines() == URLS
 
+    def test_what_is_said_of_too_many_errors(self, pages, job):
+        """The screen has three of the tracebacks; the last lines say how many there were, and what stopped the run."""
+        assert job.run(pages, pipelines=("Broken",), ERROR_BREAKER="5/60") == 1
+
+        assert job.log.count("Traceback") == 3
+        assert (job.folder / "logs/errors.log").read_text().count("Traceback") >= 5
+        assert "unexpected errors: see logs/errors.log" in job.log
+        assert "stopped by ERROR_BREAKER" in job.log
+        assert "another JOBDIR processes all pages once more" in job.log
+
     def test_content_seen(self, pages, job):
         """With CONTENT_SEEN=process duplicates reach all pipelines, with their bodies."""
         assert job.run(pages, pipelines=("Lines",), CONTENT_SEEN="process") == 0

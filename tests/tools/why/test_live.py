@@ -1,6 +1,7 @@
 """`scrapy why` beside a crawl that runs: found, fetched since its last checkpoint, or in flight."""
 
 import json
+import socket
 
 import pytest
 
@@ -51,6 +52,20 @@ class TestRunning:
         assert fetched.details["archive"][0]["status"] == 200
         Console(job)("stop")
         assert running.wait() == 0
+
+    def test_a_seed_before_the_first_checkpoint(self, tmp_path):
+        """A seed whose host does not answer is known, and waits."""
+        with socket.socket() as deaf:
+            deaf.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{deaf.getsockname()[1]}/"
+            crawl = Crawl(tmp_path / "job", {"seeds": url}, {"CHECKPOINT_INTERVAL": SLOW, "HOST_RETRY_WAIT": SLOW})
+            running = crawl.start(HOST_PATIENCE=10 * SLOW, OUTAGE_END_WAIT=SLOW)
+            wait_until(lambda: crawl.output.exists() and "nothing listens there" in crawl.output.read_text())
+            found = why(crawl.jobdir, url)
+            Console(crawl.jobdir)("stop")
+            running.wait()
+
+        assert (found.state, found.reason) == ("seen", "it was found since the last checkpoint, and waits for its turn")
 
     def test_what_waited_at_the_last_checkpoint_and_ended_since(self, simweb, tmp_path):
         """It is what the log says, and waits no longer: fetched, or refused by a rule."""

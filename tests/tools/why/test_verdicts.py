@@ -33,7 +33,16 @@ def line(status, notes="-", size="-"):
 
 def host(**of):
     """A host's record, as far as sentences need it."""
-    plain = {"retired": 0, "failed": None, "wall": None, "due": 0.0, "later": (), "failures": 0, "state": None}
+    plain = {
+        "name": "a.test",
+        "retired": 0,
+        "failed": None,
+        "wall": None,
+        "due": 0.0,
+        "later": (),
+        "failures": 0,
+        "state": None,
+    }
     return SimpleNamespace(**{**plain, **of})
 
 
@@ -72,6 +81,16 @@ ROWS = [
         verdict.FORBIDDEN,
         {"lines": [line(-5001)], "host": host(failed=SimpleNamespace(status=Status.EXCLUDED))},
         {"lines": [line(-1)]},
+    ),
+    (
+        "; with a larger HOST_MAX_PAGES it comes in another JOBDIR, or with --again",
+        {"lines": [line(Status.HOST_BUDGET)], "host": host(retired=Status.HOST_BUDGET)},
+        {"lines": [line(Status.HOST_BUDGET)]},  # its host's sitemaps had had theirs
+    ),
+    (
+        "; with a larger HOST_MAX_PAGES its host goes on after {} ctl JOBDIR host {} retry",
+        {"host": host(retired=Status.HOST_BUDGET)},
+        {"host": host(retired=Status.DROPPED)},
     ),
     ("robots.txt forbids it", {"lines": [line(-9998)]}, {"lines": [line(-1)]}),
     ("{}; it ended so at {}", {"lines": [line(-9998)]}, ROBOTS),
@@ -159,6 +178,11 @@ ROWS = [
         "it was found, and waits to be looked up among the URLs that are known",
         {"waiting": Waiting(LINK, judged=False)},
         {"waiting": Waiting(LINK, judged=True)},
+    ),
+    (
+        "it was found since the last checkpoint, and waits for its turn",
+        {"live": {"known": True}},
+        {"live": {"known": True}, "waiting": Waiting(LINK, judged=False)},
     ),
     ("on its way", {"waiting": Waiting(LINK, judged=True)}, NEW),
     ("it is a link of a large page, {}", {"portion": Awaited("http://a.test/", 1)}, NEW),

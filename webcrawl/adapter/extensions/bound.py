@@ -16,8 +16,8 @@ from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally, judge, thread_seconds
-from webcrawl.crawl.profiling.bound_words import PREFIX, sentence
-from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, RETRY_AFTER
+from webcrawl.crawl.profiling.bound_words import NO_WAY_OUT, PREFIX, sentence
+from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER
 
 INTERVAL = 1.0  # seconds between two looks
 BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
@@ -105,7 +105,7 @@ class Bound:
         rules = crawl.waits().rules if waiting >= asked else Counter[str]()
         return Look(
             seconds=seconds,
-            trouble=crawl.trouble,
+            trouble=crawl.trouble or (NO_WAY_OUT if rules[NO_WAY] == waiting > 0 else ""),
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
             slots=downloader.total_concurrency,

@@ -6,10 +6,11 @@ import contextlib
 import logging
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from io import TextIOWrapper
 from pathlib import Path
+from traceback import walk_tb
 from typing import Self
 
 from scrapy import signals
@@ -25,12 +26,14 @@ from webcrawl.store.regular import appending
 logger = logging.getLogger(__name__)
 
 LINE = "%(asctime)s %(name)s: %(message)s"
+REASON = "error_breaker"  # of a crawl that ends so
+SHOWN = 3  # tracebacks from one place that the screen shows: a pipeline that fails at each page would fill it
 
 
 class _Errors(logging.FileHandler):
     """A log file that says once, in one line, that it cannot be written to: the disk is full, or the folder is gone."""
 
-    _said = False
+    failed = False
 
     def _open(self) -> TextIOWrapper:
         return TextIOWrapper(appending(self.baseFilename), self.encoding, self.errors)
@@ -42,8 +45,8 @@ class _Errors(logging.FileHandler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's names
-        if not self._said:
-            self._said = True
+        if not self.failed:
+            self.failed = True
             logger.warning("%s: not written: %s", self.baseFilename, sys.exc_info()[1])
 
 
@@ -58,7 +61,9 @@ class ErrorBreaker(logging.Handler):
         self._crawler, self._many, self._seconds = crawler, many, seconds
         self._times: deque[float] = deque(maxlen=many)
         self._path = folder / "logs" / "errors.log"
-        self._file: logging.FileHandler | None = None
+        self._file: _Errors | None = None
+        self._alike: Counter[tuple[str, int]] = Counter()  # errors, by the place in the code that raised them
+        self._filtered: list[logging.Handler] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -74,6 +79,10 @@ class ErrorBreaker(logging.Handler):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _Errors(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
         self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
+        screens = [one for one in logging.getLogger().handlers if isinstance(one, logging.StreamHandler)]
+        self._filtered = [one for one in screens if not isinstance(one, logging.FileHandler)]
+        for handler in self._filtered:
+            handler.addFilter(self._shows)
         logging.getLogger().addHandler(self)
         with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
             scheduler_of(self._crawler).crawl.parts.in_force.listen(["ERROR_BREAKER"], self._change)
@@ -84,17 +93,38 @@ class ErrorBreaker(logging.Handler):
 
     def closed(self) -> None:
         logging.getLogger().removeHandler(self)
+        for handler in self._filtered:
+            handler.removeFilter(self._shows)
         if self._file is not None:
             with contextlib.suppress(OSError):  # what it could not write before, which was said
                 self._file.close()
+
+    def _shows(self, record: logging.LogRecord) -> bool:
+        """False for an error like many before, which errors.log has."""
+        if not record.exc_info or record.levelno < self.level or self._file is None or self._file.failed:
+            return True
+        return self._alike[_origin(record)] < SHOWN
 
     def emit(self, record: logging.LogRecord) -> None:
         if not record.exc_info or self._file is None:
             return
         self._file.emit(record)
+        origin = _origin(record)
+        self._alike[origin] += 1
+        if self._alike[origin] == SHOWN and self._filtered and not self._file.failed:
+            logger.warning("errors raised at %s:%d are from now on shown only in %s", *origin, self._path)
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value("errors/unexpected")
         now = time.monotonic()
         self._times.append(now)
         if len(self._times) == self._many and now - self._times[0] <= self._seconds:
-            close_spider(self._crawler, "error_breaker")
+            close_spider(self._crawler, REASON)
+
+
+def _origin(record: logging.LogRecord) -> tuple[str, int]:
+    """File and line that raised the error."""
+    trace = record.exc_info[2] if record.exc_info else None
+    if trace is None:
+        return record.pathname, record.lineno
+    *_, (frame, line) = walk_tb(trace)
+    return frame.f_code.co_filename, line

@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
 from webcrawl.adapter.extensions.progress import Lines, Progress
-from webcrawl.adapter.extensions.summary import Summary
+from webcrawl.adapter.extensions.summary import Summary, unexpected
 from webcrawl.adapter.next_commands import search_command
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -63,7 +63,7 @@ class RereadingSummary(Summary):
         return search_command(self._folder, values_of(self._crawler)["OUTPUTS"])
 
     def end(self, seconds: float) -> list[str]:
-        lines = summary(self._folder, self._crawl.stats(), seconds, self._before)
+        lines = summary(self._folder, self.figures(), seconds, self._before)
         archives = archives_of(self._crawler)
         if archives.done < archives.size:
             share = archives.done / max(archives.size, 1)
@@ -85,6 +85,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if lost:
         kinds = ", ".join(f"{name} {number}" for name, number in sorted(lost.items()))
         lines.append(f"cannot be read: {kinds}")
+    if figures.get("errors"):
+        lines += [*unexpected(figures), "another JOBDIR processes all pages once more"]
     return [*lines, f"everything is in {folder}"]
 
 

@@ -121,10 +121,11 @@ class Lines:
 
     def _trouble(self, asked: int, ready: int) -> str:
         """Why nothing is fetched, if nothing is: told so, no seed gives anything, or all hosts are left alone."""
-        if trouble := self._crawl.trouble or (self._fates.progress() if self._fates is not None else ""):
+        if trouble := self._crawl.trouble:
             return trouble
+        fate = self._fates.progress() if self._fates is not None else ""
         waits = self._crawl.waits() if not (asked or ready) else Waits()
-        return str(waits) if waits.seconds >= NOTICED else ""
+        return "; ".join(filter(None, (fate, str(waits) if waits.seconds >= NOTICED else "")))
 
     def _look(self) -> tuple[int, float, int, int, int]:
         """Pages, their rate, and hosts by what they do."""

@@ -13,6 +13,7 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.adapter.extensions.breaker import REASON
 from webcrawl.adapter.next_commands import next_commands
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -23,6 +24,7 @@ from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.profiling.bound_words import in_words
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.waits import FAILING, Waits
 from webcrawl.store.jobdir import revisit_figures
 
 logger = logging.getLogger(__name__)
@@ -36,6 +38,7 @@ class Summary:
 
     def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
         self._crawler, self._folder, self._aloud = crawler, folder, aloud
+        self._reason = ""  # for which the crawl has ended
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -54,7 +57,12 @@ class Summary:
         """The text of the first line behind the folder."""
         queued = int(self._crawl.stats()["queued"])
         if self._before or queued:
-            return f": resumed with {count(self._before, 'page')} and {_queued(queued)}"
+            again = "; the last run was killed, or failed: what it did after that is dropped, and done again"
+            return f": resumed with {count(self._before, 'page')} and {_queued(queued)}{again * self._crawl.cut_short}"
+        if self._crawl.cut_short:
+            return (
+                ": begins anew: the last run was killed, or failed, before it had saved a page; what it had is dropped"
+            )
         return f": a new crawl{self._far()}"
 
     def _far(self) -> str:
@@ -64,7 +72,8 @@ class Summary:
             return ""
         return " of all that the links lead to (scope any); -a scope=host stays on the seeds' hosts"
 
-    def closed(self) -> None:
+    def closed(self, reason: str = "") -> None:
+        self._reason = reason
         lines = self.end(time.monotonic() - self._begun)
         lines += [f"nothing was fetched: {line}" for line in self._fates()]
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
@@ -83,11 +92,15 @@ class Summary:
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""
         bound = "" if self._fates() else self._crawl.bound()  # what would help is in the fates of the seeds
-        stats = self._crawler.stats
-        errors = stats.get_value("errors/unexpected", 0) if stats is not None else 0
         outcomes = {"statistics": {"outcomes": self._crawl.parts.statistics.outcomes}}
-        figures = {**self._crawl.stats(), **outcomes, "bound": bound, "errors": errors}
-        return summary(self._folder, figures, seconds, self._before)
+        return summary(self._folder, {**self.figures(), **outcomes, "bound": bound}, seconds, self._before)
+
+    def figures(self) -> dict[str, Any]:
+        """The crawl's, and the errors of this run."""
+        told, stats = self._crawler.stats, self._crawl.stats()
+        errors = told.get_value("errors/unexpected", 0) if told is not None else 0
+        waits = self._crawl.waits() if stats["queued"] and not stats["hosts_aside"] else Waits()
+        return {**stats, "errors": errors, "reason": self._reason, "waits": waits}
 
     def _fates(self) -> list[str]:
         """Why the seeds gave nothing, if they gave nothing."""
@@ -122,7 +135,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         *_revisits(figures),
         *_aside(figures),
     ]
-    lines += _lost(figures)
+    lines += [*unexpected(figures), *_lost(figures)]
     what = "what the store has not" if "store/files" in figures else "everything"
     return [*lines, *_known(figures), *_stored(figures), *_bound(figures), f"{kept}{what} is in {folder}"]
 
@@ -145,10 +158,16 @@ def _ended(figures: Mapping[str, Any]) -> str:
     return f"; {count(lost, 'URL')} ended so, and crawl.log has them" if lost else ""
 
 
-def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
-    """What errors of this run cost, and the requests of the spider or of other drones that were lost, over all runs."""
+def unexpected(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What errors of this run cost, and whether they have ended it."""
     if errors := figures.get("errors", 0):
         yield f"{count(errors, 'unexpected error')}: see logs/errors.log; what failed at a page does not get it again"
+    if figures.get("reason") == REASON:
+        yield "stopped by ERROR_BREAKER, for so many errors in so short a time; the same command resumes it"
+
+
+def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The requests of the spider or of other drones that were lost, over all runs."""
     if unkept := figures.get(UNKEPT, 0):
         yield f"{count(unkept, 'request')} of the spider lost, as the log says: they could not be kept"
     if nameless := figures.get(NAMELESS, 0):
@@ -253,6 +272,10 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
             due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
             left += f"; run the same command to resume, the next is due at {due}"
         yield left
+    waits = figures.get("waits") or Waits()
+    if waits.rule in FAILING:
+        due = time.strftime("%H:%M:%S", time.localtime(time.time() + waits.seconds))
+        yield f"{_queued(figures['queued'])}: the next turn is at {due}, {waits.why}; run the same command to resume"
     if figures.get("hosts_paused"):
         yield f"{count(figures['hosts_paused'], 'host')} paused by command; their URLs count as set aside"
 

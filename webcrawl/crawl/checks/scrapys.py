@@ -163,9 +163,7 @@ def unheard(given: Mapping[str, Any], readers: AbstractSet[str]) -> Iterator[str
             yield f"{', '.join(names)}: no effect, {row.why}"
 
 
-def mistyped(given: Iterable[str], known: AbstractSet[str]) -> Iterator[str]:
-    """A line for each unknown setting whose name is nearly that of a known one."""
-    for name in given:
-        meant = get_close_matches(name, known, n=1, cutoff=NEAR) if name not in known else []
-        if meant:
-            yield f"{name}: unknown, is {meant[0]} meant?"
+def mistyped(given: Iterable[str], known: AbstractSet[str]) -> dict[str, str]:
+    """The unknown settings whose names are nearly those of known ones, with these."""
+    near = {name: get_close_matches(name.upper(), known, n=1, cutoff=NEAR) for name in given if name not in known}
+    return {name: meant[0] for name, meant in near.items() if meant}

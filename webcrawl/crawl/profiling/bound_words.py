@@ -79,10 +79,12 @@ HELPS = {
         "more seeds, a wider URL_SCOPE; where pages are fetched again, a smaller REVISIT_AGE or a higher REVISIT_RATE"
     ),
 }
+NO_WAY_OUT = "no way out"  # to any of the hosts that wait
 PAUSES = {  # by what the crawl says of itself
     "paused": f"{program()} ctl JOBDIR resume",
     "no network": "a network: then it goes on by itself",
     "no name server": "a name server that answers (DNS_NAMESERVERS): then it goes on by itself",
+    NO_WAY_OUT: "a proxy, name servers or IPv6 that work, whichever the log says has failed: then it goes on by itself",
     "quiet hours": "nothing but time: QUIET_HOURS say when",
     "disk nearly full": "room on the disk of JOBDIR, MIN_FREE_DISK at least: then it goes on by itself",
 }

@@ -28,6 +28,7 @@ from webcrawl.record.archives.archived_answers import (
     refers,
     unmodified,
 )
+from webcrawl.record.archives.counted_bytes import counted_bytes, tell_left
 from webcrawl.record.archives.originals import Originals
 from webcrawl.record.warc.packed_files import WACZ, packed, size_of
 from webcrawl.record.warc.reader import OPEN, Lost, NotWarc, Record, Records
@@ -61,7 +62,7 @@ class Archives:
         self._answers, self._most = Answers(truncate), most(truncate)
         self._told: Counter[str] = Counter()
         self._lost: list[str] = []
-        self._sizes = [size_of(path) for path in files]
+        self._sizes = [_size(path, counted_bytes(path)) for path in files]
         self.size = sum(self._sizes)
         self.done = 0  # bytes of all files
         self.number = 0  # of the file that is being read
@@ -87,14 +88,17 @@ class Archives:
         self.done = self.size
 
     def _file(self, path: Path) -> Iterator[Answer]:
-        name, size = name_of(path), size_of(path)
-        place = self._place_of(name)
+        name, counted = name_of(path), counted_bytes(path)
+        place, size = self._place_of(name), _size(path, counted)
         if place is not None and place.offset > size:
             raise StoreError(f"{path}: shorter than it was when {place.offset} bytes of it were processed")
-        if place is not None and place.offset == size:
+        path = _present(path)
+        if counted is not None and (behind := size_of(path) - counted) > 0:
+            tell_left(path, behind)
+        if (place is not None and place.offset == size) or counted == 0:
             return
         try:
-            with Records(path, self._most, partial(self._damaged, path), place) as records:
+            with Records(path, self._most, partial(self._damaged, path), place, counted) as records:
                 end = None
                 for capture in captures(records, partial(self._refused, path, "unusable")):
                     if records.is_open and records.ended and not capture.notes:  # more of it may be still to come
@@ -171,6 +175,15 @@ class Archives:
 def name_of(path: Path) -> str:
     """The name of a file, the same while it is written and once it is finished."""
     return str(path.resolve()).removesuffix(OPEN)
+
+
+def _present(path: Path) -> Path:
+    """The path of a file that its crawl may have finished since it was named."""
+    return path if path.exists() else path.with_name(path.name.removesuffix(OPEN))
+
+
+def _size(path: Path, counted: int | None) -> int:
+    return size_of(_present(path)) if counted is None else counted
 
 
 def _ignore(*_: object) -> None:

@@ -64,16 +64,25 @@ class Record:
 class Records:
     """The records of a file in their order. `most`: bytes of a block that are kept; `on_lost` hears of damage.
 
-    The end of a file whose name ends in `.open` is not damage: what is missing is still to come.
+    Only the first `size` bytes count, if that is known. If not, the end of a file whose name ends in `.open` is no
+    damage: what is missing is still to come.
     """
 
-    def __init__(self, path: Path, most: int, on_lost: Callable[[Lost], None], place: Place | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        most: int,
+        on_lost: Callable[[Lost], None],
+        place: Place | None = None,
+        size: int | None = None,
+    ) -> None:
         self._most, self._on_lost = most, on_lost
         self.ended = False
-        self.is_open = path.name.endswith(OPEN)
+        self.is_open = path.name.endswith(OPEN) and size is None
         self._file = opened(path)
         try:
-            self.size = self._file.seek(0, 2)
+            whole = self._file.seek(0, 2)
+            self.size = whole if size is None else min(size, whole)
             form = _form(self._file, path)
             self._unpacked = Unpacked(self._file, form, self.size)
             self._is_packed = form is not PLAIN

@@ -97,7 +97,10 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     if found[UNREAD]:
         lines.append(f"tables: only their checksums were looked at: {install('pyarrow')}")
     if found["behind"]:
-        lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
+        again = "the last run was killed, or failed; resumed, it drops them and does those pages again"
+        lines.append(f"{count(found['behind'], 'byte')} after the last checkpoint do not count: {again}")
+    if found["unsaved"]:
+        lines.append(f"{count(found['unsaved'], 'byte')} are not part of a checkpoint yet: the crawl runs")
     return lines
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -16,6 +17,7 @@ from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import crawl_line, history_line, link_line, request_line, skip_line, store_line
 from webcrawl.store.jobdir.crawl_line import LOG, LONGEST
+from webcrawl.store.jobdir.crawls import is_locked
 from webcrawl.store.jobdir.index_line import INDEX, archive_of
 from webcrawl.store.jobdir.outputs import check_length, each_noted, lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -47,6 +49,18 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
 
     yield from each_noted(snapshot, jobdir, _Check(snapshot, found, texts), absent)
     yield from texts.rest()
+    found["behind"] += sum(_unnoted(jobdir, lengths(snapshot)))
+    if is_locked(jobdir):
+        found["unsaved"] = found.pop("behind")
+
+
+def _unnoted(jobdir: Path, noted: Container[str]) -> Iterator[int]:
+    """The sizes of files begun since the last checkpoint; a running crawl may rename one at this moment."""
+    for path in jobdir.glob(f"*/*{OPEN}"):
+        name = path.relative_to(jobdir).as_posix()
+        if name not in noted and name.removesuffix(OPEN) not in noted:
+            with suppress(FileNotFoundError):
+                yield path.stat().st_size
 
 
 @dataclass(slots=True)

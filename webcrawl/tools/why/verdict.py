@@ -102,8 +102,10 @@ def _under_way(facts: Facts) -> Verdict | None:
     """Of a URL that was found, and is in no queue yet."""
     if facts.waiting is not None and facts.waiting.judged:
         return Verdict(SEEN, "on its way", "it was found, and is on its way into the queues")
-    if facts.waiting is not None or (facts.live is not None and facts.live.get("known") and not facts.known):
+    if facts.waiting is not None:
         return Verdict(SEEN, "on its way", "it was found, and waits to be looked up among the URLs that are known")
+    if facts.live is not None and facts.live.get("known") and not facts.known:
+        return Verdict(SEEN, "on its way", "it was found since the last checkpoint, and waits for its turn")
     if facts.portion is not None:
         large = f"it is a link of a large page, {facts.portion.via}"
         return Verdict(SEEN, "on its way", f"{large}, whose links enter the crawl a thousand at a time")
@@ -289,7 +291,14 @@ def _ended(facts: Facts, line: CrawlLine) -> Verdict:
     given_up = " (not asked for: its host was given up)" if GIVEN_UP in line.annotations else ""
     state = REFUSED if line.status in BY_RULE else DROPPED
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
-    return Verdict(state, f"status {line.status}: {end}", f"{end}{given_up}, at {moment(line.time)}")
+    said = f"{end}{given_up}, at {moment(line.time)}"
+    if line.status == Status.HOST_BUDGET and _is_spent(facts):
+        said += "; with a larger HOST_MAX_PAGES it comes in another JOBDIR, or with --again"
+    return Verdict(state, f"status {line.status}: {end}", said)
+
+
+def _is_spent(facts: Facts) -> bool:
+    return facts.host is not None and facts.host.retired == Status.HOST_BUDGET
 
 
 def _excluded(facts: Facts) -> str:
@@ -335,7 +344,11 @@ def _when_queued(facts: Facts) -> str:
     if verdict == robots.FORBIDDEN:
         return "it would be queued, and end when its turn comes: robots.txt forbids it"
     if facts.host is not None and facts.host.retired:
-        return f"it would be queued, and end when its turn comes: {_end(facts.host.retired)}"
+        retry = (
+            f"; with a larger HOST_MAX_PAGES its host goes on after {program()} ctl JOBDIR host {facts.host.name} retry"
+        )
+        ends = f"it would be queued, and end when its turn comes: {_end(facts.host.retired)}"
+        return f"{ends}{retry * _is_spent(facts)}"
     budget = facts.budget
     if budget is not None and budget.most is not None and budget.pages >= budget.most:
         return f"it would wait until its domain may have more than {count(budget.most, 'page')}"
