@@ -30,7 +30,7 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"webcrawl {__version__}\n")
         return
-    if sys.argv[1:] in ([], ["-h"], ["--help"]):
+    if sys.argv[1:] in ([], ["-h"], ["--help"], ["help"]):
         from webcrawl.tools.commands.console import say_all  # noqa: PLC0415 - as below
 
         for line in _help():
@@ -43,11 +43,14 @@ def main() -> None:
     os.environ[NAME] = "webcrawl"
     os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"  # before a scrapy.cfg, which may be another project's
     sys.path.append(str(Path.cwd()))  # where a user keeps pipelines
-    from webcrawl.tools.tool_run import run_tool  # noqa: PLC0415 - --version need not wait
+    from webcrawl.tools.tool_run import refusal, run_tool  # noqa: PLC0415 - --version need not wait
 
     status = run_tool(sys.argv[1:])
     if status is not None:
         sys.exit(status)
+    if line := refusal(sys.argv[1:]):
+        sys.stderr.write(f"{line}\n")
+        sys.exit(2)
     from scrapy.cmdline import execute  # noqa: PLC0415 - half a second that most commands need not wait
 
     execute()

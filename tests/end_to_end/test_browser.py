@@ -24,12 +24,16 @@ from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.scripted_sites import Scripted, made
 from tests.support.warc_reader import read
+from webcrawl.adapter.rendering_check import NAMES, chromium
 from webcrawl.crawl.rendering.host_need import Need
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.verify.verify_crawl import verify
 from webcrawl.tools.why.answer import why
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+INSIDE = "WEBCRAWL_TEST_NAMESPACE"  # in the environment of the tests inside: the browser that they start
+INSTALLED = [path for path in map(shutil.which, NAMES) if path]
+BROWSERS = list({"headless" in path: path for path in reversed(INSTALLED)}.values())  # with windows, and without
+CHROMIUM = os.environ.get(INSIDE) or chromium()
 MISSING = [
     name
     for name, is_there in (
@@ -41,7 +45,6 @@ MISSING = [
     )
     if not is_there
 ]
-INSIDE = "WEBCRAWL_TEST_NAMESPACE"  # in the environment of the tests inside
 ALONE = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
 LINK = (
     "ip link add d0 type veth peer name d1 && ip addr add 10.9.9.1/24 dev d0 && ip link set d0 up && ip link set d1 up"
@@ -177,8 +180,9 @@ class Shop(Site):
 
 
 @pytest.mark.skipif(INSIDE in os.environ, reason="this is the test outside")
-def test_all_of_it_in_a_namespace():
-    """The tests below pass where no packet can leave the machine."""
+@pytest.mark.parametrize("browser", BROWSERS or [""])
+def test_all_of_it_in_a_namespace(browser):
+    """The tests below pass where no packet can leave the machine, with each kind of browser that is there."""
     if MISSING:
         pytest.skip(f"nothing is rendered here without {', '.join(MISSING)}")
     if subprocess.run([*ALONE, LOOPBACK, "sh", "true"], capture_output=True, check=False).returncode:
@@ -188,7 +192,7 @@ def test_all_of_it_in_a_namespace():
     run = subprocess.run(
         [*ALONE, LOOPBACK, "sh", *words],
         cwd=ROOT,
-        env={**os.environ, INSIDE: "1"},
+        env={**os.environ, INSIDE: browser},
         capture_output=True,
         text=True,
         check=False,
@@ -352,7 +356,8 @@ def test_pages_that_need_scripts_are_found(tmp_path):
         (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in Scripted.pages))
         (tmp_path / "seeds.txt").write_text("".join(f"http://{name}:{port}/\n" for name in Scripted.pages))
         settings = {"HOSTS_FILE": tmp_path / "hosts", "DOWNLOAD_TIMEOUT": 20, "CHECKPOINT_INTERVAL": 0.2}
-        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"RENDER": "auto", **settings})
+        settings |= {"RENDER": "auto", "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM})}
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         running = crawl.start()
         wait_until(lambda: needs(crawl.jobdir).get("hollow.test", Need()).rendered >= 2, pause=0.05)
         running.kill()

@@ -87,3 +87,26 @@ def test_the_last_lines_can_be_run(tmp_path):
             assert f"{site}/tea" in done.stdout
     assert (tmp_path / "crawls/web/report.html").exists()
     assert list((tmp_path / "crawls/web-read/text").iterdir())
+
+
+def test_a_limit_is_told(tmp_path):
+    """A crawl that a limit ends says so in its last line, and that the same command resumes it: it does."""
+    with serving(Shop) as site:
+        first = webcrawl(tmp_path, "crawl", f"{site}/", CLOSESPIDER_PAGECOUNT=2)
+        second = webcrawl(tmp_path, "crawl", f"{site}/")
+
+    told = "stopped by CLOSESPIDER_PAGECOUNT: run the same command to resume"
+    assert (told in first.stderr.splitlines()[-2], "stopped" in second.stderr) == (True, False)
+    assert json.loads((tmp_path / "crawls/web/stats.json").read_text())["status/200"] == 3
+
+
+def test_another_crawls_folder(tmp_path):
+    """Who gives other seeds in the folder of a crawl reads in one line what lies there, and that they are added."""
+    with serving(Shop) as site:
+        webcrawl(tmp_path, "crawl", f"{site}/cup", "-a", "scope=host")
+        done = webcrawl(tmp_path, "crawl", f"{site}/tea", "-a", "scope=host")
+
+    (line,) = (one for one in done.stderr.splitlines() if "another JOBDIR" in one)
+    assert "crawls/web: resumed with 2 pages and 0 URLs queued of a crawl that began on 20" in line
+    assert f"last run with the seeds {site}/cup; {site}/tea is added: for a crawl of its own take" in line
+    assert json.loads((tmp_path / "crawls/web/stats.json").read_text())["pages"] == 3

@@ -34,7 +34,7 @@ def texts(jobdir):
 def test_every_page_has_its_text(shop):
     """Each page that the site gives can be read in `text/`, once, with its title; what scripts make is not there."""
     folder, *_ = shop
-    rows = texts(folder / "crawls/example-text")
+    rows = texts(folder / "crawls/example-read")
 
     titles = Counter(row["title"] for row in rows)
     assert titles == Counter(f"Ware {number}" for number in WARES)

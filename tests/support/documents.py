@@ -28,7 +28,7 @@ LEFT_OUT = {
     "-m pytest": "the first thing that CI does",
     "pywb/bin/wayback   ": "serves until it is ended",
 }
-if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+if not any(map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))):
     LEFT_OUT["RENDER=auto"] = "there is no browser here"
 PATIENCE = 1200  # seconds: a busy machine is no fault of the document
 

@@ -53,14 +53,10 @@ def last_lines(figures):
 def first_and_last(state):
     """What the extension says around a crawl."""
     state = Figures({"pages": 0, "queued": 0, "failures": 0, "hosts_aside": 0, **state})
-    statistics = SimpleNamespace(outcomes={})
-    crawl = SimpleNamespace(
-        stats=lambda: state,
-        bound=str,
-        cut_short=state["cut_short"],
-        waits=Waits,
-        parts=SimpleNamespace(counters=Counter(), statistics=statistics),
-    )
+    statistics = SimpleNamespace(outcomes={}, series=SimpleNamespace(start=1))
+    seeding = SimpleNamespace(former=state.get("former", ""))
+    parts = SimpleNamespace(counters=Counter(), statistics=statistics, seeding=seeding)
+    crawl = SimpleNamespace(stats=lambda: state, bound=str, cut_short=state["cut_short"], waits=Waits, parts=parts)
     fates = SimpleNamespace(lines=lambda: state.get("fates", []))
     scheduler = SimpleNamespace(crawl=crawl, failed=state.get("failed"), fates=fates)
     crawler = SimpleNamespace(spider=SimpleNamespace(seed_lists=state.get("seeds", "")), stats=None)
@@ -71,7 +67,7 @@ def first_and_last(state):
     ):
         extension = summary.Summary(crawler, Path("/"), aloud=False)
         extension._crawl, extension._begun, extension._before = crawl, 0.0, state["before"]
-        extension.closed()
+        extension.closed(state.get("reason", "finished"))
         return "\n".join((extension.beginning(), *(str(call.args[1]) for call in log.call_args_list)))
 
 
@@ -419,9 +415,45 @@ CLAIMS = {
                 first_and_last,
             ),
             (
+                " of a crawl that began on {}, last run with the seeds {}",
+                {"queued": 1, "former": "a.txt"},
+                {"queued": 1},
+                first_and_last,
+            ),
+            (
                 ": begins anew: the last run was killed, or failed, before it had saved a page; what it had is dropped",
                 {"cut_short": True},
                 {"queued": 1, "cut_short": True},
+                first_and_last,
+            ),
+            (
+                "{}; {} is added: for a crawl of its own take another JOBDIR",
+                {"queued": 1, "former": "a.txt"},
+                {"former": "a.txt"},
+                first_and_last,
+            ),
+            (
+                "stopped by CLOSESPIDER_TIMEOUT: run the same command to resume",
+                {"reason": "closespider_timeout"},
+                {"reason": "closespider_bytes"},
+                first_and_last,
+            ),
+            (
+                "stopped by {}: run the same command{} to resume",
+                {"reason": "shutdown"},
+                {"reason": "finished"},
+                first_and_last,
+            ),
+            (
+                "stopped by command: run the same command to resume",
+                {"reason": "stopped"},
+                {"reason": "shutdown"},
+                first_and_last,
+            ),
+            (
+                " with a larger {}",
+                {"reason": "closespider_bytes"},
+                {"reason": "closespider_timeout"},
                 first_and_last,
             ),
             (
@@ -572,17 +604,17 @@ CLAIMS = {
             ),
             (", {} will be added by the next start", {"texts": 2, "unindexed": 1}, {"texts": 2, "indexed": 1}),
             ("; the index was not checked: {}", {"texts": 2, "index unread": 1}, {"texts": 2}),
-            ("changes: {} fetches of pages, as crawl.log has them", {"changes": 1}, {}),
+            ("changes: {}, as crawl.log has them", {"changes": 1}, {}),
             ("documents: {}, of pages that crawl.log has", {"documents": 1}, {}),
-            ("hive: {} letters that are not acknowledged, {} items", {"letters": 1}, {}),
+            ("hive: {} not acknowledged, {}", {"letters": 1}, {}),
             ("hive: {}; {} in use, each of one drone", {"drones": 2}, {}),
-            ("revisits: {} pages wait, {} were fetched ahead of their turns", {"revisits": 1}, {}),
+            ("revisits: {} waiting, {} fetched ahead of their turns", {"revisits": 1}, {}),
             ("tables: only their checksums were looked at: {}", {"tables unread": 1}, {"rows": 1}),
-            ("tables: {} pages, as {} them", {"rows": 1}, {}),
+            ("tables: {}, as {} them", {"rows": 1}, {}),
             ("crawl.log and the archive have", {"rows": 1, "archived rows": 1}, {"rows": 1}),
             ("crawl.log has", {"rows": 1}, {"rows": 1, "archived rows": 1}),
             ("the URLs of {} are not looked at", {"frontier a.B": 1}, {"queued": 1}),
-            ("{} URLs queued", {"queued": 1}, {"frontier a.B": 1}),
+            ("1 URL queued", {"queued": 1}, {"frontier a.B": 1}),
             ("{} in {}, not looked at: {} store --verify does", {"in store s3://a": 1}, {"absent a": 1}),
             ("{}: finished, and no longer here", {"absent a": 1}, {"in store s3://a": 1}),
             ("{} after the last checkpoint do not count: {}", {"behind": 1}, {"unsaved": 1}),
@@ -872,13 +904,12 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     },
     "adapter/extensions/progress.py": {
         "{}  queue {}  hosts {}{}  failed {}  {}B",
-        "{}{} pages ({}/s), {} queued{}, hosts: {} asked {} ready {} waiting, {} seen, {} failures, {} MB{}",
+        "{}{} ({}/s), {} queued{}, hosts: {} asked {} ready {} waiting, {} seen, {}, {} MB{}",
     },
     "adapter/extensions/process_progress.py": {
         "everything is in {}",
         "{} in {} s ({} pages/s){}",
-        "{} pages ({}/s), file {} of {}, {}{}",
-        "{} pages {}/s  file {}/{}  {}{}",
+        "{} ({}/s), file {} of {}, {}{}",
         "{} reads no archives",
         "{}, {} of archives",
     },
@@ -886,11 +917,9 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     "tools/supervisor/hive_status.py": {
         "last sign of life",
         "letters waiting",
-        "{}: {}{}; {} pages ({}/s), {} queued{}",
     },
     "tools/supervisor/display.py": {
-        "{}{} pages ({}/s), {} queued, {}, {} seen, {} failures, {} MB{}, {}{}",
-        "{}{} pages {}/s  queue {}  {}  failed {}  {}B  drones {}",
+        "{}{} {}/s  queue {}  {}  failed {}  {}B  drones {}",
     },
     "tools/commands/verify.py": {
         "Check every file of a crawl or hive, running or not, without changing any",
@@ -898,10 +927,10 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "first bring what an earlier webcrawl left up to date",
         "hosts in use",
         "one folder: {} verify JOBDIR",
-        "outputs: {} files, {} bytes, {} WARC records",
+        "WARC record",
         "over budget",
-        "seen: {} URLs, {} links not yet looked up",
-        "{}, {} log lines",
+        "seen: {}, {} not yet looked up",
+        "log line",
     },
     "tools/report/sections/overview.py": {
         "Answers that were not taken whole",
@@ -922,7 +951,6 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "per second",
         "seeds with an outcome",
         "time since {}",
-        "{} hosts known",
         "{} per second",
         "{} without a good answer",
     },

@@ -74,10 +74,16 @@ async def prepare(rendering: Rendering, more: Any, page: Page, request: Request)
     if rendering.page is not page:
         rendering.page = page
         await page.add_init_script(AFRESH)
+        await page.context.route("**", _refuse)
     page.set_default_navigation_timeout(0)  # the limit decides
     await page.route("**", check)
     if more is not None:
         await load_object(more)(page, request)
+
+
+async def _refuse(route: Route) -> None:
+    """What a page itself requests has the page's own route, so this is of a pop-up; only some browsers block those."""
+    await route.abort("blockedbyclient")
 
 
 async def rest(rendering: Rendering, page: Page) -> None:

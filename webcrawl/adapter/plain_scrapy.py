@@ -10,6 +10,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings, default_settings
 
 from webcrawl import settings as ours
+from webcrawl.adapter.given_settings import check_given
+from webcrawl.base.program import name_program
 
 PACKAGE = f"{__name__.partition('.')[0]}."
 LAST = 1_000_000_000  # the add-on's place: after all others, which may set up a crawl
@@ -46,7 +48,12 @@ class PlainScrapy:
 class PlainCommand(ScrapyCommand):
     """Base of those of Scrapy's commands that look at single pages: the same, in a project whose spiders crawl."""
 
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        name_program(parser, self)
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        check_given(self.settings, opts.set)
         super().process_options(args, opts)
         if self.settings is not None:
             self.settings.set("ADDONS", {**self.settings.getdict("ADDONS"), PlainScrapy: LAST}, "cmdline")

@@ -13,7 +13,8 @@ from webcrawl.base.libraries import missing
 from webcrawl.crawl.checks import SettingError
 
 SCHEMES = ("http", "https")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+# Without windows a page takes half as much CPU (docs/performance.md), so the shells come first.
+NAMES = ("chromium-headless-shell", "chrome-headless-shell", "chromium", "chromium-browser", "google-chrome")
 LAUNCH = "PLAYWRIGHT_LAUNCH_OPTIONS"
 HANDLER = "webcrawl.adapter.browser_on_need.BrowserOnNeed"
 OURS = ("webcrawl.adapter.handlers.HttpHandler", "webcrawl.adapter.browser.BrowserHandler", HANDLER)

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
+from typing import Protocol
 
 NAME = "WEBCRAWL_PROGRAM"
 
@@ -13,3 +15,15 @@ NAME = "WEBCRAWL_PROGRAM"
 def program() -> str:
     """The word before a command."""
     return os.environ.get(NAME, "scrapy")
+
+
+class Command(Protocol):
+    """A command, in a module that has its name."""
+
+    def syntax(self) -> str: ...
+
+
+def name_program(parser: ArgumentParser, command: Command) -> None:
+    """Has usage and errors name the program that the user has run: Scrapy writes its own name there."""
+    parser.prog = program()
+    parser.usage = f"{program()} {type(command).__module__.rpartition('.')[2]} {command.syntax()}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 UNITS = ("", "k", "M", "G", "T")
 EXACT = 10_000  # smaller numbers are written out
 
@@ -17,6 +19,6 @@ def short(number: float) -> str:
     return f"{number:.{1 if number < 9.95 else 0}f}{UNITS[power]}"
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
     """A number and its noun: `1 page`, `2 pages`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{written(number)} {noun}" if number == 1 else f"{written(number)} {noun}s"

@@ -9,6 +9,7 @@ from typing import TypeVar
 from webcrawl.base.credentials import text_without_credentials
 
 T = TypeVar("T")
+LONGEST = 120  # characters that are shown of a value
 # Control characters, surrogates, what some program takes for the end of a line (Python: U+0085, U+2028, U+2029),
 # marks that change the direction of text (UAX #9 2), and other invisible marks.
 STRANGE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ud800-\udfff]"
@@ -20,6 +21,11 @@ _WITHIN_LINES = re.compile(rf"(?!\n){STRANGE}")
 def readable(text: str, *, lines: bool = False) -> str:
     r"""The text on one line, with strange characters as `\xNN` or `\uNNNN`. `lines` keeps its line ends."""
     return text if text.isprintable() else (_WITHIN_LINES if lines else _STRANGE).sub(spelled, text)
+
+
+def shortened(text: str) -> str:
+    """The text as a line shows it that has others beside it."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def in_sheet(value: T) -> T | str:

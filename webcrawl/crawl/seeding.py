@@ -120,6 +120,11 @@ class Seeding(Part):
         return self._read[0] + sum(one.taken for one in self._sources())
 
     @property
+    def former(self) -> str:
+        """The seeds of the command line in the run before, if those of now are others."""
+        return self._given.former if self._given is not None else ""
+
+    @property
     def bad(self) -> int:
         return self._read[1] + sum(one.bad for one in self._sources())
 

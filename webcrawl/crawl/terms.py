@@ -17,6 +17,7 @@ from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.names import current, path_of
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import program
+from webcrawl.base.readable import shortened
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import TERMS as META
@@ -37,7 +38,6 @@ SPIDER = "spider"
 PROCESS = "process"  # the spider of `scrapy process`
 NONE = "none"
 ON = "on"
-LONGEST = 120  # characters of a value in the log
 Terms = dict[str, str]
 
 
@@ -128,7 +128,7 @@ def changes(before: Terms, now: Terms) -> Iterator[str]:
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name, NONE), now.get(name, NONE)
         if old != new:
-            yield f"{name} was {_short(old)}, now {_short(new)}"
+            yield f"{name} was {shortened(old)}, now {shortened(new)}"
 
 
 def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
@@ -175,7 +175,3 @@ def _host_rules(path: Path) -> str:
 
 def _essence(name: str, text: str) -> str:
     return text.rpartition(" ")[2] if name == "URL_HOST_RULES" else text
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 
 from webcrawl.base.hosts import host_of
+from webcrawl.base.quantities import count
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
 from webcrawl.urls.optout import OptOut, RulesError, noted
 
@@ -30,7 +31,7 @@ class ExclusionRules:
             self._prefixes[name] = (*self._prefixes.get(name, ()), undotted)
 
     def __str__(self) -> str:
-        return f"{len(self._domains)} domains, prefixes at {len(self._prefixes)} hosts"
+        return f"{count(len(self._domains), 'domain')}, prefixes at {count(len(self._prefixes), 'host')}"
 
     def excludes(self, url: str) -> bool:
         """Return whether this canonical URL is on the list."""

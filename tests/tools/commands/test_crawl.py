@@ -258,7 +258,7 @@ class TestProgress:
             parts=counted(1), ready_hosts=lambda: 0, stats=lambda: figures, trouble=NO_NETWORK, waits=Waits
         )
 
-        assert Lines(crawl).line().startswith("no network, 1 pages")
+        assert Lines(crawl).line().startswith("no network, 1 page (")
 
     def test_the_line(self, monkeypatch):
         """A progress line has pages, their rate, queued URLs, hosts, URLs seen, failures and bytes."""

@@ -40,6 +40,14 @@ def test_wrong_arguments_end_with_one_line(words, line):
     assert last.endswith(f": error: {line}")
 
 
+@pytest.mark.parametrize("name", ["crawl", "demo", "fetch", "hive", "process", "runspider", "why"])
+def test_usage_names_the_program(name):
+    """Usage says `webcrawl`, if that is what the user has run, for commands that Scrapy runs too."""
+    done = command("webcrawl", name, "-h")
+
+    assert (done.returncode, done.stdout.splitlines()[2][: len(name) + 11]) == (0, f"  webcrawl {name}")
+
+
 def test_the_arguments_of_the_spider_are_in_its_help():
     """`scrapy crawl -h` says what may follow -a."""
     done = command("scrapy", "crawl", "-h")

@@ -57,7 +57,7 @@ def test_a_sound_drone(drone):
     assert list(verify(drone, found)) == []
     assert (found["letters"], found["items"]) == (8, 16)
     said = command("scrapy", "verify", str(drone)).stdout
-    assert "hive: 8 letters that are not acknowledged, 16 items" in said
+    assert "hive: 8 letters not acknowledged, 16 items" in said
 
 
 @pytest.mark.parametrize(

@@ -78,13 +78,13 @@ def test_a_sound_one_is_counted(job, capsys):
     assert list(verify(job, found)) == []
     assert (found["revisits"], found["ahead"]) == (PAGES - 3, 6)
     assert verified(str(job)) == 0
-    assert f"revisits: {PAGES - 3} pages wait, 6 were fetched ahead of their turns" in capsys.readouterr().out
+    assert f"revisits: {PAGES - 3} pages waiting, 6 fetched ahead of their turns" in capsys.readouterr().out
 
 
 def test_a_crawl_without_revisits_says_nothing(tmp_path, capsys):
     """A state without these tables is whole."""
     assert verified(str(stopped(tmp_path / "job"))) == 0
-    assert "pages wait" not in capsys.readouterr().out
+    assert "revisits:" not in capsys.readouterr().out
 
 
 def test_a_missing_block(copy):

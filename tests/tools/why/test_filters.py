@@ -30,7 +30,7 @@ def filters(given=(), *, excluded=(), learned=(), trusted=(), sheets=()):
     [
         ({"URL_SCHEMES": "http"}, "ftp://a.test/x", "scheme", "URL_SCHEMES = http"),
         ({"URL_MAX_LENGTH": 64}, "http://a.test/" + "x" * 60, "length", "URL_MAX_LENGTH = 64: it has 74"),
-        ({"URL_MAX_DEPTH": 0}, "http://a.test/x", "depth", "URL_MAX_DEPTH = 0: 1 links"),
+        ({"URL_MAX_DEPTH": 0}, "http://a.test/x", "depth", "URL_MAX_DEPTH = 0: 1 link "),
         ({"URL_SCOPE": "host"}, "http://www.a.test/x", "scope", "(here www.a.test)"),
         ({"URL_SCOPE": "domain"}, "http://b.test/x", "scope", "(here b.test)"),
         ({"URL_SCOPE": "seeds"}, "http://b.test/x", "scope", "no seed"),

@@ -54,7 +54,7 @@ def test_links_that_are_too_deep(shallow, tmp_path, output):
     for answer in answers:
         assert (answer.state, answer.kind) == ("refused", "too deep"), answer.reason
         assert answer.reason.startswith("it is too deep: the URL filter depth leaves it out, on http://")
-        assert answer.reason.endswith(": URL_MAX_DEPTH = 0: 1 links within its site, 0 sites from the seed")
+        assert answer.reason.endswith(": URL_MAX_DEPTH = 0: 1 link within its site, 0 sites from the seed")
 
 
 def test_what_no_page_links_to(shallow):

@@ -45,7 +45,20 @@ def test_a_segment_that_was_left(said, second):
     assert "the segment before was not read to its end: its URLs after the first 2 are not crawled" in lines[-1]
 
 
-@pytest.mark.parametrize(("second", "what"), [("2.txt", "and are now"), ("1.txt", "changed since it was last read")])
-def test_other_lists_of_seeds(said, second, what):
+def test_a_list_of_seeds_that_changed(said):
     """Of other crawls' seeds a change is told as ever, wherever reading was."""
-    assert [what in line for line in said("1.txt", second, None, in_turns=False)] == [True]
+    changed = "changed since it was last read"
+    assert [changed in line for line in said("1.txt", "1.txt", None, in_turns=False)] == [True]
+
+
+def test_other_lists_of_seeds(tmp_path):
+    """Whoever asks is told of which seeds the run before was, unless segments are crawled in turns."""
+    one, two = (str(write(tmp_path / name, ONE)) for name in ("1.txt", "2.txt"))
+    with closing(Seeds(one)) as seeds:
+        position = seeds.position
+    formers = []
+    for src, in_turns in ((one, False), (two, False), (two, True)):
+        with closing(Seeds(src)) as seeds:
+            seeds.resume(position, in_turns=in_turns)
+            formers.append(seeds.former)
+    assert formers == ["", one, ""]

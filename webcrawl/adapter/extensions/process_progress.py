@@ -37,15 +37,13 @@ class ArchiveLines(Lines):
         pages, rate, *_ = self._look()
         archives = self._archives
         read = f"{archives.done / 1e6:.1f} of {archives.size / 1e6:.1f} MB"
-        return f"{pages} pages ({rate:.1f}/s), file {archives.number} of {len(archives)}, {read}{self._lost()}"
+        return f"{count(pages, 'page')} ({rate:.1f}/s), file {archives.number} of {len(archives)}, {read}{self._lost()}"
 
     def short(self) -> str:
         pages, rate, *_ = self._look()
         archives = self._archives
-        share = archives.done / max(archives.size, 1)
-        return (
-            f"{short(pages)} pages {short(rate)}/s  file {archives.number}/{len(archives)}  {share:.0%}{self._lost()}"
-        )
+        begin, share = f"{count(pages, 'page', short)} {short(rate)}/s", archives.done / max(archives.size, 1)
+        return f"{begin}  file {archives.number}/{len(archives)}  {share:.0%}{self._lost()}"
 
     def _lost(self) -> str:
         lost = sum(lost_of(self._figures).values())
@@ -61,6 +59,11 @@ class RereadingSummary(Summary):
 
     def afterwards(self) -> list[str]:
         return search_command(self._folder, values_of(self._crawler)["OUTPUTS"])
+
+    def stopped(self, reason: str) -> list[str]:
+        """Nothing: `end` says how much is left, whatever the reason."""
+        del reason
+        return []
 
     def end(self, seconds: float) -> list[str]:
         lines = summary(self._folder, self.figures(), seconds, self._before)

@@ -101,9 +101,9 @@ class Lines:
         begin = f"{trouble}, " if (trouble := self._trouble(asked, ready)) else ""
         figures = self._figures
         return (
-            f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
+            f"{begin}{count(pages, 'page')} ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
             f"hosts: {asked} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
-            f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB{_revisits(figures)}"
+            f"{count(int(figures['failures']), 'failure')}, {figures['bytes'] / 1e6:.1f} MB{_revisits(figures)}"
         )
 
     def short(self) -> str:
@@ -111,11 +111,11 @@ class Lines:
         pages, rate, *hosts = self._look()
         asked = "/".join(map(short, hosts))
         queued, seen, failed = (short(self._figures[name]) for name in ("queued", "seen/keys", "failures"))
-        begin, known = f"{short(pages)} pages {short(rate)}/s", f"  seen {seen}"
+        begin, known = f"{count(pages, 'page', short)} {short(rate)}/s", f"  seen {seen}"
         if (revisits := figures_of(self._figures)) is not None:
             known = f"  fresh {fresh(revisits)}"
         if trouble := self._trouble(*hosts[:2]):  # it goes before other figures: there is no room for all
-            begin, known = f"{trouble}  {short(pages)} pages", ""
+            begin, known = f"{trouble}  {count(pages, 'page', short)}", ""
         size = short(self._figures["bytes"])
         return f"{begin}  queue {queued}  hosts {asked}{known}  failed {failed}  {size}B"
 
@@ -148,7 +148,7 @@ def _aside(figures: Mapping[str, Any]) -> str:
 def _revisits(figures: Mapping[str, Any]) -> str:
     """The freshness of the copies, if the crawl fetches pages again."""
     revisits = figures_of(figures)
-    return "" if revisits is None else f", {revisits.taken} revisits ({fresh(revisits)} fresh)"
+    return "" if revisits is None else f", {count(revisits.taken, 'revisit')} ({fresh(revisits)} fresh)"
 
 
 def _live() -> Live:

@@ -14,11 +14,13 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.extensions.breaker import REASON
+from webcrawl.adapter.extensions.byte_limit import REASON as OVER_BYTES
 from webcrawl.adapter.next_commands import next_commands
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Status
 from webcrawl.base.quantities import count
+from webcrawl.base.readable import shortened
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.profiling.bound_words import in_words
@@ -31,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 ERRORS = ("status/429", "status/5")  # counters
 WALLS = "recognised/wall/"
+STOPPERS = {"shutdown": "a signal", "stopped": "command"}  # reasons that are no limits
 
 
 class Summary:
@@ -58,12 +61,23 @@ class Summary:
         queued = int(self._crawl.stats()["queued"])
         if self._before or queued:
             again = "; the last run was killed, or failed: what it did after that is dropped, and done again"
-            return f": resumed with {count(self._before, 'page')} and {_queued(queued)}{again * self._crawl.cut_short}"
+            found = f": resumed with {count(self._before, 'page')} and {_queued(queued)}"
+            return f"{found}{self._added()}{again * self._crawl.cut_short}"
         if self._crawl.cut_short:
             return (
                 ": begins anew: the last run was killed, or failed, before it had saved a page; what it had is dropped"
             )
         return f": a new crawl{self._far()}"
+
+    def _added(self) -> str:
+        """A warning for whoever gives other seeds than before, and may have meant another crawl."""
+        former = self._crawl.parts.seeding.former
+        if not former:
+            return ""
+        begun = time.strftime("%Y-%m-%d", time.localtime(self._crawl.parts.statistics.series.start / 1000))
+        seeds = shortened(str(getattr(self._crawler.spider, "seed_lists", "")))
+        was = f" of a crawl that began on {begun}, last run with the seeds {shortened(former)}"
+        return f"{was}; {seeds} is added: for a crawl of its own take another JOBDIR"
 
     def _far(self) -> str:
         """A warning for whoever gives the address of one site, and may expect only that."""
@@ -78,8 +92,9 @@ class Summary:
         lines += [f"nothing was fetched: {line}" for line in self._fates()]
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
             lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
-        elif self._crawl.parts.counters["pages"] and not values_of(self._crawler)["HIVE_DRONES"]:
-            lines += self.afterwards()
+        elif not values_of(self._crawler)["HIVE_DRONES"]:
+            lines += self.afterwards() if self._crawl.parts.counters["pages"] else []
+            lines += self.stopped(reason)
         for line in lines:
             logger.info("%s", line)
         if self._aloud:
@@ -88,6 +103,12 @@ class Summary:
     def afterwards(self) -> list[str]:
         """The commands for what is there."""
         return next_commands(self._folder, values_of(self._crawler)["OUTPUTS"])
+
+    def stopped(self, reason: str) -> list[str]:
+        """A line on what ended the run, if that was not that nothing is left."""
+        limit = reason.upper() if reason.startswith("closespider_") else ""
+        by, larger = limit or STOPPERS.get(reason, ""), f" with a larger {limit}" if reason == OVER_BYTES else ""
+        return [f"stopped by {by}: run the same command{larger} to resume"] if by else []
 
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webcrawl import settings as defaults
+from webcrawl.base.readable import shortened
 from webcrawl.base.settings.setting_kinds import Kind, Secret
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.checks.scrapys import Given, translated
@@ -14,7 +15,6 @@ from webcrawl.crawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
 OBEYED = {"OBEY_NOFOLLOW": "search", "OBEY_NOINDEX": "search", "OBEY_NOARCHIVE": "archive"}  # by purpose
-LONGEST = 120  # characters shown of a value, and of the detail about it
 
 
 class SettingError(ValueError):
@@ -22,7 +22,7 @@ class SettingError(ValueError):
 
     def __init__(self, name: str, value: object, allowed: str, detail: str = "") -> None:
         shown = dict(value) if isinstance(value, Mapping) else value
-        line = f"{name} = {_short(repr(shown))}: must be {allowed}" + (f" ({_short(detail)})" if detail else "")
+        line = f"{name} = {shortened(repr(shown))}: must be {allowed}" + (f" ({shortened(detail)})" if detail else "")
         super().__init__(" ".join(line.split()))
 
 
@@ -91,7 +91,3 @@ def _read(name: str, kind: Kind, value: Any) -> Any:
 def _default_queues(values: Mapping[str, Any]) -> int:
     """Three host queues per concurrent download, as the Mercator paper recommends."""
     return int(min(3 * values["CONCURRENT_REQUESTS"], values["FRONTIER_MAX_QUEUES"]))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

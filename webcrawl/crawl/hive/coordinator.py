@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+from webcrawl.base.quantities import count
 from webcrawl.crawl.hive.drone_report import Report
 from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import ForeignMessage
@@ -49,8 +50,9 @@ class Telling:
             logger.warning("%s: not written: %s", self._path, error)
         if last or now - self._said_at >= SAY:
             self._said_at = now
-            figures = (found.get(name, 0) for name in ("pages", "queued", "failures"))
-            logger.info("the hive: %d pages, %d queued, %d failures, drones: %d", *figures, len(reports))
+            pages, queued, failures = (int(found.get(name, 0)) for name in ("pages", "queued", "failures"))
+            done = count(pages, "page"), queued, count(failures, "failure")
+            logger.info("the hive: %s, %d queued, %s, drones: %d", *done, len(reports))
 
 
 class Reign:

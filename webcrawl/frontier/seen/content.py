@@ -19,6 +19,7 @@ from threading import Event
 
 import numpy as np
 
+from webcrawl.base.quantities import count
 from webcrawl.frontier.seen.keys import ranges
 from webcrawl.frontier.seen.runset import Change, RunSet
 from webcrawl.frontier.seen.sweep import Cancelled
@@ -107,7 +108,8 @@ class ContentSeen:
         self._merging = None
         self._runs.adopt(change)
         self._changed = True
-        logger.info("content seen: merged %d digests, %d files", len(self._frozen), len(self._runs.runs))
+        merged, files = count(len(self._frozen), "digest"), count(len(self._runs.runs), "file")
+        logger.info("content seen: merged %s, %s", merged, files)
         self._frozen = set()
 
     def stats(self) -> dict[str, int | float]:

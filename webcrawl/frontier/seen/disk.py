@@ -17,6 +17,7 @@ from types import TracebackType
 
 import numpy as np
 
+from webcrawl.base.quantities import count
 from webcrawl.frontier.seen.buffer import Buffer, Frozen
 from webcrawl.frontier.seen.caches.protocol import UrlCache
 from webcrawl.frontier.seen.files import Names
@@ -187,8 +188,9 @@ class DiskSeen:
                 swept = self._merging.result()
                 self._merging = None
                 self._adopt(swept)
-                line = "seen: merged %d records in %.2f s: %d new, now %d keys in %d runs"
-                logger.info(line, swept.count, swept.seconds, swept.new, len(self._f), self._f.files)
+                now = f"{count(len(self._f), 'key')} in {count(self._f.files, 'run')}"
+                merged = count(swept.count, "record")
+                logger.info("seen: merged %s in %.2f s: %d new, now %s", merged, swept.seconds, swept.new, now)
 
     def _adopt(self, swept: Swept) -> None:
         self._frozen = None

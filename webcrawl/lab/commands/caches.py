@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from webcrawl.base.program import program
 from webcrawl.crawl.hive.slot_map import SLOTS
 from webcrawl.lab.studies import NAMES
 from webcrawl.store.errors import StoreError
@@ -42,7 +43,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
-            raise usage_error("a trace: scrapy caches TRACE...")
+            raise usage_error(f"a trace: {program()} caches TRACE...")
         sizes, names = _sizes(opts.sizes), _names(opts.policies)
         drones = whole("--drones", opts.drones, 2, SLOTS) if opts.drones is not None else 0
         share = _share(opts.train)

@@ -23,7 +23,10 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
+from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.program import name_program
+from webcrawl.base.quantities import count
 from webcrawl.tools.commands.console import say_all
 from webcrawl.tools.commands.interrupts import OneSignal
 
@@ -55,12 +58,14 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        name_program(parser, self)
         parser.add_argument("--hosts", type=int, default=300, metavar="N", help="hosts to serve (default: %(default)s)")
         parser.add_argument("--seconds", type=float, default=30, metavar="S", help="duration (default: %(default)s)")
         parser.set_defaults(profile=None)  # Scrapy's own --profile writes a cProfile file, twice as slow
         parser.add_argument("--profile", action="store_true", dest="by_stage", help="print the CPU time by stage")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        check_given(self.settings, opts.set)
         super().process_options(args, opts)
         if args:
             raise UsageError(f"unexpected argument: {args[0]}")
@@ -89,7 +94,7 @@ class Command(ScrapyCommand):
         with TemporaryDirectory(prefix="webcrawl-demo-web-") as folder:
             try:
                 with _simweb(opts.hosts, Path(folder)) as web:
-                    what = f"{opts.hosts} synthetic hosts on loopback for {opts.seconds:g} s"
+                    what = f"{count(opts.hosts, 'synthetic host')} on loopback for {opts.seconds:g} s"
                     self._crawl(*web, what, profile=opts.by_stage)
             except CannotStart as error:
                 if self._made is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from webcrawl.base.program import program
 from webcrawl.lab.studies import OF_GOOD, ONLY_GOOD, ORDERS
 from webcrawl.settings import FRONTIER_BIAS, FRONTIER_LEVELS
 from webcrawl.store.errors import StoreError
@@ -57,7 +58,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
-            raise usage_error("a graph: scrapy orderings GRAPH...")
+            raise usage_error(f"a graph: {program()} orderings GRAPH...")
         names = _names(opts.orders, good=opts.good is not None)
         hosts = whole("--hosts", opts.hosts, 1, MOST_HOSTS) if opts.hosts is not None else 0
         levels = whole("--levels", opts.levels, 1, MOST_LEVELS)

@@ -47,7 +47,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise usage_error("one JOBDIR: scrapy walks JOBDIR")
+            raise usage_error(f"one JOBDIR: {program()} walks JOBDIR")
         if opts.sample is not None and opts.sample not in SAMPLES:
             raise usage_error(f"--sample {opts.sample}: must be {' or '.join(SAMPLES)}")
         if opts.sample is not None and opts.index is not None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from webcrawl.base.program import program
+from webcrawl.base.quantities import count
 from webcrawl.lab.simweb.mix import changing, even, has_changes, hostile
 from webcrawl.lab.simweb.request_log import Log
 from webcrawl.lab.simweb.web_server import Server, new_event_loop
@@ -133,8 +134,9 @@ async def _serve(server: Server, seeds: Path, *, until_eof: bool) -> None:
         loop.add_reader(sys.stdin, _read_on, stop)
     await server.start()
     world = server.world
+    size = f"{count(world.hosts, 'host')}, {count(world.pages, 'page')}"
     print(  # noqa: T201 -- the parent process waits for this line
-        f"simweb ready: {world.hosts} hosts, {world.pages} pages, http port {world.port}, dns {server.nameserver}; "
+        f"simweb ready: {size}, http port {world.port}, dns {server.nameserver}; "
         f"crawl it: {program()} crawl web -a seeds={seeds} -s DNS_NAMESERVERS={server.nameserver} "
         "-s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
         flush=True,

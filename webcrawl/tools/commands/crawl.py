@@ -21,8 +21,9 @@ from scrapy.settings import Settings
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
+from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.cannot_start import CannotStart
-from webcrawl.base.program import program
+from webcrawl.base.program import name_program, program
 from webcrawl.base.resource_exhaustion import lack
 from webcrawl.tools.commands.interrupts import OneSignal
 
@@ -68,6 +69,7 @@ class Command(CrawlCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        name_program(parser, self)
         parser.add_argument(
             "--again", action="store_true", help="begin anew; what JOBDIR has is kept in JOBDIR.1, or 2 …"
         )
@@ -75,6 +77,7 @@ class Command(CrawlCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
+        check_given(self.settings, opts.set)
         super().process_options(args, opts)
         if self.settings is None:
             return

@@ -19,9 +19,10 @@ from scrapy.settings import Settings
 from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl import settings as defaults
+from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.credentials import text_without_credentials
-from webcrawl.base.program import program
+from webcrawl.base.program import name_program, program
 from webcrawl.base.readable import readable
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.slot_map import MOST_DRONES
@@ -57,6 +58,7 @@ class Command(BaseRunSpiderCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         ScrapyCommand.add_options(self, parser)
+        name_program(parser, self)
         parser.add_argument("-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="as for crawl")
         parser.add_argument("-n", dest="drones", metavar="N", help="how many drones; 0: one per core, as at first")
         parser.add_argument("--pin", action="store_true", help="keep each drone on one core")
@@ -67,6 +69,7 @@ class Command(BaseRunSpiderCommand):
         parser.add_argument("--yes", action="store_true", help="adopt: with --lost, give it up")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        check_given(self.settings, opts.set)
         ScrapyCommand.process_options(self, args, opts)
         try:
             opts.spargs = arglist_to_dict(opts.spargs)

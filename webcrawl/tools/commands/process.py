@@ -20,7 +20,7 @@ from scrapy.utils.misc import load_object
 
 from webcrawl.base.cannot_start import CannotStart
 from webcrawl.base.outputs import ONLY_FETCHED
-from webcrawl.base.program import program
+from webcrawl.base.program import name_program, program
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Command(CrawlCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         BaseRunSpiderCommand.add_options(self, parser)
+        name_program(parser, self)
 
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
         del opts, settings

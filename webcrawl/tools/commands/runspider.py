@@ -14,6 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.utils.spider import iter_spider_classes
 
+from webcrawl.base.program import program
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
 
 
@@ -32,7 +33,7 @@ class Command(CrawlCommand):
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
         del opts, settings
         if len(args) != 1:
-            raise UsageError("exactly one file is needed: scrapy runspider FILE", print_help=False)
+            raise UsageError(f"exactly one file is needed: {program()} runspider FILE", print_help=False)
         spiders = list(iter_spider_classes(_module(Path(args[0]))))
         if not spiders:
             raise UsageError(f"no spider found in file: {args[0]}", print_help=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from webcrawl.base.libraries import install
@@ -67,20 +68,24 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.tools.verify.check_tables import UNREAD  # noqa: PLC0415 - as above
 
     over = f" ({found['over budget']} over their domains' budgets)" if found["over budget"] else ""
-    outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
+
+    def many(name: str, noun: str) -> str:
+        return count(found[name], noun)
+
+    outputs = f"outputs: {many('files', 'file')}, {many('bytes', 'byte')}, {many('records', 'WARC record')}"
     lines = [
         f"{jobdir}: no damage found",
         *_of_hive(found),
-        f"frontier: {_queued(found)}{over}, {found['hosts']} hosts, {found['robots']} robots.txt",
-        f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
-        f"{outputs}, {found['lines']} log lines",
+        f"frontier: {_queued(found)}{over}, {many('hosts', 'host')}, {found['robots']} robots.txt",
+        f"seen: {many('keys', 'URL')}, {many('waiting', 'link')} not yet looked up",
+        f"{outputs}, {many('lines', 'log line')}",
     ]
     if found["revisits"] or found["ahead"]:
-        lines.append(f"revisits: {found['revisits']} pages wait, {found['ahead']} were fetched ahead of their turns")
+        lines.append(f"revisits: {many('revisits', 'page')} waiting, {found['ahead']} fetched ahead of their turns")
     if found["letters"]:
-        lines.append(f"hive: {found['letters']} letters that are not acknowledged, {found['items']} items")
+        lines.append(f"hive: {many('letters', 'letter')} not acknowledged, {many('items', 'item')}")
     if found["texts"]:
-        lines.append(f"text: {found['texts']} pages{_of_index(found)}")
+        lines.append(f"text: {many('texts', 'page')}{_of_index(found)}")
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
     lines += [
         f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at: {program()} store --verify does"
@@ -89,26 +94,30 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     ]
     if found["rows"]:
         have = "crawl.log and the archive have" if found["archived rows"] else "crawl.log has"
-        lines.append(f"tables: {found['rows']} pages, as {have} them")
+        lines.append(f"tables: {many('rows', 'page')}, as {have} them")
     if found["changes"]:
-        lines.append(f"changes: {found['changes']} fetches of pages, as crawl.log has them")
+        lines.append(f"changes: {many('changes', 'row')}, as crawl.log has them")
     if found["documents"]:
         lines.append(f"documents: {found['documents']}, of pages that crawl.log has")
     if found[UNREAD]:
         lines.append(f"tables: only their checksums were looked at: {install('pyarrow')}")
+    return [*lines, *_beyond(found)]
+
+
+def _beyond(found: Counter[str]) -> Iterator[str]:
+    """What lies behind the last checkpoint."""
     if found["behind"]:
         again = "the last run was killed, or failed; resumed, it drops them and does those pages again"
-        lines.append(f"{count(found['behind'], 'byte')} after the last checkpoint do not count: {again}")
+        yield f"{count(found['behind'], 'byte')} after the last checkpoint do not count: {again}"
     if found["unsaved"]:
-        lines.append(f"{count(found['unsaved'], 'byte')} are not part of a checkpoint yet: the crawl runs")
-    return lines
+        yield f"{count(found['unsaved'], 'byte')} are not part of a checkpoint yet: the crawl runs"
 
 
 def _queued(found: Counter[str]) -> str:
     from webcrawl.tools.verify.check_frontier import OTHER  # noqa: PLC0415 - as above
 
     others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
-    return f"the URLs of {others[0]} are not looked at" if others else f"{found['queued']} URLs queued"
+    return f"the URLs of {others[0]} are not looked at" if others else f"{count(found['queued'], 'URL')} queued"
 
 
 def _of_hive(found: Counter[str]) -> list[str]:

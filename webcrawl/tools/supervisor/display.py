@@ -69,28 +69,25 @@ def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[in
     away = f" ({', '.join(map(str, down))} down)" if down else ""
     trouble = f"{figures['trouble']}, " if figures.get("trouble") else ""
     return (
-        f"{trouble}{pages} pages ({rate:.1f}/s), {queued} queued, {count(hosts, 'host')}, {seen} seen, "
-        f"{failures} failures, {size / 1e6:.1f} MB{_revisits(figures)}, {count(drones, 'drone')}{away}"
+        f"{trouble}{count(pages, 'page')} ({rate:.1f}/s), {queued} queued, {count(hosts, 'host')}, {seen} seen, "
+        f"{count(failures, 'failure')}, {size / 1e6:.1f} MB{_revisits(figures)}, {count(drones, 'drone')}{away}"
     )
 
 
 def _revisits(figures: Mapping[str, Any]) -> str:
     found = figures_of(figures)
-    return "" if found is None else f", {found.taken} revisits ({fresh(found)} fresh)"
+    return "" if found is None else f", {count(found.taken, 'revisit')} ({fresh(found)} fresh)"
 
 
 def short_line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int]) -> str:
     """The progress in a line for a terminal of 80 columns."""
-    pages, queued, hosts, failed, size = (
-        short(figures.get(name, 0)) for name in ("pages", "queued", "hosts", "failures", "bytes")
-    )
+    queued, hosts, failed, size = (short(figures.get(name, 0)) for name in ("queued", "hosts", "failures", "bytes"))
+    pages = count(figures.get("pages", 0), "page", short)
     working = f"{drones - len(down)}/{drones}" if down else str(drones)
     trouble = f"{figures['trouble']}  " if figures.get("trouble") else ""
     revisits = figures_of(figures)
     known = f"hosts {hosts}" if revisits is None else f"fresh {fresh(revisits)}"
-    return (
-        f"{trouble}{pages} pages {short(rate)}/s  queue {queued}  {known}  failed {failed}  {size}B  drones {working}"
-    )
+    return f"{trouble}{pages} {short(rate)}/s  queue {queued}  {known}  failed {failed}  {size}B  drones {working}"
 
 
 class _Live:

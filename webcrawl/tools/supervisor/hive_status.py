@@ -155,7 +155,7 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
     again = figures_of(common)
     return [
         *lines,
-        f"{common['name']}: {_drones(common)}{queen}; {pages} pages ({rate:.1f}/s), {queued} queued{size}",
+        f"{common['name']}: {_drones(common)}{queen}; {count(pages, 'page')} ({rate:.1f}/s), {queued} queued{size}",
         *([in_words(again)] if again is not None else []),
     ]
 

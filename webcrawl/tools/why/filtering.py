@@ -11,6 +11,7 @@ import re2
 
 from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
+from webcrawl.base.quantities import count
 from webcrawl.crawl.control.sheets import DEPTH, SCOPE
 from webcrawl.tools.why.saved_settings import SavedSheets, may_load
 from webcrawl.urls.exclusion_rules import parse_exclusions
@@ -184,9 +185,9 @@ def _length(url: str, _: Origin, values: Values, __: RegisteredDomains, ___: Url
 def _depth(_: str, origin: Origin, values: Values, __: RegisteredDomains, ___: UrlFilter) -> str:
     deepest = values["URL_MAX_DEPTH"]
     if not origin.path:
-        return f"URL_MAX_DEPTH = {deepest}: it is {origin.depth} links from the start"
+        return f"URL_MAX_DEPTH = {deepest}: it is {count(origin.depth, 'link')} from the start"
     here, others = steps(origin.path), sites(origin.path)
-    return f"URL_MAX_DEPTH = {deepest}: {here} links within its site, {others} sites from the seed"
+    return f"URL_MAX_DEPTH = {deepest}: {count(here, 'link')} within its site, {count(others, 'site')} from the seed"
 
 
 def _scope(url: str, _: Origin, values: Values, domains: RegisteredDomains, __: UrlFilter) -> str:

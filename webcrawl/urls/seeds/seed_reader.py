@@ -31,6 +31,7 @@ class Seeds:
         self._sources = [Lone(path, max_length) if is_url(path) else Source(path) for path in paths]
         self._limit = math.inf if limit is None else limit
         self._max_length = max_length
+        self.former = ""  # the SRC of the run before, if that was another
         self._list: SeedList
         self._ended = self._cut_off = False
         self._begin(Position(src))
@@ -57,14 +58,13 @@ class Seeds:
         If SRC names other lists now, or the part of a list that was read has changed, reading starts again from the
         beginning. No seed is lost, and the seen store recognises those that were taken already.
 
-        `in_turns`: the lists are segments, of which one follows the other. That they are others now needs no warning,
-        unless the last ones were not read to their end: what they still had is in no later one.
+        `in_turns`: the lists are segments, of which one follows the other. They are expected to be others now, with a
+        warning if the last ones were not read to their end: what they still had is in no later one.
         """
         before, src = unpack(position), self._before.src
         expected, read = in_turns and before.ended, before.good + before.place.good
         others = before.src != src or not 0 <= before.file < len(self._sources)
-        if others and not in_turns:
-            logger.warning("the seeds were %s and are now %s: reading from the beginning", before.src, src)
+        self.former = before.src if before.src != src and not in_turns else ""
         self.close()
         self._begin(Position(src) if others else before, expected=expected)
         if in_turns and not expected and read and self.taken < read:

@@ -30,7 +30,7 @@ def overview(source: Source, log: Log) -> Html:
         tiles(
             (numbers.number(statistics.documents), "documents", rate(statistics.series)),
             (numbers.size(statistics.size), "in documents", f"{_mean(statistics.size, statistics.documents)} each"),
-            (about + numbers.number(hosts), "hosts with documents", f"{numbers.number(state.hosts)} hosts known"),
+            (about + numbers.number(hosts), "hosts with documents", f"{numbers.count(state.hosts, 'host')} known"),
             (numbers.number(ended), "URLs ended", f"{numbers.percent(failed, ended)} without a good answer"),
             (numbers.number(source.queued), "URLs queued", _queued(source)),
             (numbers.number(len(log.seeds)), "seeds with an outcome", _seeds(source)),
