@@ -16,6 +16,7 @@ from tests.fuzzing import (
     records,
     strangers,
     talks,
+    walls,
 )
 from tests.fuzzing.target import Target
 
@@ -35,5 +36,6 @@ ROOMS = (
     letters,
     earlier,
     owners,
+    walls,
 )
 TARGETS: dict[str, Target] = {target.name: target for room in ROOMS for target in room.TARGETS}

@@ -292,6 +292,22 @@ class TestOffers:
 
         assert run(go()).body == b"ok"
 
+    @pytest.mark.parametrize("way", [NEEDED, PREFER])
+    def test_a_server_without_http11_that_wants_it_for_a_page(self, way, tls):
+        """HTTP_1_1_REQUIRED of a server that speaks only HTTP/2 costs that URL, and not its host."""
+        answers = iter((frames(reset(13), hang=True), Http2Pages(page)))
+
+        async def handler(reader, writer):
+            await next(answers)(reader, writer)
+
+        async def go():
+            async with behind_door(handler, tls) as (_, port), client(NAMES, http2=Http2Offers(way)) as http:
+                with pytest.raises(EmptyAnswer):
+                    await http.fetch(f"https://site.test:{port}/")
+                return await http.fetch(f"https://site.test:{port}/2")
+
+        assert run(go()).body == b"<p>/2"
+
     def test_who_does_not_speak_it_says_so(self, tls, caplog):
         """Without HTTP/2 the URL ends with an error of its own, and a line says why, once."""
         with pytest.raises(Http2Only) as error:

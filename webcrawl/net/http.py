@@ -208,7 +208,7 @@ class HttpClient:
         if reused and (ended or (isinstance(error, TimedOut) and not connection.first_byte)):
             self._pool.distrust(key)
         if connection.http2 is not None and connection.http2.refused:
-            self.http2.learn(key, str(key[1]), speaks=False)
+            self.http2.turned_down(key)
 
     async def _once_more(
         self, target: Target, visit: Visit | None, connection: Connection, error: FetchError, proxy: Proxy | None

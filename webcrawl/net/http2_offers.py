@@ -69,6 +69,7 @@ class Http2Offers:
         """`context` makes that of a handshake which offers both."""
         self._way, self._make = way, context or (lambda: tls_context(protocols=PROTOCOLS))
         self._known: OrderedDict[Key, tuple[bool, float]] = OrderedDict()  # and until when
+        self._turned_down: set[Key] = set()  # of them those that wanted HTTP/1.1 for one URL
         self._told = False
         self.recorded: Recorded = unheard  # what the host's record says, and says from now on
 
@@ -85,7 +86,7 @@ class Http2Offers:
 
     def may_help(self, key: Key, error: FetchError, connection: Connection | None = None) -> bool:
         """Return whether a server that failed so may answer to HTTP/2; `connection`: which was open by then."""
-        if self._way == OFF or not key[0] or self._of(key) is not None:
+        if self._way == OFF or not key[0] or (self._of(key) is not None and key not in self._turned_down):
             return False
         if isinstance(error, Http2Only):
             return True
@@ -99,17 +100,23 @@ class Http2Offers:
         known = self._known.get(key)
         return known[0] if known is not None and known[1] > asyncio.get_running_loop().time() else None
 
+    def turned_down(self, key: Key) -> None:
+        """The server wants HTTP/1.1 for one URL; a handshake shows whether it speaks that at all."""
+        self._note(key, speaks=False)
+        self._turned_down.add(key)
+
     def learn(self, key: Key, host: str, *, speaks: bool) -> None:
-        """A second handshake has shown whether the server speaks HTTP/2, or it wants the other."""
+        """A second handshake has shown whether the server speaks HTTP/2."""
         self._note(key, speaks=speaks)
         if speaks:
             self.recorded(host, learned=True)
 
     def _note(self, key: Key, *, speaks: bool) -> None:
         self._known.pop(key, None)
+        self._turned_down.discard(key)
         self._known[key] = speaks, asyncio.get_running_loop().time() + HOUR
         if len(self._known) > KNOWN:
-            self._known.popitem(last=False)
+            self._turned_down.discard(self._known.popitem(last=False)[0])
 
     def suspect(self, key: Key) -> None:
         """There was no time to find it out: next time HTTP/2 is offered at once."""

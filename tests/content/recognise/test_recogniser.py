@@ -106,6 +106,69 @@ def test_a_page_about_walls_is_a_page(title):
     assert of(page(title, f"<h1>{title}</h1>{ARTICLE}")) == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<p>The object <code>_cf_chl_opt</code> is in the page of a challenge.",
+        "<p>Request unsuccessful. Incapsula incident ID: 44, and nothing else.",
+        "<pre>/.within.website/x/xess/xess.css</pre>",
+        '<p><a href="https://dan.com/">Dan</a> and <a href="https://accounts.google.com/signin/">Google</a>',
+    ],
+)
+def test_who_writes_about_a_wall_shows_its_mark(text):
+    """Browsers of walls do not show what vendors put into their source, or show little else."""
+    assert of(page("Notes on walls", text + ARTICLE[:1200])) == ""
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Just a moment", "Just a moment, said the rain, let me finish with the lane."),
+        ("Forbidden Planet (1956)", "A starship's crew looks for a silent colony."),
+        ("Maintenance - Lift Company", "We maintain lifts of all makers, day and night."),
+        ("Ontario Highway 404", "A highway of the 400 series, north of Toronto."),
+        ("Room 404", "A double room on the fourth floor."),
+        ("Missing plane still not found", "The search goes on, the coast guard said on Friday."),
+        ("FileNotFoundError", "Raised when a file does not exist."),
+        ("House with garden is for sale", "Four rooms, 120 square metres."),
+        ("Security check at the airport", "Take liquids out of your bag."),
+        ("Hold on", f"A song by Tom Waits.{SCRIPT}"),
+        ("Error 404 is our new album", "Twelve songs, recorded in a barn."),
+        ("Rate limits", "Who sends more gets the status 429."),
+        ("Contact", "<form><textarea></textarea><div class=h-captcha></div></form>Write to us."),
+    ],
+)
+def test_other_things_have_such_names_too(title, text):
+    """Poems, films, firms and roads: a word in a title or a text says nothing."""
+    assert of(page(title, f"<h1>{title}</h1><p>{text}")) == ""
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "kind"),
+    [
+        ("Сайт", "Подтвердите, что вы не робот", "wall:unknown"),
+        ("安全验证", f"请完成下列验证后继续{SCRIPT}", "wall:unknown"),
+        ("Just a moment...", SCRIPT, "wall:unknown"),
+        ("Oups !", "Désolé, nous ne trouvons pas la page que vous cherchez.", "soft404"),
+        ("Ups!", "Die gesuchte Seite existiert leider nicht.", "soft404"),
+        ("Example", "Briefly unavailable for scheduled maintenance. Check back in a minute.", "maintenance"),
+        ("提示", "您的访问过于频繁,请稍后再试", "ratelimit"),
+    ],
+)
+def test_a_sentence_says_what_a_short_page_is(title, text, kind):
+    """Wherever it stands, in some 25 languages."""
+    assert of(page(title, f"<p>{text}</p>")) == kind
+
+
+def test_a_title_counts_in_the_midst_of_menus():
+    """Soft 404s have the menus of their site."""
+    menus = "".join(f"<a href=/{n}>Topic {n}</a>" for n in range(40))
+
+    assert of(page("Page not found - Example", menus + SCRIPT)) == "soft404"
+    assert of(page("Example", f"{menus}<p>Sorry, there is no such page.")) == ""
+    assert of(page("Example", f"{menus}<h1>404 - Page not found</h1>")) == "soft404"
+
+
 def test_a_page_that_shows_code_speaks_of_errors():
     """Its text does not count, however short: so are pages of Rust's documents."""
     assert of(page("E0583", "<p>A file was not found.")) == "soft404"
@@ -130,6 +193,11 @@ def test_a_404_is_a_404():
         (page("Frames", "<iframe src=/menu></iframe>" + SCRIPT), ""),
         (page("Short", "<p>hello"), ""),
         (page("App", f'<div id="root">{ARTICLE}</div>{SCRIPT}'), ""),
+        (page("App", '<div id="root"><p>Loading, please wait...</div>' + SCRIPT), "shell"),
+        (page("App", '<div id="app"><h1>Klaus builds boats</h1><p>Since 1982.</div>' + SCRIPT), ""),
+        (page("Card", "<p>Dr. Muster, dentist, High Street 1" + SCRIPT), ""),
+        (page("App", '<div id="__nuxt"><img src=/1.jpg><img src=/2.jpg></div>' + SCRIPT), ""),
+        (page("App", '<div id="root"></div>' + SCRIPT, f"<style>{'a{b:c}' * 10_000}</style>"), "shell"),
     ],
 )
 def test_a_shell_shows_nothing_but_has_scripts(body, kind):

@@ -18,12 +18,15 @@ OWN = files(__package__) / "marks.toml"  # the package may be an egg
 MEMORY = 64 << 20  # limit of the automata
 WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
 VERSION = 1  # of a table's form
-KEYS = frozenset(("version", "date", "mark", "words"))
+KEYS = frozenset(("version", "date", "mark", "words", "names"))
 KIND = re.compile(r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell")
 MOUNT, CODED = "mount", "coded"
+APART = "|·\N{EN DASH}\N{EM DASH}•»«"  # the parts of a title
+GAP = re.compile(r"\[\^[^]]*\]\{0,[0-9]+\}")  # between two parts of a sentence
+NEVER = r"[^\x00-\x{10FFFF}]"  # what no text has
 # Where a framework puts the page, or what it says to who has no scripts; and words that a search would not see
 HINTS = {
-    MOUNT: r"""id=["']?(root|app|__next|__nuxt|___gatsby|svelte|ember-root)\b"""
+    MOUNT: r"""id=["']?(root|react-?root|q-app|app|__next|__nuxt|___gatsby|svelte|ember-root)\b"""
     r"|<app-root|\bng-(app|view)|v-cloak|<noscript",
     CODED: r"<(title|h1)[^>]*>[^<]*&(#|[a-z]+(acute|grave|uml|circ|tilde|cedil|squo);|nbsp;)",
 }
@@ -63,13 +66,16 @@ class Marks:
         self._search = re2.Set.SearchSet(OPTIONS)
         for row in (row for table in tables for row in table.get("mark", ())):
             self._add(row)
-        words = {name: [one for table in tables for one in table.get("words", {}).get(name, ())] for name in WORDS}
-        self._words = {name: _compiled(_either(words[name]), OPTIONS) for name in WORDS}
+        words, names = (_by_kind(tables, key) for key in ("words", "names"))
+        self._words = {kind: _compiled(_either(words[kind]), OPTIONS) for kind in WORDS}
+        self._names = {kind: _compiled(_either(names[kind]), OPTIONS) for kind in WORDS}
+        self._whole = {kind: _compiled(rf"(?m)^\W*(?:{_either(names[kind])})\W*$", OPTIONS) for kind in WORDS}
         self._any_word = re2.Set.SearchSet(OPTIONS)
-        for one in words.values():
-            self._any_word.Add(_either(one))
+        for kind in WORDS:
+            self._any_word.Add(_either(_ends(kind, words[kind]) + names[kind]))
         self._any_word.Compile()
-        self._hints = {self._search.Add(_spaced(_either(words[name]))): name for name in WORDS}
+        self._hints = {self._search.Add(_spaced(_either(_ends(kind, words[kind])))): kind for kind in WORDS}
+        self._hints |= {self._search.Add(_element(kind, names[kind])): kind for kind in WORDS}
         self._hints |= {self._search.Add(expression): name for name, expression in HINTS.items()}
         self._search.Compile()
         self.header_names = self._headers.keys()
@@ -111,13 +117,26 @@ class Marks:
         marks = [mark for group, mark in self._groups if group.issubset(found)] if len(found) > len(hints) else []
         return Glance(marks, hints)
 
-    def any_word(self, title: bytes) -> bool:
-        """Return whether a title, in UTF-8, may say that a page is of any kind."""
-        return bool(self._any_word.Match(title))
+    def shown(self, text: str) -> list[Mark]:
+        """The marks that a reader sees in a page's text, in the table's order."""
+        found = self._search.Match(text) or ()
+        return [mark for group, mark in self._groups if group.issubset(found)]
+
+    def kinds(self, said: str | bytes) -> list[str]:
+        """The kinds of which a text or title, in UTF-8, has words or names."""
+        return [WORDS[one] for one in sorted(self._any_word.Match(said) or ())]
 
     def words(self, kind: str, text: str) -> bool:
-        """Return whether a title or heading says that the page is of this kind."""
+        """Return whether a sentence says that the page is of this kind."""
         return self._words[kind].search(text) is not None
+
+    def names(self, kind: str, lines: str, *, whole: bool) -> bool:
+        """Return whether a line names this kind, and with `whole` nothing else."""
+        return (self._whole if whole else self._names)[kind].search(lines) is not None
+
+
+def _by_kind(tables: Iterable[Mapping[str, Any]], key: str) -> dict[str, list[str]]:
+    return {kind: [one for table in tables for one in table.get(key, {}).get(kind, ())] for kind in WORDS}
 
 
 def _table(path: Path | Traversable) -> Mapping[str, Any]:
@@ -139,7 +158,21 @@ def _compiled(expression: object, options: Any) -> Any:
 
 
 def _either(expressions: Iterable[str]) -> str:
-    return "|".join(f"(?:{one})" for one in expressions)
+    return "|".join(f"(?:{one})" for one in expressions) or NEVER
+
+
+def _ends(kind: str, words: list[str]) -> list[str]:
+    """The part of each sentence that is looked for first. With its gaps, the automaton would have states without end.
+
+    Of a missing page it is the end, since sentences on pages begin like that; of others the beginning.
+    """
+    return [GAP.split(one)[-1 if kind == "soft404" else 0] for one in words]
+
+
+def _element(kind: str, names: list[str]) -> str:
+    """For a source. What names a missing page is in many addresses and numbers, but there it is no whole element."""
+    named = _spaced(_either(names))
+    return rf"[>{APART}-]\s*(?:{named})\W{{0,3}}\s*[<{APART}-]" if kind == "soft404" else named
 
 
 def _spaced(expression: str) -> str:

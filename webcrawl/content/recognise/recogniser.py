@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from webcrawl.base.walls import UNKNOWN
 from webcrawl.content.html import encodings
 from webcrawl.content.html.elements import document, markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.recognise.marks import CODED, MOUNT, WORDS, Glance, Mark, Marks
+from webcrawl.content.recognise.marks import APART, CODED, MOUNT, Glance, Mark, Marks
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.shape import Shape
 
@@ -22,8 +23,19 @@ FEW = 12  # links
 TITLE = 512  # bytes
 BARE = 60  # characters that a page shows at most whose scripts make the rest,
 SPARE = 160  # and where a framework's empty place says so
-LITTLE = 600  # characters: a page that says only why it is not the page
-WORDY = 1500  # a title that says so counts up to here
+TERSE = 350  # characters: a page that says only why it is not the page,
+LITTLE = 600  # and an error that does
+WORDY = 1500  # a title that says so, and a vendor's mark, count up to here
+# With a mark; what servers' packages and domain traders show may be of any length
+ROOMS = {"wall": WORDY, "login": LITTLE, "consent": WORDY}
+DOUBTED = ("wall", "maintenance")  # whose names are those of other things too
+GONE = (404, 410)  # such an error says what it is
+PARTS = re.compile(rf"[{APART}]| [-:] ")  # of a title
+LOADING = re.compile(
+    r"\b(load(ing)?|wait|javascript|geladen|laden|lädt|chargement|cargando|caricamento|carregando)\b"
+    r"|загруз|加载|等待|読み込|로딩",
+    re.IGNORECASE,
+)
 PAGE = ""
 DENIED = "wall:999"  # no standard has this status, and nobody gives it to people
 RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
@@ -66,14 +78,14 @@ class Recogniser:
         if lean and len(body) > size:
             glance = self._glance(body, body, kind)
         marks += [mark for mark in glance.marks if mark.fits(status)]
-        if status == NINES or (marks and not marks[0].bare):
+        if status == NINES:
             return marks[0].kind if marks else DENIED
         if not marks and not self._is_worth_a_look(status, body, glance.hints, lean=lean):
             return PAGE
         shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
         if shape is None:
-            return next((mark.kind for mark in marks if not mark.bare), PAGE)
-        return _marked(marks, shape) or self._said(status, shape) or _structure(status, shape)
+            return next((mark.kind for mark in marks if not mark.bare), PAGE) if status >= 400 else PAGE
+        return self._marked(status, marks, shape) or self._said(status, shape) or _structure(status, shape)
 
     def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
         """What a page shows, to be compared with what other URLs of its host show; None for what is no page."""
@@ -81,7 +93,7 @@ class Recogniser:
         if not body or not markup(kind, body):
             return None
         shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
-        return Probe.of(url, shape.title, shape.text) if shape is not None else None
+        return Probe.of(url, shape.title, " ".join(shape.text.split())) if shape is not None else None
 
     def _glance(self, beginning: bytes, body: bytes, kind: str) -> Glance:
         if b"\0" in beginning or not (beginning.isascii() or _is_utf8(beginning)):
@@ -92,31 +104,48 @@ class Recogniser:
         """Of a page without a mark, return whether it may be something else: then it is parsed."""
         if status == 429:
             return True
-        if hints and _is_hinted(status, body, hints):
-            return lean or self._titled(body)
-        return lean and status < 300 and b"<a " not in body and b"<script" in body and b"<img" not in body
+        if hints and _is_hinted(status, body, hints) and (lean or SOFT404 in hints or self._titled(body)):
+            return True
+        return status < 300 and b"<a " not in body and b"<script" in body and b"<img" not in body
 
     def _titled(self, body: bytes) -> bool:
         """A title counts whatever the links of the page."""
         start = body.find(b"<title", 0, BEGINNING)
-        return start >= 0 and self._marks.any_word(body[start : body.find(b"</", start, start + TITLE)])
+        return start >= 0 and bool(self._marks.kinds(body[start : body.find(b"</", start, start + TITLE)]))
+
+    def _marked(self, status: int, marks: list[Mark], shape: Shape) -> str:
+        """By its marks. Who writes about walls shows them to readers, and shows more than a wall does."""
+        size = len(shape.text)
+        bare = size <= BARE and not shape.images + shape.textareas
+        marks = [one for one in marks if (bare if one.bare else size <= ROOMS.get(one.kind.partition(":")[0], size))]
+        if marks and status < 400 and (size > TERSE or shape.links > 1):
+            shown = self._marks.shown(shape.text)
+            marks = [mark for mark in marks if mark not in shown]
+        return marks[0].kind if marks else PAGE
 
     def _said(self, status: int, shape: Shape) -> str:
         """By the title and headings of a page that shows little else."""
-        if len(shape.text) > WORDY:
+        size, said = len(shape.text), f"{shape.title}\n{shape.heading}"
+        if size > WORDY:
             return PAGE
-        heads = f"{shape.title}\n{shape.heading}"
-        if len(shape.text) <= LITTLE and not shape.codes:  # who shows code speaks of errors
-            heads += f"\n{shape.headings}\n{shape.text}"
-        for kind in WORDS:
-            if self._marks.words(kind, heads) and _may_be(kind, shape, status):
+        lines = "\n".join((*PARTS.split(shape.title), shape.heading))
+        error = status >= 400 and status not in GONE
+        if size <= LITTLE and not shape.codes:  # who shows code speaks of errors
+            said, lines = f"{said}\n{shape.headings}", f"{lines}\n{shape.headings}"
+            if size <= TERSE or error:
+                said += f"\n{shape.text}"
+        for kind in self._marks.kinds(said):
+            if _may_be(kind, shape, status) and self._is_said(kind, said, lines, shape, error=error):
                 return UNKNOWN if kind == "wall" else kind
         return RATELIMIT if status == 429 else PAGE
 
-
-def _marked(marks: list[Mark], shape: Shape) -> str:
-    bare = len(shape.text) <= BARE
-    return next((mark.kind for mark in marks if bare or not mark.bare), PAGE)
+    def _is_said(self, kind: str, said: str, lines: str, shape: Shape, *, error: bool) -> bool:
+        if error or not (shape.text or shape.mounts):
+            return self._marks.words(kind, said) or self._marks.names(kind, said, whole=False)
+        acts = shape.scripts + shape.forms + shape.refreshes > 0
+        if self._marks.names(kind, lines, whole=True):  # a poem, a film or a firm may be called so
+            return kind not in DOUBTED or (kind == "wall" and acts) or self._marks.words(kind, shape.text)
+        return (acts or kind != "wall" or len(shape.text) <= TERSE) and self._marks.words(kind, said)
 
 
 def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
@@ -150,7 +179,7 @@ def _may_be(kind: str, shape: Shape, status: int) -> bool:
         return shape.passwords > 0
     if kind == SOFT404:
         return status < 300
-    return shape.passwords == 0 and shape.links <= FEW
+    return (shape.passwords == 0 or status >= 500) and shape.links <= FEW and not shape.textareas
 
 
 def _structure(status: int, shape: Shape) -> str:
@@ -159,9 +188,11 @@ def _structure(status: int, shape: Shape) -> str:
         return PAGE
     if not shape.scripts or shape.frames or shape.refreshes:
         return PAGE
+    loading = not shape.text or LOADING.search(shape.text) is not None
     if shape.mounts:
-        return SHELL if len(shape.text) <= SPARE else PAGE
-    return SHELL if len(shape.text) <= BARE and not shape.links and not shape.images else PAGE
+        empty = loading or not shape.filled
+        return SHELL if len(shape.text) <= SPARE and empty and (shape.text or shape.filled <= 1) else PAGE
+    return SHELL if len(shape.text) <= BARE and loading and not shape.links and not shape.images else PAGE
 
 
 @cache

@@ -14,16 +14,19 @@ MOST = 262_144  # bytes: a larger document is none of these
 HEADINGS = 6
 # React, Next, Vue, Nuxt, Gatsby, Angular, Svelte, Ember and what builds on them document these
 MOUNTS = (
-    "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #ember-root, app-root, [ng-app], [data-ng-app], [ng-view],"
-    "[v-cloak]"
+    "#root, #react-root, #reactRoot, #q-app, #app, #__next, #__nuxt, #___gatsby, #svelte, #ember-root, app-root,"
+    "[ng-app], [data-ng-app], [ng-view], [v-cloak]"
 )
+CONTENT = "p, table, img, picture, video"  # of a page, and not of one that is still to be made
 COUNTED = {
     "scripts": "script",
-    "frames": ":not(noscript) > iframe, frame, object, embed",
+    "frames": ":not(noscript) > iframe:not([src^='javascript:']), frame, object, embed",
     "mounts": MOUNTS,
     "passwords": "input[type=password i]",
     "refreshes": "meta[http-equiv=refresh i]",
-    "codes": "code",
+    "codes": "code, pre",
+    "forms": "form, input",
+    "textareas": "textarea",
 }
 
 
@@ -34,7 +37,7 @@ class Shape:
     title: str
     heading: str  # the first h1
     headings: str  # the first ones, one per line
-    text: str  # what a browser without scripts shows of the body
+    text: str  # what a browser without scripts shows of the body, a line for each block
     links: int  # to other pages
     images: int
     scripts: int
@@ -43,6 +46,9 @@ class Shape:
     passwords: int
     refreshes: int
     codes: int
+    forms: int
+    textareas: int
+    filled: int  # what is in the mounts of a page, and not of one that is still to be made
 
     @classmethod
     def of(cls, html: bytes, kind: str) -> Shape | None:
@@ -59,12 +65,15 @@ class Shape:
         headings = [_text(node) for node in tree.css("h1, h2, h3")[:HEADINGS]]
         links = [node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"]
         counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
+        text = taken_from(tree.body)  # it takes out of the tree what is not seen
+        mounts = tree.css(MOUNTS) if counts["mounts"] else []
         return cls(
             title=_text(title) if title is not None else "",
             heading=_text(first) if first is not None else "",
             headings="\n".join(headings),
             links=len(links),
-            text=" ".join(taken_from(tree.body).split()),  # it takes out of the tree what is not seen
+            text=text,
+            filled=sum(len(node.css(CONTENT)) for node in mounts),
             images=len(tree.css("img, picture, video")),
             **counts,
         )
