@@ -16,7 +16,12 @@ from webcrawl.lab.simweb import World, running
 
 IN_FLIGHT = 60
 MIX = {kind: share for kind, share in HOSTILE.items() if kind != "trickle"}  # over TLS it hangs, even without kills
-SETTINGS = {"CONCURRENT_REQUESTS": IN_FLIGHT, "DNS_TIMEOUT": 5, "DOWNLOAD_TIMEOUT": 3}
+SETTINGS = {
+    "CONCURRENT_REQUESTS": IN_FLIGHT,
+    "DNS_TIMEOUT": 5,
+    "DOWNLOAD_TIMEOUT": 3,
+    "HOST_PATIENCE": 20,  # five broken URLs in a row take seconds: the host, which answers others, is not given up
+}
 SLACK = 0.1  # seconds until server and client on a busy machine notice that an answer has ended
 
 

@@ -1,7 +1,10 @@
 """`scrapy verify` of a hive: each drone as a crawl, and everything in one drone only."""
 
+import gzip
+import re
 import shutil
 import sqlite3
+import zlib
 from collections import Counter
 
 import pytest
@@ -164,11 +167,13 @@ class TestDamage:
         )
         assert index[2].endswith(f"{both - 2} more like these")
 
-    def test_an_attempt_before_the_host_moved(self, same, tmp_path):
-        """An answer after which a URL is tried again may be in another drone's archive than the last one."""
+    @pytest.mark.parametrize("indexed", [True, False])
+    def test_an_attempt_before_the_host_moved(self, same, tmp_path, indexed):
+        """An answer after which a URL was tried again may be in another drone's archive than the last one."""
         root = shutil.copytree(same, tmp_path / "web")
-        for index in (root / "drone-0/warc").glob("*.cdxj*"):
-            index.write_bytes(index.read_bytes().replace(b'"status": "200"', b'"status": "429"'))
+        repeated(root / "drone-0")
+        for drone in range(2 * (not indexed)):
+            unindexed(root / f"drone-{drone}")
 
         assert [line for line in told(root) if "is in the archive of" in line] == []
 
@@ -235,6 +240,32 @@ def urls(root):
 
 def ended(root):
     return len(urls(root))
+
+
+def repeated(root):
+    """Says of each answer in a crawl's archive that its URL was tried again."""
+    for archive in (root / "warc").glob("*.warc.gz"):
+        data, whole, places = archive.read_bytes(), b"", {}
+        while data:
+            places[archive.stat().st_size - len(data)] = len(whole)
+            unpacking = zlib.decompressobj(31)
+            whole += gzip.compress(_repeated(unpacking.decompress(data)))
+            data = unpacking.unused_data
+        archive.write_bytes(whole)
+        index = archive.with_name(archive.name.replace(".warc.gz", ".cdxj"))
+        offset = re.compile(r'(?<="offset": ")\d+')
+        index.write_text(offset.sub(lambda found, places=places: str(places[int(found[0])]), index.read_text()))
+    lengths = {path: path.stat().st_size for path in (root / "warc").iterdir()}
+    rows = (f"UPDATE output SET length = {size} WHERE path = 'warc/{path.name}'" for path, size in lengths.items())
+    tampered(root / "state/crawl.db", *rows)
+
+
+def _repeated(record):
+    head, _, block = record.partition(b"\r\n\r\n")
+    if b"WARC-Type: metadata" in head:
+        block = block[:-4] + b"triedAgain: yes\r\n\r\n\r\n"
+        head = re.sub(rb"(?<=Content-Length: )\d+", str(len(block) - 4).encode(), head)
+    return head + b"\r\n\r\n" + block
 
 
 def unindexed(root):

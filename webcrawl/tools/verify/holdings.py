@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Self
@@ -15,6 +16,8 @@ from typing import IO, Self
 import numpy as np
 import numpy.typing as npt
 
+from webcrawl.record.archives.archived_answers import captures, is_repeat
+from webcrawl.record.warc import unpacking
 from webcrawl.record.warc.reader import NotWarc, Records
 from webcrawl.store.jobdir.crawl_line import FIELDS, INLINE, LOG, NOTES, PATH, PREREQUISITE, REVISIT, URL, each
 from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, LONGEST, BadLine, index_of
@@ -26,7 +29,7 @@ from webcrawl.store.output import OPEN
 from webcrawl.store.regular import regular
 
 ROBOTS = b"/robots.txt"
-RETRIED = (408, 429)  # and 5xx
+BLOCK = 1 << 14  # bytes of a record that are read, which a metadata record seldom has
 Named = Iterator[tuple[bytes, Path, int]]
 
 
@@ -105,14 +108,19 @@ def _indexed(crawl: Path, name: str, length: int) -> Named:
 
 
 def tried_again(path: Path, at: int) -> bool:
-    """True if this line of an index is of an answer after which another attempt was made, perhaps by another drone."""
-    if INDEX not in path.name:
-        return False
-    with regular(path) as file:
-        file.seek(at)
-        with suppress(BadLine):
-            status = read_index_line(file.readline(LONGEST)).status
-            return status in RETRIED or 500 <= status < 600
+    """True if the archive has this answer as one after which another attempt was made, perhaps by another drone.
+
+    `path` and `at`: the place of the answer's first record, or of its line in an index.
+    """
+    with suppress(BadLine, NotWarc, OSError):
+        if INDEX in path.name:
+            with regular(path) as file:
+                file.seek(at)
+                line = read_index_line(file.readline(LONGEST))
+            path, at = path.with_name(line.file), line.offset
+            path = path if path.exists() else path.with_name(path.name + OPEN)
+        with Records(path, BLOCK, _ignore, unpacking.Place(at, 0)) as records:
+            return any(is_repeat(capture) for capture in islice(captures(records, _ignore), 1))
     return False
 
 
@@ -135,7 +143,7 @@ def _recorded(crawl: Path, name: str, length: int) -> Named:
         return  # reported
 
 
-def _ignore(_: object) -> None:
+def _ignore(*_: object) -> None:
     """Damage is reported with the drone."""
 
 
