@@ -17,7 +17,8 @@ from scrapy.utils.misc import load_object
 from webcrawl.base.model import Exchange
 
 REST = 0.5  # seconds without a request after which a page has come to rest; Playwright's networkidle has the same
-IDLE = "() => new Promise(done => requestIdleCallback(() => done()))"  # its scripts have nothing to do
+# Its scripts have nothing to do; a browser that draws nothing may never call a page idle, so a second is enough.
+IDLE = "() => new Promise(done => requestIdleCallback(() => done(), {timeout: 1000}))"
 LEAVING = 1.0  # seconds that a page gets whose script leads elsewhere
 PATIENCE = 5.0  # seconds that a page gets to close, or to give its document
 # What `empty` does not reach, before any script of a page runs.

@@ -10,6 +10,7 @@ from threading import Event
 
 import pytest
 
+from tests.support.crawling import wait_until
 from tests.support.simweb_wire import connect, drain, get, logged, request
 from webcrawl.lab.simweb import Log, World, overlaps, running, wait_until_idle
 from webcrawl.lab.simweb.random_content import path
@@ -205,8 +206,7 @@ class TestTime:
         with closing(socket.socket()) as client, running(world) as server:
             client.connect(("127.0.0.1", world.port))
             client.sendall(request(server, "/") + request(server, "/x/hang/1"))
-            while not server.log.hits:
-                client.recv(1000)
+            wait_until(lambda: server.log.hits)
 
         assert [hit.outcome for hit in logged(server)] == ["sent", "stopped"]
 
