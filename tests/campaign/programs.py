@@ -20,7 +20,9 @@ SETTINGS = {
     "CONCURRENT_REQUESTS": IN_FLIGHT,
     "DNS_TIMEOUT": 5,
     "DOWNLOAD_TIMEOUT": 3,
-    "HOST_PATIENCE": 20,  # five broken URLs in a row take seconds: the host, which answers others, is not given up
+    # Five broken URLs in a row take seconds: their host, which answers others, is not given up. No crawl ends before.
+    "HOST_PATIENCE": 20,
+    "OUTAGE_END_WAIT": 30,
 }
 SLACK = 0.1  # seconds until server and client on a busy machine notice that an answer has ended
 
