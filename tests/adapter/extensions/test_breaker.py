@@ -3,6 +3,7 @@
 import io
 import logging
 import os
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +17,20 @@ def _breaker(tmp_path):
     made.opened()
     yield made
     made.closed()
+
+
+@contextmanager
+def breaking(folder, shown):
+    """A breaker of a crawl whose log goes to this handler as well."""
+    logging.getLogger().addHandler(shown)
+    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), folder, 100, 1.0)
+    made.opened()
+    try:
+        yield
+    finally:
+        made.closed()
+        logging.getLogger().removeHandler(shown)
+        shown.close()
 
 
 def fail():
@@ -58,16 +73,10 @@ def test_otherwise_it_has_every_traceback(breaker, tmp_path):
 def test_errors_that_are_alike(tmp_path):
     """Of one place in the code the screen shows three errors, and a line says where the rest is."""
     shown = logging.StreamHandler(said := io.StringIO())
-    logging.getLogger().addHandler(shown)
-    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
-    made.opened()
-    try:
+    with breaking(tmp_path, shown):
         for _ in range(2):
             fail()
         logging.getLogger("somewhere").error("another", exc_info=ValueError("elsewhere"))
-    finally:
-        made.closed()
-        logging.getLogger().removeHandler(shown)
 
     text = said.getvalue()
     assert (text.count("a mistake"), text.count("another\n")) == (3, 1)
@@ -78,16 +87,9 @@ def test_errors_that_are_alike(tmp_path):
 def test_errors_that_are_alike_in_a_file(tmp_path):
     """A log that goes to a file has all of them."""
     shown = logging.FileHandler(tmp_path / "log.txt")
-    logging.getLogger().addHandler(shown)
-    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
-    made.opened()
-    try:
+    with breaking(tmp_path, shown):
         for _ in range(2):
             fail()
-    finally:
-        made.closed()
-        logging.getLogger().removeHandler(shown)
-        shown.close()
 
     assert (tmp_path / "log.txt").read_text().count("a mistake") == 6
 
@@ -97,15 +99,9 @@ def test_errors_that_are_alike_and_not_in_the_file(tmp_path):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs/errors.log").symlink_to("/dev/full")
     shown = logging.StreamHandler(said := io.StringIO())
-    logging.getLogger().addHandler(shown)
-    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
-    made.opened()
-    try:
+    with breaking(tmp_path, shown):
         for _ in range(2):
             fail()
-    finally:
-        made.closed()
-        logging.getLogger().removeHandler(shown)
 
     assert said.getvalue().count("a mistake") == 6
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from webcrawl.store.jobdir.crawls import is_crawl, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.store.jobdir.outputs import lengths
+from webcrawl.store.jobdir.outputs import length_of, lengths
 from webcrawl.store.output import OPEN
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ def counted_bytes(path: Path) -> int | None:
     if not path.name.endswith(OPEN) or not is_crawl(jobdir):
         return None
     noted, name = JobDir(jobdir).read(lengths), path.relative_to(jobdir).as_posix()
-    return noted.get(name, noted.get(name.removesuffix(OPEN), 0))
+    return length_of(name, noted) or 0
 
 
 def tell_left(path: Path, size: int) -> None:

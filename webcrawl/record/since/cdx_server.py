@@ -31,9 +31,7 @@ NONE_FOUND = b"no captures found"  # with status 404: so earlier versions of pyw
 WHICH = {"limit": LIMIT, "filter": "!mimetype:warc/revisit"}
 HEADERS = {"User-Agent": "webcrawl", "Accept-Encoding": "identity"}
 
-Captures = dict[
-    str, tuple[str, str, str]
-]  # by digest: stamp and URL of the latest capture, the digest as it is written
+Captures = dict[str, tuple[str, str, str]]  # by digest: stamp and URL of the latest capture, the digest as written
 
 
 class NoAnswer(Exception):  # noqa: N818 - reads as what it is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -22,6 +22,11 @@ def lengths(snapshot: Snapshot) -> dict[str, int]:
     """The bytes that count of each file, by its path."""
     rows = snapshot.rows("SELECT path, length FROM output ORDER BY path")
     return {str(path): length for path, length in rows if isinstance(length, int)}
+
+
+def length_of(name: str, noted: Mapping[str, int]) -> int | None:
+    """The bytes that count of a file, which may have been noted before it lost its `.open`; None if it was not."""
+    return noted.get(name, noted.get(name.removesuffix(OPEN)))
 
 
 def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -19,7 +19,7 @@ from webcrawl.store.jobdir import crawl_line, history_line, link_line, request_l
 from webcrawl.store.jobdir.crawl_line import LOG, LONGEST
 from webcrawl.store.jobdir.crawls import is_locked
 from webcrawl.store.jobdir.index_line import INDEX, archive_of
-from webcrawl.store.jobdir.outputs import check_length, each_noted, lengths
+from webcrawl.store.jobdir.outputs import check_length, each_noted, length_of, lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, Mark
 from webcrawl.tools.verify.check_archive import Index, check_archive
@@ -54,11 +54,11 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
         found["unsaved"] = found.pop("behind")
 
 
-def _unnoted(jobdir: Path, noted: Container[str]) -> Iterator[int]:
+def _unnoted(jobdir: Path, noted: Mapping[str, int]) -> Iterator[int]:
     """The sizes of files begun since the last checkpoint; a running crawl may rename one at this moment."""
     for path in jobdir.glob(f"*/*{OPEN}"):
         name = path.relative_to(jobdir).as_posix()
-        if name not in noted and name.removesuffix(OPEN) not in noted:
+        if length_of(name, noted) is None:
             with suppress(FileNotFoundError):
                 yield path.stat().st_size
 

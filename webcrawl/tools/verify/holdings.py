@@ -117,8 +117,11 @@ def tried_again(path: Path, at: int) -> bool:
             with regular(path) as file:
                 file.seek(at)
                 line = read_index_line(file.readline(LONGEST))
-            path, at = path.with_name(line.file), line.offset
-            path = path if path.exists() else path.with_name(path.name + OPEN)
+            archive = open_noted(path.parent, line.file)
+            if archive is None:
+                return False
+            archive.close()
+            path, at = Path(archive.name), line.offset
         with Records(path, BLOCK, _ignore, unpacking.Place(at, 0)) as records:
             return any(is_repeat(capture) for capture in islice(captures(records, _ignore), 1))
     return False
