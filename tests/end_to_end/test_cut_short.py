@@ -107,8 +107,8 @@ def test_an_outage_cuts_nothing_short(tmp_path, settings):
     with hosts.serving():
         crawl = crawl_of(hosts, tmp_path, HOST_RETRY_WAIT=600, HOST_MAX_FAILURES=2, **QUICK_UPLINK, **settings)
         running = crawl.start()
-        wait_until(lambda: sum(hosts.whole.values()) > 60 and len(hosts.midway) > 5, pause=0.001)
-        hosts.go_down()
+        wait_until(lambda: sum(hosts.whole.values()) > 60)
+        hosts.go_down(midway=6)
         wait_until(lambda: "no network since" in said(crawl))
         time.sleep(1)
         hosts.come_back()

@@ -35,8 +35,10 @@ class FailingHosts:
             self._servers.append(await asyncio.start_server(self._serve, f"127.0.0.{at}", self.port))
             self.port = self._servers[-1].sockets[0].getsockname()[1]
 
-    async def _close(self):
-        """Refuses all connections, and cuts those that there are."""
+    async def _close(self, midway=0):
+        """Refuses all connections, and cuts those that there are, as soon as so many answers are halfway."""
+        while len(self.midway) < midway:
+            await asyncio.sleep(0.001)
         for server in self._servers:
             server.close()
         self._servers.clear()
@@ -84,8 +86,8 @@ class FailingHosts:
     def run(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(120)
 
-    def go_down(self):
-        self.run(self._close())
+    def go_down(self, midway=0):
+        self.run(self._close(midway))
 
     def come_back(self):
         self.run(self._open())
