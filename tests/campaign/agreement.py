@@ -71,17 +71,17 @@ def _links(jobdir):
 def _text(jobdir):
     members = (gzip.decompress(path.read_bytes()) for path in sorted((jobdir / "text").iterdir()))
     lines = [json.loads(line) for member in members for line in member.splitlines()]
-    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _outside_traps(lines)])
+    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _comparable(lines)])
 
 
 def _documents(jobdir):
     lines = parquet.read_table(sorted((jobdir / "tables").glob("documents-*.parquet"))).to_pylist()
-    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _outside_traps(lines)])
+    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _comparable(lines)])
 
 
 def _neardup(jobdir):
     rows = [{"url": url, "number": number} for number, url in _rows(jobdir, "logs/neardup.log")]
-    return Found([row["url"] for row in rows], [row["number"] for row in _outside_traps(rows)])
+    return Found([row["url"] for row in rows], [row["number"] for row in _comparable(rows)])
 
 
 def _images(jobdir):
@@ -115,9 +115,9 @@ def without_port(text):
     return re.sub(r":\d+/", "/", text)
 
 
-def _outside_traps(rows):
-    """How many pages of a trap are fetched depends on the order."""
-    return [row for row in rows if trap_entrance(row["url"]) is None]
+def _comparable(rows):
+    """How many pages of a trap are fetched depends on the order, and what a changing page says on the time."""
+    return [row for row in rows if trap_entrance(row["url"]) is None and "/x/changing/" not in row["url"]]
 
 
 def _rows(jobdir, name):

@@ -20,7 +20,7 @@ SETTINGS = {
     "CONCURRENT_REQUESTS": IN_FLIGHT,
     "DNS_TIMEOUT": 5,
     "DOWNLOAD_TIMEOUT": 3,
-    # Five broken URLs in a row take seconds: their host, which answers others, is not given up. No crawl ends before.
+    # Five broken URLs in a row take seconds: their host, which answers others, is not given up.
     "HOST_PATIENCE": 20,
     "OUTAGE_END_WAIT": 30,
 }
