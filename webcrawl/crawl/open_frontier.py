@@ -1,4 +1,4 @@
-"""Opens the frontier of a crawl: ours, that of a random walk (docs/walks.md), or one that FRONTIER names.
+"""Opens the frontier of a crawl: ours, that of a random walk (docs/lab.md), or one that FRONTIER names.
 
 Each of the others needs some settings to be as it can use them.
 """

@@ -3,7 +3,7 @@
 The sampler looks at the stack each time the process has used a fixed amount of CPU time. Python runs signal handlers
 between two instructions: after a call into C, and at the start of a function. So the frame that the handler sees either
 called into C, or is a function that has done nothing yet; in that case the time measured belongs to its caller
-(docs/decisions/profiling-sampler.md).
+(docs/decisions/crawl-operation.md).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the second value. New digests form a set in memory; a thread merges a full set i
 
 Shells are small bodies that many sites have in common, and whose relative links lead to each site's own pages: a
 frameset, a page that redirects, "enter here", the start page of a program. Such a body is followed once on each new
-registered domain, although it was seen elsewhere (docs/decisions/seen-shells.md).
+registered domain, although it was seen elsewhere (docs/decisions/frontier-seen.md).
 """
 
 from __future__ import annotations
