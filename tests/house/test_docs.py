@@ -99,11 +99,12 @@ class TestLinks:
 
         assert missing == []
 
-
     def test_pages_that_code_names_exist(self):
         """A docstring or message that sends its reader to a page of docs/ sends them to one that is there."""
         files = [file for room in ("webcrawl", "tests", "benchmarks") for file in sorted((ROOT / room).rglob("*.py"))]
-        named = {(page, file) for file in files for page in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text("utf-8"))}
+        named = {
+            (page, file) for file in files for page in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text("utf-8"))
+        }
 
         assert [f"{page}, of {_name(file)}" for page, file in sorted(named) if not (ROOT / page).exists()] == []
 
