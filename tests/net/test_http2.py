@@ -271,6 +271,28 @@ class TestOffers:
 
         assert (got.protocol, len(door.hellos)) == (protocol, 1)
 
+    def test_a_server_that_has_chosen_http11_keeps_it(self, tmp_path):
+        """A handshake that ends without a word, as on a machine that has too much to do, changes no protocol."""
+        tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
+
+        async def handler(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(OK)
+            await reader.read()
+
+        async def go():
+            async with (
+                behind_door(handler, tls, None) as (door, port),
+                client(NAMES, http2=Http2Offers(NEEDED)) as http,
+            ):
+                await http.fetch(f"https://site.test:{port}/")
+                door.shut = b""
+                with pytest.raises(TlsFailed):
+                    await http.fetch(f"https://site.test:{port}/")
+                return door.hellos
+
+        assert run(go()) == [False, False]
+
     def test_a_server_that_wants_http11_for_a_page(self, tmp_path):
         """HTTP_1_1_REQUIRED is an answer that did not come; the next try is by HTTP/1.1."""
         refuses = frames(reset(13), hang=True)

@@ -258,6 +258,8 @@ class HttpClient:
             raise
         if connection.http2 is not None:
             self.http2.chosen(visit.key, visit.target.host)
+        elif connection.spoken:
+            self.http2.declined(visit.key)
         return connection
 
     async def _second(self, visit: Visit) -> Connection | None:

@@ -111,6 +111,11 @@ class Http2Offers:
         if speaks:
             self.recorded(host, learned=True)
 
+    def declined(self, key: Key) -> None:
+        """A server has chosen HTTP/1.1: a later handshake that ends without a word is no reason to change that."""
+        if self._way == NEEDED and self._of(key) is None:
+            self._note(key, speaks=False)
+
     def _note(self, key: Key, *, speaks: bool) -> None:
         self._known.pop(key, None)
         self._turned_down.discard(key)
