@@ -124,6 +124,21 @@ class TestAssembly:
 
         assert not {"scheme", "scope", "excluded", "expression"} & set(names)
 
+    @pytest.mark.parametrize(
+        ("setting", "value"),
+        [("URL_SCOPE", "host"), ("URL_EXCLUDE", ["x"]), ("URL_INCLUDE", ["x"]), ("URL_EXCLUDE_FILE", __file__)],
+    )
+    def test_a_setting_without_its_filter_is_refused(self, setting, value):
+        """A crawl that is to stay within bounds does not start without the filter that keeps it there."""
+        with pytest.raises(RulesError, match=f"^{setting} needs the filter that URL_FILTERS leaves out: add "):
+            build_filters(url_settings(URL_FILTERS={f"{__name__}.Even": 1}, **{setting: value}))
+
+    def test_a_filter_that_is_left_out_on_purpose(self):
+        """With None there is no doubt what is meant."""
+        filters = {f"{__name__}.Even": 1, "webcrawl.urls.filters.scope.ScopeFilter": None}
+
+        assert len(build_filters(url_settings(URL_FILTERS=filters, URL_SCOPE="host")).filters) == 1
+
     def test_a_missing_filter_is_named(self):
         """A dotted path that does not exist raises one clear error."""
         with pytest.raises(ValueError, match=r"^webcrawl\.nowhere\.Filter: No module named 'webcrawl\.nowhere'$"):

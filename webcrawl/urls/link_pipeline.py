@@ -17,8 +17,16 @@ from webcrawl.urls.filters.filter_protocol import Clock, Dropped, Origin, Setup,
 from webcrawl.urls.filters.named_filter import named_filter
 from webcrawl.urls.foldings import Folding, compose, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.optout import RulesError
 from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.url_fingerprint import Fingerprints
+
+NARROWS = {  # settings by which a crawl keeps within bounds, and the filter that sees to it
+    "URL_SCOPE": "webcrawl.urls.filters.scope.ScopeFilter",
+    "URL_EXCLUDE_FILE": "webcrawl.urls.filters.exclusion.ExclusionFilter",
+    "URL_INCLUDE": "webcrawl.urls.filters.expressions.ExpressionFilter",
+    "URL_EXCLUDE": "webcrawl.urls.filters.expressions.ExpressionFilter",
+}
 
 
 class Candidates(NamedTuple):
@@ -155,6 +163,10 @@ def build_filters(
     last: Sequence[UrlFilter] = (),
 ) -> Chain:
     """Builds URL_FILTERS in their order, without those that the settings leave nothing to do; `last` follow them."""
+    for name, path in NARROWS.items():
+        if settings[name] and settings[name] != "any" and path not in settings["URL_FILTERS"]:
+            found = f'add "{path}", with null if it is meant to be left out'
+            raise RulesError(f"{name} needs the filter that URL_FILTERS leaves out: {found}")
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
     wanted = {path: order for path, order in settings["URL_FILTERS"].items() if order is not None}
     built = [named_filter(path, setup) for path in sorted(wanted, key=wanted.__getitem__)]

@@ -70,8 +70,12 @@ ACCEPTED = [
     ("PORTS_ALLOWED", "7071, 8000-8099", (range(7071, 7072), range(8000, 8100))),
     ("PORTS_ALLOWED", ["1-65535", 25], (range(1, 65536), range(25, 26))),
     ("PORTS_ALLOWED", "none", ()),
+    (
+        "URL_FILTERS",
+        {"os.path.split": 5, FORMER_FILTER: None},
+        {**defaults.URL_FILTERS, "os.path.split": 5, FILTER: None},
+    ),
     ("URL_FILTERS", f'{{"{FILTER}": 5, "no.such.Filter": null}}', {FILTER: 5, "no.such.Filter": None}),
-    ("URL_FILTERS", {FILTER: 5, FORMER_FILTER: None}, {FILTER: None}),
     ("URL_FILTERS", {}, {}),
     ("HOST_CONNECTIONS", {}, {}),
     ("HOST_CONNECTIONS", "none", {}),
@@ -168,7 +172,12 @@ REFUSED = [
     ],
     *[
         ("URL_FILTERS", value)
-        for value in ({"no.such.Filter": 1}, {"nodots": 1}, {"webcrawl.urls.filters.url_parts.Nope": 1})
+        for value in (
+            {"no.such.Filter": 1},
+            {f"{FILTER}s": None},
+            {"nodots": 1},
+            {"webcrawl.urls.filters.url_parts.Nope": 1},
+        )
     ],
     *[("URL_FOLDINGS", value) for value in ("os.sep", "webcrawl..x", 5)],
     *[

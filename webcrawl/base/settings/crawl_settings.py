@@ -107,8 +107,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "RE2 expressions: if there are any, a URL must match at least one of them."
         ),
         Setting("URL_EXCLUDE", [], "expressions").means("RE2 expressions: a URL that matches one of them is dropped."),
-        Setting("URL_FILTERS", URL_FILTERS, "dotted orders").means(
-            "The filters that a link must pass, in ascending order; drops are counted per filter. None leaves one out."
+        Setting("URL_FILTERS", URL_FILTERS, "filters").means(
+            "The filters that a link must pass, in ascending order; drops are counted per filter. Filters "
+            "that are given are added to these, and None leaves one of these out; a dict that gives one of these a "
+            "number, or is empty, is the whole list."
         ),
         Setting("TRAP_RULES", True, Switch()).means(
             "Enables the trap filters, all together, and from the next start on the "

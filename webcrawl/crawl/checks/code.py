@@ -16,11 +16,13 @@ import re2
 
 from webcrawl.base.loading import load
 from webcrawl.base.names import current
+from webcrawl.base.settings.crawl_settings import URL_FILTERS
 from webcrawl.base.settings.setting_kinds import Whole, is_none, text, words
 from webcrawl.urls.filters.line_search import quiet
 
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
 _ORDER = Whole(0, 1000)
+OURS = "webcrawl."
 
 
 class Dotted:
@@ -53,8 +55,12 @@ class DottedList:
         return tuple(Dotted().read(word) for word in words(value))
 
 
-class DottedOrders:
-    """Dotted paths with their order, as in Scrapy's ITEM_PIPELINES."""
+class Filters:
+    """Dotted paths of filters with their order, as in Scrapy's ITEM_PIPELINES.
+
+    They are added to those of the default, so that whoever adds one loses neither scope nor exclusions. A dict that
+    gives one of these an order, or is empty, is the whole list.
+    """
 
     allowed: str = (
         "a dict or JSON object: importable dotted paths as keys, whole numbers from 0 to 1000 or None as values"
@@ -62,13 +68,18 @@ class DottedOrders:
 
     def read(self, value: Any, /) -> dict[str, int | None]:
         """By the paths of now: a filter's former path orders or switches off the same filter."""
-        return {current(text(path)): self._order(path, order) for path, order in _mapping(value).items()}
+        given = {current(text(path)): self._order(path, order) for path, order in _mapping(value).items()}
+        whole = not given or any(order is not None for path, order in given.items() if path in URL_FILTERS)
+        return given if whole else {**URL_FILTERS, **given}
 
     def _order(self, path: str, order: Any) -> int | None:
-        if order is None:  # switched off, perhaps because it cannot be imported
-            return None
-        Dotted().read(path)
-        return _ORDER.read(order)
+        if order is not None:
+            Dotted().read(path)
+            return _ORDER.read(order)
+        if path.startswith(OURS) and current(path) not in URL_FILTERS:
+            near = get_close_matches(path, URL_FILTERS, 1)
+            raise ValueError(f"{path} is none of the filters{f': is {near[0]} meant?' if near else ''}")
+        return None  # switched off, perhaps because it cannot be imported
 
 
 class Components:
