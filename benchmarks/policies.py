@@ -21,8 +21,8 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.support.report import report
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_lanes import Connections

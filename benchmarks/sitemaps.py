@@ -21,8 +21,8 @@ import zstandard
 
 from benchmarks.core import Core
 from benchmarks.support.report import report
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.web_answers import Ask
 from webcrawl.lab.simweb.world import World

@@ -18,8 +18,8 @@ from statistics import median
 
 from benchmarks.support.crawling import served, webcrawl
 from benchmarks.support.report import report
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import is_link, url_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.client import Client
 from webcrawl.store.jobdir import crawl_line, host_row
 from webcrawl.store.jobdir.job_dir import JobDir

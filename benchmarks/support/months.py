@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.support.simulation import DAY, START, Asked, Simulation
 from benchmarks.support.weather import HOUR, MINUTE, Site, Web, sites
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Status
+from webcrawl.base.url_text import host_of
 
 PATIENCE = 3 * DAY  # HOST_PATIENCE
 # As long as no other URL of the host fails

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.support.listings import told
 from benchmarks.support.revisits_web import Weeks, weight
 from benchmarks.support.simulation import DAY, START
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import Hit, World
 from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, uniform
 from webcrawl.lab.simweb.random_content import path

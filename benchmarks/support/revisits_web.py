@@ -15,8 +15,8 @@ from zlib import crc32
 
 from benchmarks.support.simulation import DAY, START, Answer, Asked, Simulation
 from benchmarks.support.weather import refused
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import Hit, World
 from webcrawl.lab.simweb.changing_pages import original
 from webcrawl.lab.simweb.web_answers import Ask, head

@@ -19,8 +19,8 @@ from unittest import mock
 from scrapy.settings import Settings
 
 from webcrawl.adapter.values import plain_values
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl

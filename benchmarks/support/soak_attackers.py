@@ -12,9 +12,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.support.processes import beside
-from webcrawl.lab.simweb import World, dns_answers, sockets
-from webcrawl.lab.simweb.dns_answers import A, Question, Record, Reply
-from webcrawl.lab.simweb.name_server import NameServer, Tcp, Udp
+from webcrawl.lab.simweb import World, name_server, sockets
+from webcrawl.lab.simweb.name_server import A, NameServer, Question, Record, Reply, Tcp, Udp
 
 ADDRESS, DNS_ADDRESS = "127.0.3.1", "127.0.3.2"
 SEEDS = {"drip": 60, "flood": 5, "links": 4, "farm": 20}  # hosts to begin with, of each kind
@@ -98,7 +97,7 @@ def _head(status: str, *lines: str) -> bytes:
 
 
 def _serve(ready: Connection, world: dict[str, Any]) -> None:
-    attackers, loop = Attackers(partial(dns_answers.reply, World(**world))), asyncio.new_event_loop()
+    attackers, loop = Attackers(partial(name_server.reply, World(**world))), asyncio.new_event_loop()
     loop.run_until_complete(attackers.listen())
     ready.send(f"{attackers.nameserver} {attackers.port}")
     loop.run_until_complete(loop.run_in_executor(None, ready.recv))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.support.simulation import DAY, START, Answer
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectionLost, ConnectTimeout, DnsFailed, Sign, TimedOut
 
 MINUTE, HOUR = 60.0, 3600.0

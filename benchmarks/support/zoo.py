@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from urllib.parse import urljoin
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome
+from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.lab.simweb.web_answers import Ask

@@ -8,7 +8,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl import WebcrawlAddon, settings
 from webcrawl.adapter import addon
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 
 
 class Shop(Spider):

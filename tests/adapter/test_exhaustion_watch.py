@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
-from webcrawl.base.resource_exhaustion import lack
+from webcrawl.base.errors import lack
 from webcrawl.store.errors import StoreError
 
 NO_THREAD = RuntimeError("can't start new thread")

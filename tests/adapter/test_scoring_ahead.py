@@ -8,7 +8,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.scoring_ahead import AT_ONCE, LARGEST, RESTS, ScoringAhead
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
-from webcrawl.base.scored import UNSCORED, Scored
+from webcrawl.base.page_values import UNSCORED, Scored
 from webcrawl.content.scoring.score_process import DIED
 from webcrawl.store.errors import StoreError
 

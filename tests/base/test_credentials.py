@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webcrawl.base.credentials import text_without_credentials, url_without_credentials
+from webcrawl.base.readable import text_without_credentials, url_without_credentials
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 ADDRESS = st.text("htps:/\\@?#.a1 \t\n\r[]%", max_size=30)

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.base.libraries import BOUNDS, MissingLibraryError, install, missing
+from webcrawl.base.loading import BOUNDS, MissingLibraryError, install, missing
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 # An install line that would fetch the package that has this project's name on a package index.

@@ -10,7 +10,7 @@ import pytest
 from itemadapter import ItemAdapter
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
 
-from webcrawl.base.libraries import MissingLibraryError
+from webcrawl.base.loading import MissingLibraryError
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.html.found_links import Found, PageLink
 from webcrawl.content.page import Page

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.base.page_values import By, Change, Judged
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit_counts import LASTS, SPAN, RevisitCounts, Watched
 from webcrawl.crawl.saved_state import SavedCounters

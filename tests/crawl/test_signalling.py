@@ -9,11 +9,11 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from tests.support.cases import cases
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Timings
+from webcrawl.base.url_text import host_of
 from webcrawl.content.formats import plain_listings, sniffing, xml_listings
-from webcrawl.content.formats.listing_entry import Entry
 from webcrawl.content.formats.sniffing import is_packed
+from webcrawl.content.formats.xml_listings import Entry
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.crawl.revisit.signals import Signals

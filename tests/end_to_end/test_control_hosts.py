@@ -7,7 +7,7 @@ import pytest
 from tests.support.crashes import sound
 from tests.support.crawling import wait_until
 from tests.support.named_sites import sites
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import NotRunning
 

@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 from tests.support.commands import command, heeded
 from tests.support.crawling import PATIENCE, SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.tools.supervisor.hive_orders import give_up, resize
 from webcrawl.tools.supervisor.servers import Target

@@ -15,7 +15,7 @@ from webcrawl.crawl.hive.hive_command import RESIZE
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.sums import merged
+from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.verify.check_revisits import places
 from webcrawl.tools.verify.verify_hive import verify_hive
 

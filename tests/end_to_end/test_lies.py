@@ -8,7 +8,7 @@ from tests.support.crawling import wait_until
 from tests.support.forgetful import FORGETFUL
 from tests.support.outages import crawl_of, crawl_through, pages
 from tests.support.quick_uplink import QUICK_UPLINK
-from webcrawl.lab.simweb.dns_answers import OUTSIDE
+from webcrawl.lab.simweb.name_server import OUTSIDE
 
 SIZE = (2000, 3000)
 LIES = ["dns_nxdomain", "dns_outside"]

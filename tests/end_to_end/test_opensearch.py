@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.support.fulltext import Texts, page
 from tests.support.places import ROOT
-from webcrawl.base.page_change import Change
+from webcrawl.base.page_values import Change
 
 SEND = ROOT / "docs/examples/opensearch/send.py"
 

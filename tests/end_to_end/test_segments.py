@@ -10,7 +10,7 @@ from tests.support.commands import command
 from tests.support.crawling import POLITE, SETTINGS, Crawl
 from tests.support.named_sites import sites
 from tests.tools.segments.crawls import urls_of, values
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.lab.simweb.robots_kinds import is_robots
 from webcrawl.tools.segments.segment_run import Run

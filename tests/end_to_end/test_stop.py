@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from webcrawl.lab.simweb import wait_until_idle
-from webcrawl.tools.commands.interrupts import SAME
+from webcrawl.tools.commands.crawl import SAME
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
 

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from tests.support.walks import KEY, impolite
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Status, unpack
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.fifo_frontier import FifoFrontier

@@ -12,7 +12,7 @@ from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import INLINE, Fifo, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.framing import bounds, count_records, cut, frame
+from webcrawl.store.jobdir.queue_row import bounds, count_records, cut, frame
 
 
 @pytest.fixture(name="blocks")

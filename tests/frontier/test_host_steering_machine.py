@@ -5,8 +5,8 @@ from hypothesis.stateful import precondition, rule
 
 from tests.frontier.test_frontier_machine import HOSTS, FrontierMachine
 from tests.support.examples import examples
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Status
+from webcrawl.base.url_text import host_of
 
 A_HOST = st.sampled_from(HOSTS)
 

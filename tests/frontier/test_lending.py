@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.frontiers import OK, add, make
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.slots import DOUBTFUL

@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.frontiers import OK, POLITENESS, add, make
 from tests.support.saving import prepared
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_lanes import Connections

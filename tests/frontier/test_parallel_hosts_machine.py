@@ -8,8 +8,8 @@ from hypothesis.stateful import rule
 from tests.frontier.test_frontier_machine import HOSTS, LIMITS, FrontierMachine
 from tests.support.examples import examples
 from tests.support.frontiers import POLITENESS
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.host_lanes import Connections
 
 

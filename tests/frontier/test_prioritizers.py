@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
-from webcrawl.base.scored import Scored
+from webcrawl.base.page_values import Scored
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers import Choosing, Learning, goes_by_way
 from webcrawl.frontier.prioritizers.arrival import ByArrival

@@ -12,8 +12,8 @@ from tests.fuzzing.talks import run
 from tests.fuzzing.target import Target, chance, folder
 from tests.support.nameserver import AAAA, CNAME, A, NameServer
 from tests.support.url_settings import url_settings
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, unpack
+from webcrawl.base.url_text import host_of
 from webcrawl.net.dns_answer import Answer, known_without_asking
 from webcrawl.net.dns_cares import MOST, NameServers
 from webcrawl.net.errors import BadUrl

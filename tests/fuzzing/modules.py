@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.fuzzing.target import Target, chance, folder
 from webcrawl.content.html.tag_counts import OTHER, TagCounts, start_tags
-from webcrawl.content.images.image_headers import image_of
+from webcrawl.content.image_headers import image_of
 from webcrawl.content.neardup.near_duplicates import fingerprint
 
 SAMPLES = Path(__file__).parent.parent / "content" / "images" / "samples"
@@ -42,8 +42,7 @@ TARGETS = [
     Target("images", images, [*map(Path.read_bytes, sorted(SAMPLES.iterdir())), b"<svg width='1' viewBox='0 0 2 3'/>"],
            [b"\xff\xd8\xff", b"\xff\xc0\x00\x08", b"ispe", b"meta", b"acTL", b"ANMF", b"\x2c", b"\x00\x00\x00\x01",
             b"<!--", b"svg"],
-           rooms=tuple(f"webcrawl.content.images.{name}"
-                       for name in ("gif", "png", "jpeg", "webp", "boxes", "icons", "svg"))),
+           rooms=("webcrawl.content.image_headers",)),
     Target("texts", texts, [b"<p>a<script><b></script><!-- <i> --><x-y>" + b" ".join(b"w%d" % n for n in range(30))],
            [b"<!--", b"-->", b"</script", b"<title", b">", b"<a", "字ไทย".encode(), b" "], _pages,
            rooms=("webcrawl.content.html.tag_counts", "webcrawl.content.html.tag_counts",

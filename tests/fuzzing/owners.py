@@ -4,8 +4,7 @@ from tests.fuzzing.target import Target
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import NO_WORD, RobotsWord, kept
-from webcrawl.content.preferences.crawl_purpose import Purpose
-from webcrawl.content.preferences.purpose_bits import LARGEST, PURPOSES, combined, forbidden, mask
+from webcrawl.content.preferences.purpose_bits import LARGEST, PURPOSES, Purpose, combined, forbidden, mask
 from webcrawl.content.preferences.vocabularies import LONGEST
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_packed import pack, unpack

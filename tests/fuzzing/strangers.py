@@ -4,11 +4,9 @@ from tests.fuzzing.hubs import Transport
 from tests.fuzzing.target import Target, chance, pieces
 from webcrawl.crawl.control.exclusions import wish_of
 from webcrawl.tools.optout import serving
-from webcrawl.tools.optout.form_page import Pages
-from webcrawl.tools.optout.proof_search import LARGEST, MOST_LINES, _lines
-from webcrawl.tools.optout.serving import Asked, Form
-from webcrawl.tools.optout.subject import CannotName, subject_of
-from webcrawl.tools.optout.token import Tokens, Wish
+from webcrawl.tools.optout.deciding import LARGEST, MOST_LINES, _lines
+from webcrawl.tools.optout.serving import Asked, Form, Pages
+from webcrawl.tools.optout.token import CannotName, Tokens, Wish, subject_of
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import OptOut
@@ -74,5 +72,5 @@ def strangers(data: bytes) -> None:
     assert TOKENS_.found("example.com", [token], "file") == [] or subject.rule == "example.com"
 
 
-ROOMS = ("webcrawl.tools.optout.serving", "webcrawl.tools.optout.subject", "webcrawl.tools.optout.token")
+ROOMS = ("webcrawl.tools.optout.serving", "webcrawl.tools.optout.token", "webcrawl.tools.optout.token")
 TARGETS = [Target("strangers", strangers, SEEDS, TOKENS, rooms=ROOMS)]

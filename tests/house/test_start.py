@@ -30,7 +30,7 @@ UNUSED = {  # without -a since=, a hive, archives to process, pages to render, a
         "webcrawl.crawl.hive_parts",
     ),
     *("webcrawl.adapter.rendering_check", "webcrawl.crawl.rendering"),
-    *("webcrawl.content.images.image_headers", "webcrawl.tools.verify", "webcrawl.record.warc.reader"),
+    *("webcrawl.content.image_headers", "webcrawl.tools.verify", "webcrawl.record.warc.reader"),
 }
 
 

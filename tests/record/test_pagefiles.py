@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.outputs import Crawl
 from webcrawl.base.model import Link
-from webcrawl.record.pagefiles import PageFiles, name_of
-from webcrawl.store.jobdir.store_line import About
+from webcrawl.record.pagefiles import About, PageFiles, name_of
 from webcrawl.tools.verify.verify_crawl import verify
 
 

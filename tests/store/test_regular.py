@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from webcrawl.store.regular import appending, own_folder, regular
+from webcrawl.store.disk import appending, own_folder, regular
 
 
 def bound(path):

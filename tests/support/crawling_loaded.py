@@ -23,7 +23,7 @@ NAMES = (
         "webcrawl.adapter.archive_reading",
         "webcrawl.adapter.earlier_pages",
         "webcrawl.crawl.hive_parts",
-        "webcrawl.content.images.image_headers",
+        "webcrawl.content.image_headers",
     ),
     *(f"scrapy.extensions.{name}" for name in ("closespider", "corestats", "logcount", "memusage", "telnet")),
 )

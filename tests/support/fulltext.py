@@ -10,9 +10,8 @@ from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
 from webcrawl.content.page import Page
 from webcrawl.record.fulltext import text_files
-from webcrawl.record.fulltext.indexer import Indexer
 from webcrawl.record.fulltext.text_files import TextFiles
-from webcrawl.record.fulltext.text_index import opened
+from webcrawl.record.fulltext.text_index import Indexer, opened
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 

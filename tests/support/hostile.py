@@ -12,10 +12,10 @@ import pytest
 from tests.support.places import ROOT
 from webcrawl.base.model import Exchange
 from webcrawl.lab.simweb import World, running
-from webcrawl.lab.simweb.kinds import body_codings, misbehaviour
+from webcrawl.lab.simweb.kinds import documents, misbehaviour
 from webcrawl.lab.simweb.web_answers import Ask
 
-BOMBS = [kind for kind in body_codings.KINDS if kind.startswith("bomb")]
+BOMBS = [kind for kind in documents.CODINGS if kind.startswith("bomb")]
 MISDEEDS = [*misbehaviour.LIARS, *misbehaviour.BROKEN, *misbehaviour.SLOW, *BOMBS]
 
 

@@ -11,7 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 from tests.support.crawling import PATIENCE, SETTINGS, _crawl, _forked, wait_until
 from tests.support.nameserver import TXT, NameServer
 from tests.support.places import ROOT
-from webcrawl.tools.optout.subject import LABEL
+from webcrawl.tools.optout.token import LABEL
 
 ADDRESS = re.compile(r"the form for owners: (http://\S+)\n")
 

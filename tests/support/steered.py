@@ -9,8 +9,8 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.adapter.values import plain_values
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.commands import obey

@@ -11,10 +11,9 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.record.tables.changes_table import Changes
-from webcrawl.record.tables.documents_table import Documents
+from webcrawl.record.tables.one_table import Changes, Documents
+from webcrawl.record.tables.parquet import read_stream
 from webcrawl.record.tables.table_files import Tables
-from webcrawl.record.tables.table_stream import read_stream
 from webcrawl.record.warc.press import Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB

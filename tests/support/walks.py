@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, pack_found
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commanding import Console
 from tests.support.crawling import Crawl, wait_until
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.health import HealthRules

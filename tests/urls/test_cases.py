@@ -11,7 +11,7 @@ import zstandard
 
 from tests.support.cases import cases
 from tests.support.url_settings import url_settings
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.expressions import ExpressionFilter
 from webcrawl.urls.filters.filter_protocol import Origin

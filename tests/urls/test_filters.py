@@ -14,8 +14,7 @@ from webcrawl.base.model import Link
 from webcrawl.base.ports import BAD, Ports
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.filters.expressions import ExpressionFilter, search_set
-from webcrawl.urls.filters.filter_protocol import Origin, Remembers, Suspects
-from webcrawl.urls.filters.line_search import Lines
+from webcrawl.urls.filters.filter_protocol import Lines, Origin, Remembers, Suspects
 from webcrawl.urls.filters.url_parts import ExtensionFilter, PortFilter, SchemeFilter
 from webcrawl.urls.link_pipeline import build_filters
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from siphashc import siphash
 
 from tests.support.url_strategies import links
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.host_names import RegisteredDomains, is_public_suffix
 from webcrawl.urls.url_fingerprint import ContentDigests, Fingerprints

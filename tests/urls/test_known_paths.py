@@ -8,10 +8,9 @@ import pytest
 
 from tests.support.places import ROOT
 from tests.support.real_urls import real_urls
-from webcrawl.base.hosts import host_of
-from webcrawl.urls.filters.filter_protocol import Origin
+from webcrawl.base.url_text import host_of
+from webcrawl.urls.filters.filter_protocol import Lines, Origin
 from webcrawl.urls.filters.known_paths import RULES, KnownPathsFilter
-from webcrawl.urls.filters.line_search import Lines
 
 LABELS = Path(__file__).with_name("known_paths_labels.tsv")
 LOOKED_AT = 100  # matches of a rule that were looked at, at most

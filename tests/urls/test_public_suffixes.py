@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from tldextract import TLDExtract
 
 from tests.support.real_urls import real_urls
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.record.tables.ended import host_parts
-from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.public_suffixes import _rules, is_ipv4, suffixes_of
+from webcrawl.urls.host_names import RegisteredDomains, _rules, is_ipv4, suffixes_of
 
 pytestmark = pytest.mark.xdist_group("public suffixes")
 LABELS = st.sampled_from(

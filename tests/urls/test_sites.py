@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link
+from webcrawl.base.url_text import host_of
 from webcrawl.urls.filters.depth import DepthFilter
 from webcrawl.urls.filters.filter_protocol import Origin
 from webcrawl.urls.host_names import RegisteredDomains, entered, sites, steps

@@ -5,8 +5,7 @@ import re
 from tests.support.places import ROOT
 from tests.support.real_urls import real_urls
 from tests.support.url_settings import url_settings
-from webcrawl.urls.filters.filter_protocol import Origin
-from webcrawl.urls.filters.line_search import Lines
+from webcrawl.urls.filters.filter_protocol import Lines, Origin
 from webcrawl.urls.filters.traps import DATE, DEEP, MONTHLY, QUERY, SESSION
 from webcrawl.urls.link_pipeline import build_filters
 

@@ -22,7 +22,7 @@ from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.finished_crawl import NothingLeft
 from webcrawl.adapter.preflight import preflight_crawler
 from webcrawl.adapter.scheduler import FrontierScheduler
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,8 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from zlib import crc32
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Referred
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import host_of, visible
 from webcrawl.record.since.cdx_server import CdxServer, NoAnswer
 from webcrawl.store.worker import Worker
 

@@ -22,8 +22,8 @@ from webcrawl.adapter.download_phases import downloads
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.scheduler_protocol import Scheduled
 from webcrawl.adapter.user_settings import origin
-from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.names import path_of
+from webcrawl.base.readable import text_without_credentials
 from webcrawl.crawl.control.changeable import OF_REQUESTS
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.crawl import Crawl

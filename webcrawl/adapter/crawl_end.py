@@ -7,7 +7,7 @@ import logging
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl.base.resource_exhaustion import lack
+from webcrawl.base.errors import lack
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.errors import StoreError
 

@@ -22,8 +22,8 @@ from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.request_meta import WHOLE, our_proxies
 from webcrawl.adapter.trip import Trip
+from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Outcome, Status
-from webcrawl.base.resource_exhaustion import lack
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.outcomes import ACCEPTED

@@ -11,8 +11,8 @@ from scrapy import Request
 
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.trip import Trip, trip_of
-from webcrawl.base.credentials import text_without_credentials
-from webcrawl.base.hosts import host_of
+from webcrawl.base.readable import text_without_credentials
+from webcrawl.base.url_text import host_of
 
 LONGEST = 500  # characters of a URL
 SECURE = "https:"

@@ -33,10 +33,10 @@ from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base.hosts import host_of
+from webcrawl.base.errors import lack
 from webcrawl.base.loading import load
 from webcrawl.base.model import Exchange, Outcome, Status
-from webcrawl.base.resource_exhaustion import lack
+from webcrawl.base.url_text import host_of
 from webcrawl.net.network import Network
 from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
 

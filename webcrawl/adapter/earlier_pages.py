@@ -19,11 +19,10 @@ from scrapy.exceptions import DownloadCancelledError
 
 from webcrawl.adapter.cdx_servers import CdxServers
 from webcrawl.adapter.trip import Trip
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import host_of, visible
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.record.since.answer_digests import is_payload
+from webcrawl.record.since.cdx_server import is_payload
 from webcrawl.record.since.earlier import Earlier, Known
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import sources

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from webcrawl.base.resource_exhaustion import lack
+from webcrawl.base.errors import lack
 
 
 class Alarm:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from scrapy import Spider
 
 from webcrawl.adapter.crawl_end import FINISHED
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Status
 from webcrawl.base.quantities import count as counted
 from webcrawl.crawl.crawl import Crawl

@@ -22,8 +22,8 @@ from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.request_links import PRIVATE, referer, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import KEY, Trip, give_trip, page_under_way
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.inline import InlineDownloads, link_of
 from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl

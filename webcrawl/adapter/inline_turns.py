@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.frontier.arguments import Decision
 

@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.barrier import Barrier, CheckpointWaiters
 from webcrawl.adapter.crawl_end import as_failure, close_spider
 from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
-from webcrawl.base.resource_exhaustion import lack
+from webcrawl.base.errors import lack
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from scrapy.exceptions import DropItem
 
-from webcrawl.base.page_change import Change
-from webcrawl.base.resource_exhaustion import lack
+from webcrawl.base.errors import lack
+from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
 
 logger = logging.getLogger(__name__)

@@ -28,10 +28,10 @@ from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.user_settings import on_command_line
 from webcrawl.adapter.values import plain_values
-from webcrawl.base.cannot_start import CannotStart
-from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import load
 from webcrawl.base.program import program
+from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError

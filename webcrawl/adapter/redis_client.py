@@ -15,7 +15,7 @@ from scrapy.utils.misc import load_object
 from scrapy_redis import defaults
 from scrapy_redis.connection import SETTINGS_PARAMS_MAP, get_redis
 
-from webcrawl.base.credentials import url_without_credentials
+from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.hive.errors import HiveError
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scrapy.settings import BaseSettings
 
-from webcrawl.base.libraries import missing
+from webcrawl.base.loading import missing
 from webcrawl.crawl.checks import SettingError
 
 SCHEMES = ("http", "https")

@@ -41,9 +41,9 @@ from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.waking import Waking, from_thread
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
-from webcrawl.base.hosts import host_of
+from webcrawl.base.errors import lack
 from webcrawl.base.model import Link
-from webcrawl.base.resource_exhaustion import lack
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.parts import Surroundings

@@ -14,8 +14,8 @@ from typing import Any
 from webcrawl.adapter.reading_ahead import Ahead
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange
-from webcrawl.base.scored import UNSCORED, Scored
-from webcrawl.content.html.elements import markup
+from webcrawl.base.page_values import UNSCORED, Scored
+from webcrawl.content.html.trees import markup
 from webcrawl.content.scoring.score_process import DIED, Body, ScoreProcess
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker

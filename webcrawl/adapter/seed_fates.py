@@ -6,9 +6,9 @@ import logging
 from collections import Counter
 from collections.abc import Collection
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.quantities import count
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.net.errors import FetchError
 from webcrawl.net.failure_words import in_words

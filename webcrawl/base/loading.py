@@ -1,4 +1,7 @@
-"""Dotted paths in settings, turned into what they name."""
+"""What a name stands for: dotted paths in settings, and optional libraries with the line that installs each.
+
+No such line names this project: on a package index its name may be somebody else's.
+"""
 
 from __future__ import annotations
 
@@ -13,3 +16,37 @@ def load(path: str) -> Any:
         return getattr(import_module(module), name)
     except Exception as error:  # a foreign module may raise anything while it is imported
         raise ValueError(f"{path}: {error}") from error
+
+
+BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
+    "aiohttp": ("aiohttp>=3.11,<4",),
+    "fsspec": ("fsspec>=2025.3", "s3fs>=2025.3"),
+    "h2": ("h2>=4.3,<5",),
+    "numba": ("numba>=0.61,<1",),
+    "prometheus_client": ("prometheus_client>=0.22,<1",),
+    "pyarrow": ("pyarrow>=20",),
+    "pypdfium2": ("pypdfium2>=5,<6",),
+    "resiliparse": ("resiliparse>=0.15,<3",),
+    "scrapy_playwright": ("scrapy-playwright>=0.0.48,<0.1",),
+    "tantivy": ("tantivy>=0.27,<0.28",),
+    "trafilatura": ("trafilatura>=2.0,<3", "lxml_html_clean>=0.4"),
+}
+
+
+def install(*libraries: str) -> str:
+    """The command that installs them, within the bounds that they were tried with."""
+    return f"pip install {' '.join(repr(one) for library in libraries for one in BOUNDS.get(library, (library,)))}"
+
+
+def missing(*libraries: str) -> str:
+    """The line for somebody who needs them."""
+    return f"{' and '.join(libraries)} {'is' if len(libraries) == 1 else 'are'} not installed: {install(*libraries)}"
+
+
+class MissingLibraryError(ImportError):
+    """A library is not installed; the message says which, and how to get it."""
+
+    def __init__(self, library: str, error: ImportError | None = None) -> None:
+        """`error`: of the import. What is missing inside an installed library is named as what it is."""
+        name = error.name.partition(".")[0] if error is not None and error.name else library
+        super().__init__(missing(name), name=name)

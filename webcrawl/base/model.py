@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from webcrawl.base.digest import label, sha1
-from webcrawl.base.scored import Scored
+from webcrawl.base.page_values import Scored
 
 
 class Status(IntEnum):

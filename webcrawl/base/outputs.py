@@ -28,7 +28,7 @@ NAMES = tuple(PIPELINES)
 ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))  # what `scrapy process` cannot make
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
 BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
-LIBRARIES = {  # what an output needs (base/libraries.py)
+LIBRARIES = {  # what an output needs (base/loading.py)
     "tables": ("pyarrow",),
     "changes": ("pyarrow",),
     "index": ("tantivy",),

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from webcrawl.base.model import Exchange, Link, Timings, header
-from webcrawl.base.page_change import Change
+from webcrawl.base.page_values import Change
 from webcrawl.content.formats import document_reader, link_header
 from webcrawl.content.html import on_demand
-from webcrawl.content.html.elements import markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.encodings import decode
 from webcrawl.content.html.found_links import Found, FoundLink, LinkColumns, PageLink
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.self_description import About
+from webcrawl.content.html.trees import markup
 from webcrawl.content.neardup.near_duplicates import fingerprint
 from webcrawl.content.preferences.answer_preferences import (
     FIELDS,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Status
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Admission, Decision
 from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import Head, Heard, follows

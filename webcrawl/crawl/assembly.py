@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link
 from webcrawl.base.settings.crawl_settings import AUTO
+from webcrawl.base.url_text import host_of
 from webcrawl.content.formats.document_kinds import LOGGED
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.recognise import recogniser

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 
 COUNT = 20  # cookies kept at most,
 BYTES = 4096  # and bytes of their names, values and paths with what is between them: no Cookie header is longer

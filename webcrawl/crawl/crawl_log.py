@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
-from webcrawl.base.page_change import By, Change
+from webcrawl.base.page_values import By, Change
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.output import Output
 

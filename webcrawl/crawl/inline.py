@@ -12,8 +12,8 @@ from hashlib import blake2b
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Outcome, Packed, Status, url_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, count_known, note_of

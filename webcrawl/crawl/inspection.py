@@ -8,7 +8,7 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.discovery import Discovery, Elsewhere

@@ -10,8 +10,8 @@ from collections import Counter
 from random import Random
 from string import ascii_lowercase
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link
+from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise import SOFT404, Probe, Recogniser
 from webcrawl.frontier.protocol import Frontier
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgpack
 
+from webcrawl.base.errors import lack
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link, Status
-from webcrawl.base.resource_exhaustion import lack
 from webcrawl.crawl.moments import Moments
 from webcrawl.frontier.arguments import Decision
 from webcrawl.store.crawldb import CrawlDB, Part

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from webcrawl.base.model import Exchange, Link
-from webcrawl.base.page_change import GONE, By, Change, Judged
+from webcrawl.base.page_values import GONE, By, Change, Judged
 from webcrawl.content.page import Page
 from webcrawl.crawl.revisit.record import is_ahead
 from webcrawl.crawl.revisiting import Revisiting

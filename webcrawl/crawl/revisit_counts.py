@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.base.page_values import By, Change, Judged
 from webcrawl.crawl.revisit.page_sample import MOST, Sample
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.sampled_rates import Rates, Sampled, estimate

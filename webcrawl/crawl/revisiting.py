@@ -14,9 +14,9 @@ from typing import Any
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange, Link, Outcome, Status
-from webcrawl.base.page_change import GONE, By, Change, Judged
+from webcrawl.base.page_values import GONE, By, Change, Judged
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.revisit import listing_schedule
 from webcrawl.crawl.revisit.fetched_ahead import lacks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Packed, url_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink

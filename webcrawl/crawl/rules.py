@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webcrawl.base.loading import load
-from webcrawl.content.preferences.crawl_purpose import Purpose
+from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.arguments import Rules
 from webcrawl.frontier.booking import Limits, Own

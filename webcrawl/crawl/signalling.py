@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link
-from webcrawl.content.formats.listing_entry import Entry
+from webcrawl.base.url_text import host_of
+from webcrawl.content.formats.xml_listings import Entry
 from webcrawl.content.page import Page
 from webcrawl.crawl.revisit.signals import Dated, Signals
 from webcrawl.urls.canonical import canonical_links

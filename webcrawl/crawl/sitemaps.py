@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import SITEMAP, Link, depth_of, is_sitemap
+from webcrawl.base.url_text import host_of
 from webcrawl.content.html.found_links import Found, FoundLink
 from webcrawl.crawl.discovery import Discovery, fitting_links
 from webcrawl.frontier.protocol import Frontier

@@ -10,7 +10,7 @@ from webcrawl.frontier.seen.files import opened
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.outputs import check_lengths
 from webcrawl.store.jobdir.snapshot import needs_copy
-from webcrawl.store.jobdir.wal import check_log
+from webcrawl.store.write_ahead_log import check_log
 
 
 def check_start(jobdir: Path) -> Iterator[DamagedFile]:

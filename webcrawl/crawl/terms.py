@@ -13,11 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.names import current, path_of
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import program
-from webcrawl.base.readable import shortened
+from webcrawl.base.readable import shortened, text_without_credentials
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import TERMS as META

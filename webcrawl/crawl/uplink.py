@@ -8,9 +8,9 @@ from collections import Counter, deque
 from collections.abc import Callable
 from math import inf
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.quantities import count
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.errors import FetchError, Sign

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
-from webcrawl.base.page_change import By, Change, Judged
-from webcrawl.content.html.elements import markup
+from webcrawl.base.page_values import By, Change, Judged
 from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
 from webcrawl.content.recognise import SOFT404, Recogniser, wall_of

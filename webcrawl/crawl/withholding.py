@@ -8,7 +8,7 @@ from webcrawl.base.model import Exchange, Withheld
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import RobotsWord
-from webcrawl.content.preferences.crawl_purpose import Purpose
+from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.net.robots_said import RobotsSaid
 from webcrawl.store.jobdir.crawl_line import WITHHELD
 

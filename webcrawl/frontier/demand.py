@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Packed, from_sitemap, is_sitemap
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Heard, Rules, both
 from webcrawl.frontier.budgets import Budgets, is_one_of_many
 from webcrawl.frontier.core import Core

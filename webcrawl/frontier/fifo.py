@@ -11,8 +11,7 @@ from typing import Any
 
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.framing import LENGTH, LONG, SHORTS, count_records, cut, frame, some
-from webcrawl.store.jobdir.queue_row import SavedFifo, unpack
+from webcrawl.store.jobdir.queue_row import LENGTH, LONG, SHORTS, SavedFifo, count_records, cut, frame, some, unpack
 
 BLOCK = 32 << 10  # bytes of records per block: larger blocks compress no better
 TOGETHER = 32  # records appended in one step: then a block is longer than BLOCK by no more than that

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack, url_of
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.bare import Bare, NoLook
 from webcrawl.frontier.booking import Limits

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappush
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, unpack
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.answers import Answers
 from webcrawl.frontier.arguments import Hooks, Queues, Rules
 from webcrawl.frontier.booking import Limits

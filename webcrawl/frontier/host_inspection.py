@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Status, unpack, url_of
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.unwell import LONGER

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.hosts import Host

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Packed, authority_of, is_listed, is_revisit, priority_of, url_of
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.host_lanes import Lanes
 from webcrawl.frontier.host_rows import HostRows, Row

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Outcome, Packed, Status
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.health import returns

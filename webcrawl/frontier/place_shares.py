@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Packed, via_of
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from siphashc import siphash
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.domain_row import MOST, TAG
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.regular import regular
+from webcrawl.store.disk import regular
 
 NAME = "told."
 LONG = 60.0  # seconds: a shorter wait of a host that has not failed is not worth a line

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.budgets import Budgets

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.best_first import Sift

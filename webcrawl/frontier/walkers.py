@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Packed, unpack
+from webcrawl.base.url_text import host_of
 from webcrawl.store.crawldb import CrawlDB
 
 SEED, NUMBER, HOST = "walk/seed/", "walk/number/", "walk/host/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.net.errors import (
     AddressRefused,
     ConnectFailed,
@@ -21,7 +21,7 @@ from webcrawl.net.errors import (
 )
 from webcrawl.net.guard import special_network
 from webcrawl.net.http2_offers import mend
-from webcrawl.urls.public_suffixes import suffixes_of
+from webcrawl.urls.host_names import suffixes_of
 
 ENDS = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "de", "fr", "uk", "nl", "eu", "ch", "jp")
 ALIKE = 0.6  # of difflib: one letter wrong, or two that changed places, in a short ending

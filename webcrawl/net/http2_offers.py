@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from webcrawl.base.libraries import missing
+from webcrawl.base.loading import missing
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_pool import Key
 from webcrawl.net.errors import EmptyAnswer, FetchError, Http2Only, TlsFailed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.urls.optout import RulesError, readable
 
 # Names that mean nothing else, whatever the value; and common words if the value is long enough for an id (`sid=12` is

@@ -13,8 +13,7 @@ from webcrawl.base.loading import load
 from webcrawl.base.model import Packed, depth_of, path_of, url_of, via_of
 from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.filter_chain import Chain
-from webcrawl.urls.filters.filter_protocol import Clock, Dropped, Origin, Setup, UrlFilter
-from webcrawl.urls.filters.named_filter import named_filter
+from webcrawl.urls.filters.filter_protocol import Clock, Dropped, Origin, Setup, UrlFilter, named_filter
 from webcrawl.urls.foldings import Folding, compose, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import RulesError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 
 # ISO 639-1; only a code of these is a mark. Others mean something else as often: be, ca, id, uk.
 _CODES = """

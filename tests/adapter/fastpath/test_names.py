@@ -11,7 +11,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.fastpath.names import PRIVATE, UNDOCUMENTED, ForeignScrapy, check
 from webcrawl.adapter.preflight import preflight
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 
 LINE = r"Scrapy 2\.20\.1 is installed: webcrawl needs 2\.19; pip install 'scrapy~=2\.19\.0'"
 

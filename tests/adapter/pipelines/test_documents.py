@@ -11,7 +11,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.pipelines import documents
 from webcrawl.adapter.pipelines.documents import DocumentsPipeline
 from webcrawl.base.model import Link, Outcome, Withheld
-from webcrawl.base.page_change import Change, Judged
+from webcrawl.base.page_values import Change, Judged
 from webcrawl.content.page import Page
 from webcrawl.store.worker import Worker
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.cases import cases
 from webcrawl.content.html import encodings, mimetype
-from webcrawl.content.html.elements import markup
+from webcrawl.content.html.trees import markup
 
 XHTML = b'<html xmlns="http://www.w3.org/1999/xhtml"/>'
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.cases import cases
 from webcrawl.content.html import on_demand
-from webcrawl.content.html.elements import document
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.on_demand import visible_text
+from webcrawl.content.html.trees import document
 
 # HTML, and its text
 TEXTS = {

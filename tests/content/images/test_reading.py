@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.content.images import svg
-from webcrawl.content.images.image_headers import image_of
-from webcrawl.content.images.raster import SEGMENTS
+from webcrawl.content.image_headers import HEAD, SEGMENTS, image_of
 
 SAMPLES = Path(__file__).with_name("samples")  # made by Pillow, 7 pixels wide and 5 high, the moving ones of 3 frames
 FRAMES = {"moving": 3}
@@ -108,4 +106,4 @@ def test_jpeg_reads_so_many_segments(before, found):
 
 def test_svg_looks_at_the_head_alone():
     """An element that begins later is not found."""
-    assert svg.read(b" " * svg.HEAD + b"<svg width='1' height='1'>") is None
+    assert image_of(b" " * HEAD + b"<svg width='1' height='1'>") is None

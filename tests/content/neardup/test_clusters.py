@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.content.neardup.clusters import LOOKED_AT, Clusters
+from webcrawl.content.neardup.near_duplicates import LOOKED_AT, Clusters
 
 BITS = st.integers(0, 2**64 - 1)
 

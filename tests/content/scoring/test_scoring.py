@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support import scorers
-from webcrawl.base.scored import Scored
+from webcrawl.base.page_values import Scored
 from webcrawl.content.scoring.document import Document
 from webcrawl.content.scoring.page_language import fits, language_of, tongues
 from webcrawl.content.scoring.score_process import DIED, Body, ScoreProcess

@@ -8,7 +8,7 @@ from webcrawl.crawl.control.answer_text import status as lines_of
 from webcrawl.crawl.hive.drone_report import Report
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
-from webcrawl.store.jobdir.sums import merged
+from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.supervisor import display
 from webcrawl.tools.supervisor.asked import status
 from webcrawl.tools.supervisor.hive_status import rows, table

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from tests.support.warc_crawl import exchange
-from webcrawl.base.page_change import By, Change
+from webcrawl.base.page_values import By, Change
 from webcrawl.crawl.revisit.page_judgement import judged
 from webcrawl.crawl.revisit.record import PageRecord
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.base.page_values import By, Change, Judged
 from webcrawl.crawl.revisit.page_judgement import CHECK, LONG, MOST, SURE, Honesty
 from webcrawl.crawl.revisit.record import PageRecord
 

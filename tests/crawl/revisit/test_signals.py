@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from tests.support.hostile import peak, reset_peak
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.revisit import signals as module
 from webcrawl.crawl.revisit import since_read
 from webcrawl.crawl.revisit.announcers import OLDER, QUIET, SILENT, TRY, Trust

@@ -20,8 +20,17 @@ from webcrawl.content.formats.xml_listings import read_date
 from webcrawl.content.html.on_demand import visible_text
 from webcrawl.content.neardup.near_duplicates import DISTANCE, fingerprint
 from webcrawl.lab.simweb import World, changing, truth
-from webcrawl.lab.simweb.changing_pages import GONE, moved, original
-from webcrawl.lab.simweb.page_changes import NEVER, bursts, dice_of, poisson, random_rate, regular
+from webcrawl.lab.simweb.changing_pages import (
+    GONE,
+    NEVER,
+    bursts,
+    dice_of,
+    moved,
+    original,
+    poisson,
+    random_rate,
+    regular,
+)
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.web_answers import Ask
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.lab.simweb import World
-from webcrawl.lab.simweb.dns_answers import DEAD, OUTSIDE, Question, Reply, reply
 from webcrawl.lab.simweb.mix import even
-from webcrawl.lab.simweb.name_server import NameServer, parse_query
+from webcrawl.lab.simweb.name_server import DEAD, OUTSIDE, NameServer, Question, Reply, parse_query, reply
 
 A, AAAA, CNAME = pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA, pycares.QUERY_TYPE_CNAME
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.simweb_wire import connect, drain, get, logged, request
 from webcrawl.lab.simweb import World, running, too_early, wait_until_idle
-from webcrawl.lab.simweb.dns_answers import OUTSIDE
+from webcrawl.lab.simweb.name_server import OUTSIDE
 from webcrawl.lab.simweb.outages import Board
 
 ALL = [

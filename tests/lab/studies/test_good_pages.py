@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.commands import command
-from webcrawl.lab.studies.good_pages import read_scores
 from webcrawl.lab.studies.link_graph import read_graph
-from webcrawl.lab.studies.ordering_study import Shape, compare
+from webcrawl.lab.studies.ordering_study import Shape, compare, read_scores
 from webcrawl.lab.studies.traces import NoTrace
 
 # Two chains: each page links to the next of its own, and the good ones are all of one. The other one is wide.

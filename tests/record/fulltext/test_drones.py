@@ -8,7 +8,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.fulltext import Texts, page
 from tests.support.hive_jobs import named
-from webcrawl.record.fulltext.query_words import BadQuery
+from webcrawl.record.fulltext.index_fields import BadQuery
 from webcrawl.record.fulltext.text_search import Search, SearchAll
 from webcrawl.store.errors import StoreError
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tests.support.fulltext import Texts, indexed, page, written
-from webcrawl.record.fulltext import indexer
+from webcrawl.record.fulltext import text_index
 from webcrawl.store.errors import StoreError
 
 URL = "http://www.a.test/%d"
@@ -73,7 +73,7 @@ def test_what_a_crash_left_out_is_added(tmp_path, open_, monkeypatch):
 
 def test_many_commits(tmp_path, open_, monkeypatch):
     """Portions begin and end anywhere in members and files."""
-    monkeypatch.setattr(indexer, "PAGES", 3)
+    monkeypatch.setattr(text_index, "PAGES", 3)
     texts = open_(max_size=1)
     for count in (1, 7, 0, 2, 5):
         add(texts, count)

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.fulltext import Texts, indexed, page, written
 from tests.support.places import IN_MEMORY
-from webcrawl.base.page_change import Change
-from webcrawl.record.fulltext import indexer
+from webcrawl.base.page_values import Change
+from webcrawl.record.fulltext import text_index
 
 
 def kept(lines):
@@ -116,8 +116,8 @@ PORTION = 3
 
 
 def setup_module():
-    indexer.PAGES, TestMachine.usual = PORTION, indexer.PAGES
+    text_index.PAGES, TestMachine.usual = PORTION, text_index.PAGES
 
 
 def teardown_module():
-    indexer.PAGES = TestMachine.usual
+    text_index.PAGES = TestMachine.usual

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fulltext import Texts, page
-from webcrawl.record.fulltext.query_words import BadQuery, as_code, asked
+from webcrawl.record.fulltext.index_fields import BadQuery, as_code, asked
 from webcrawl.record.fulltext.text_search import Search
 
 PARTS = [

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fulltext import Texts, page
 from webcrawl.record.fulltext import text_search
-from webcrawl.record.fulltext.query_words import BadQuery
+from webcrawl.record.fulltext.index_fields import BadQuery
 from webcrawl.record.fulltext.text_index import Contents
 from webcrawl.record.fulltext.text_search import DEEPEST, LONGEST, Search
 from webcrawl.store.errors import StoreError

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from tests.support.fulltext import Texts, indexed, page, written
-from webcrawl.base.page_change import Change
-from webcrawl.record.fulltext import indexer
+from webcrawl.base.page_values import Change
+from webcrawl.record.fulltext import text_index
 from webcrawl.record.fulltext.text_search import Search, SearchAll
 from webcrawl.urls.exclusion_rules import Forgotten
 from webcrawl.urls.optout import OptOut
@@ -128,7 +128,7 @@ class TestCrashes:
 
     def test_an_index_that_is_made_again(self, texts, monkeypatch):
         """It is what it was, however its pages are portioned."""
-        monkeypatch.setattr(indexer, "PAGES", 2)
+        monkeypatch.setattr(text_index, "PAGES", 2)
         for number in range(9):
             texts.add(state(f"lamp {number}", f"http://a.test/{number % 3}"))
         texts.add(gone("http://a.test/1"))

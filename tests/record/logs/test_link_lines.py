@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webcrawl.base.credentials import url_without_credentials
+from webcrawl.base.readable import url_without_credentials
 from webcrawl.base.room import FEW
 from webcrawl.store.jobdir.link_line import MOST, field, lines, page_lines, unlogged
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webcrawl.base.credentials import url_without_credentials
 from webcrawl.base.dates import digits, iso
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
-from webcrawl.base.readable import ReadableFormatter, readable
+from webcrawl.base.readable import ReadableFormatter, readable, url_without_credentials
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.link_line import lines
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link
-from webcrawl.store.jobdir import request_line, skip_line, store_line
+from webcrawl.record import pagefiles
+from webcrawl.store.jobdir import request_line, skip_line
 from webcrawl.tools.verify.check_outputs import SHAPES
 
 AT = 1308849128.802
@@ -46,7 +47,7 @@ def test_any_text_has_its_line(name, one, other):
     line = {
         "skipped": lambda: skip_line.lines(AT, "length", [other], "http://a.test/"),
         "requests": lambda: request_line.line(AT, "GET", one, link),
-        "store": lambda: store_line.line(link, store_line.About(one, 200, other, other), 1, 2, 3),
+        "store": lambda: pagefiles.line(link, pagefiles.About(one, 200, other, other), 1, 2, 3),
     }[name]()
 
     assert SHAPES[f"logs/{name}.log"].fullmatch(line)

@@ -11,7 +11,7 @@ from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.digest import SHA1
 from webcrawl.base.model import Referred
 from webcrawl.record.archives.archived_answers import unmodified
-from webcrawl.record.since.answer_digests import digests_of
+from webcrawl.record.since.cdx_server import digests_of
 from webcrawl.record.since.earlier import Earlier, Known
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import sources

@@ -5,7 +5,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.record.statistics.hosts import Hosts
+from webcrawl.record.statistics.tally import Hosts
 
 KEY = bytes(16)
 

@@ -4,10 +4,8 @@ from random import Random
 
 import pytest
 
-from webcrawl.record.statistics.figures import figures
-from webcrawl.record.statistics.hosts import Hosts
-from webcrawl.record.statistics.statistics import Statistics, joined
-from webcrawl.record.statistics.tally import Tally
+from webcrawl.record.statistics.statistics import Statistics, figures, joined
+from webcrawl.record.statistics.tally import Hosts, Tally
 from webcrawl.store.jobdir.series import SLOTS, Series
 
 KEY = bytes(range(16))

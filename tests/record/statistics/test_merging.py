@@ -5,10 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.record.statistics.figures import figures
-from webcrawl.record.statistics.statistics import Statistics
-from webcrawl.store.jobdir.sums import MOST
-from webcrawl.store.jobdir.sums import tables as merged
+from webcrawl.record.statistics.statistics import Statistics, figures
+from webcrawl.store.jobdir.stats_file import MOST
+from webcrawl.store.jobdir.stats_file import tables as merged
 
 KEY = b"0123456789abcdef"
 HOSTS = st.sampled_from([f"{name}.{tld}" for name in "abcdefgh" for tld in ("org", "de")])

@@ -9,7 +9,7 @@ from tests.support.saving import prepared
 from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.base.page_values import By, Change, Judged
 from webcrawl.record.tables.one_table import BATCH
 
 URL = "https://www.example.co.uk:8443/{}"

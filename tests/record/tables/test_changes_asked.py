@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.places import ROOT
 from tests.support.tables import Job
-from webcrawl.base.page_change import By, Change, Judged
+from webcrawl.base.page_values import By, Change, Judged
 
 DAY = 86400.0
 SECTION = (ROOT / "docs/outputs.md").read_text().partition("\n## changes\n")[2].partition("\n## ")[0]

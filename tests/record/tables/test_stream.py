@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webcrawl.record.tables.columns import SCHEMAS
-from webcrawl.record.tables.table_stream import Repeated, StreamWriter, read_stream
+from webcrawl.record.tables.parquet import Repeated, StreamWriter, read_stream
 
 TEXTS = st.sampled_from(["http://a.test/", "é", "", "\ud800x"])
 

@@ -10,7 +10,7 @@ from tests.support.warc_crawl import Archive, exchange
 from tests.support.warc_reader import UUID, members, one_record, read_fields
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Link
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import visible
 from webcrawl.record.warc.capture import Captures, Originals
 from webcrawl.record.warc.warc_record import fields, named
 

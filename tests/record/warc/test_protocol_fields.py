@@ -10,7 +10,7 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.support.warc_crawl import Archive, exchange, files
-from webcrawl.record.warc.protocol_fields import registered, spoken
+from webcrawl.record.warc.warc_record import registered, spoken
 
 JWARC = sorted(Path("~/.m2/repository/org/netpreserve/jwarc").expanduser().glob("*/jwarc-*.jar"))
 HTTP_10 = b"HTTP/1.0 200 OK\r\n\r\n"

@@ -21,8 +21,8 @@ from webcrawl.adapter.extensions import disk_space, progress
 from webcrawl.adapter.extensions.disk_space import DiskSpace
 from webcrawl.adapter.extensions.progress import Lines
 from webcrawl.frontier.waits import Waits
-from webcrawl.lab.simweb.dns_answers import NAMES
 from webcrawl.lab.simweb.mix import GROUPS, even
+from webcrawl.lab.simweb.name_server import NAMES
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 FAILING = '{"tests.support.cli_components.Failing": 1000}'

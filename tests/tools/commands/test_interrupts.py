@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from webcrawl.tools.commands.interrupts import LAST, NUMBERS, SAME, OneSignal
+from webcrawl.tools.commands.crawl import LAST, NUMBERS, SAME, OneSignal
 
 
 @pytest.fixture(name="heard")

@@ -19,7 +19,7 @@ from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
 from webcrawl.adapter.preflight import preflight
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 
 GOOD = b"http://site0.test/\n"
 

@@ -12,8 +12,8 @@ import pytest
 from tests.support.dashboards import FIGURES, Crawls, made
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
-from webcrawl.tools.dashboard.crawl_past import LIVE, ROOM, Past, of_hive
 from webcrawl.tools.dashboard.crawl_states import Finder, look
+from webcrawl.tools.dashboard.crawl_watch import LIVE, ROOM, Past, of_hive
 from webcrawl.tools.dashboard.signs import rate_of, signs, waits_for
 
 NOW = 1_700_000_000.0
@@ -186,7 +186,7 @@ class TestPast:
 
     def test_memory_is_bounded(self, tmp_path, monkeypatch):
         """Of too many moments every other older one is left out, and the latest are all there."""
-        monkeypatch.setattr("webcrawl.tools.dashboard.crawl_past.ROOM", 100)
+        monkeypatch.setattr("webcrawl.tools.dashboard.crawl_watch.ROOM", 100)
         past = Past(made(tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(1000)]))
         past.read()
         for at in range(2 * LIVE):

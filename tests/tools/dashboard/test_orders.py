@@ -6,7 +6,7 @@ import pytest
 
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
-from webcrawl.tools.dashboard.command_forms import LONGEST, MOST_WORDS, Order, fields, read, sent
+from webcrawl.tools.dashboard.pages.command_pages import LONGEST, MOST_WORDS, Order, fields, read, sent
 
 
 def test_every_command_has_a_form():

@@ -7,10 +7,8 @@ import pytest
 
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import obey
-from webcrawl.tools.optout.deciding import AT_ONCE, CHECKS, ORDERS, Deciding, Outcome
-from webcrawl.tools.optout.proof_search import Found
-from webcrawl.tools.optout.subject import subject_of
-from webcrawl.tools.optout.token import LIFE, Tokens, Wish
+from webcrawl.tools.optout.deciding import AT_ONCE, CHECKS, ORDERS, Deciding, Found, Outcome
+from webcrawl.tools.optout.token import LIFE, Tokens, Wish, subject_of
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import OptOut

@@ -13,9 +13,9 @@ from webcrawl.net.errors import DnsFailed, NoSocket
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
-from webcrawl.tools.optout import proof_search as module
-from webcrawl.tools.optout.proof_search import LARGEST, Looking
-from webcrawl.tools.optout.subject import LABEL, PATH, subject_of
+from webcrawl.tools.optout import deciding as module
+from webcrawl.tools.optout.deciding import LARGEST, Looking
+from webcrawl.tools.optout.token import LABEL, PATH, subject_of
 from webcrawl.urls.host_names import RegisteredDomains
 
 DOMAINS = RegisteredDomains()

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from webcrawl.net.http_answerer import bound
 from webcrawl.tools.optout import serving as module
 from webcrawl.tools.optout.deciding import Outcome, Result
-from webcrawl.tools.optout.form_page import STYLE, Pages
-from webcrawl.tools.optout.serving import Form
+from webcrawl.tools.optout.serving import STYLE, Form, Pages
 from webcrawl.tools.optout.token import Tokens, Wish
 
 NOW = 1_800_000_000

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.crawl.control.exclusions import wish_of
-from webcrawl.tools.optout.subject import LABEL, PATH, CannotName, subject_of
+from webcrawl.tools.optout.token import LABEL, PATH, CannotName, subject_of
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.host_names import RegisteredDomains, is_public_suffix
 from webcrawl.urls.optout import OptOut

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import World, running
 from webcrawl.tools.report import graph
 from webcrawl.tools.report.graph import Graph

@@ -10,7 +10,7 @@ from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_host_tables import check_host_tables
+from webcrawl.tools.verify.check_frontier import check_host_tables
 
 
 @pytest.fixture(name="state")

@@ -11,7 +11,7 @@ from tests.support.crawling import Crawl
 from tests.support.jobs import Job, killed, tree
 from webcrawl.adapter.preflight import preflight
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.start_check import check_start
 from webcrawl.tools.verify.verify_crawl import verify
 

@@ -11,7 +11,7 @@ import tantivy
 
 from tests.support.fulltext import Texts, page
 from webcrawl.base.model import Link, Outcome
-from webcrawl.base.page_change import Change
+from webcrawl.base.page_values import Change
 from webcrawl.record.fulltext.text_index import Index
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.crawl_line import line

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.hive_server import stream_server
 from tests.support.hives import Hive, drone_of, owners
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import even, truth
 from webcrawl.tools.why.answer import Crawls
 

@@ -10,11 +10,10 @@ from webcrawl.store.jobdir import crawl_line
 from webcrawl.store.jobdir.host_row import State
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.host_facts import Delay, new_host
+from webcrawl.tools.why.host_facts import Delay, Load, ended, new_host
 from webcrawl.tools.why.log_search import LogFile
 from webcrawl.tools.why.queued import FRONT, HOST, RETRY, Place
 from webcrawl.tools.why.verdict import due_in
-from webcrawl.tools.why.waits import Load, ended
 
 RECORD = Link("http://a.test/x").pack()
 

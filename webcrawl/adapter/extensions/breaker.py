@@ -21,7 +21,7 @@ from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import ReadableFormatter
-from webcrawl.store.regular import appending
+from webcrawl.store.disk import appending
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from webcrawl.adapter.crawl_end import FINISHED
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
-from webcrawl.record.statistics.figures import figures as statistics_of
+from webcrawl.record.statistics.statistics import figures as statistics_of
 from webcrawl.store.jobdir import stats_file
 
 logger = logging.getLogger(__name__)

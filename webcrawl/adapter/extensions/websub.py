@@ -17,8 +17,8 @@ from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.request_links import PRIVATE
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.errors import lack
 from webcrawl.base.model import unpack
-from webcrawl.base.resource_exhaustion import lack
 from webcrawl.content.formats.document_reader import all_links
 from webcrawl.content.page import Page
 from webcrawl.crawl.signalling import Signalling

@@ -19,16 +19,16 @@ from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.base.page_change import Change
+from webcrawl.base.page_values import Change
 from webcrawl.content.documents.document_process import DocumentProcess
 from webcrawl.content.formats.pdf_worker import CUT
-from webcrawl.content.html.elements import markup
+from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker, cores
 
 if TYPE_CHECKING:
-    from webcrawl.record.tables.documents_table import Documents
+    from webcrawl.record.tables.one_table import Documents
 
 MOST = 4  # processes, each of about 100 MB: one core is the crawl's
 PDF = "application/pdf"
@@ -58,7 +58,7 @@ class DocumentsPipeline(Chosen):
         self._table: Documents | None = None
 
     def open_spider(self) -> None:
-        from webcrawl.record.tables.documents_table import Documents  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
+        from webcrawl.record.tables.one_table import Documents  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
         parts = scheduler_of(self._crawler).crawl.parts
         self._counters = parts.counters

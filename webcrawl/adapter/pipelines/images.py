@@ -13,7 +13,7 @@ class ImagesPipeline(LogPipeline):
     content_types = ("image/*",)
 
     def open_spider(self) -> None:
-        from webcrawl.content.images.image_headers import image_of  # noqa: PLC0415 - Scrapy imports every pipeline for any crawl
+        from webcrawl.content.image_headers import image_of  # noqa: PLC0415 - Scrapy imports every pipeline for any crawl
 
         super().open_spider()
         self._read = image_of

@@ -8,7 +8,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.values import values_of
-from webcrawl.base.page_change import Change
+from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
 
 

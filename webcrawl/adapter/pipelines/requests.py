@@ -18,7 +18,7 @@ from webcrawl.adapter.pipelines.output import is_plain
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.net.errors import Untried
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError

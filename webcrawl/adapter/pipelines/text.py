@@ -14,7 +14,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.base.page_change import Change
+from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.record.fulltext.text_files import TextFiles, blank, line
@@ -49,7 +49,7 @@ class TextPipeline:
         self._files = files = TextFiles(db, crawl.parts.outputs, max_size=self._values["WARC_MAX_SIZE"] * MB)
         crawl.parts.log.hearers.append(self._hear)
         if "index" in self._values["OUTPUTS"]:
-            from webcrawl.record.fulltext.indexer import Indexer  # noqa: PLC0415 - tantivy is optional
+            from webcrawl.record.fulltext.text_index import Indexer  # noqa: PLC0415 - tantivy is optional
 
             obeys = purpose_of(self._values).obeys_noindex
             jobdir = Path(self._values["JOBDIR"])

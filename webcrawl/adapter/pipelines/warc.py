@@ -20,11 +20,11 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
-from webcrawl.base.credentials import text_without_credentials
 from webcrawl.base.model import Exchange, Link
-from webcrawl.base.page_change import Change
+from webcrawl.base.page_values import Change
+from webcrawl.base.readable import text_without_credentials
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.crawl_purpose import Purpose
+from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.record.warc.capture import AGAIN

@@ -11,9 +11,9 @@ from typing import Any
 from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # untyped
 
 from webcrawl.content.documents.quality import COLUMNS, plain, quality
-from webcrawl.content.html.elements import defused
 from webcrawl.content.html.encodings import decode
 from webcrawl.content.html.on_demand import likely_language
+from webcrawl.content.html.trees import defused
 from webcrawl.content.neardup.near_duplicates import fingerprint
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")

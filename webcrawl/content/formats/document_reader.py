@@ -9,8 +9,8 @@ import ada_url
 
 from webcrawl.content.formats import link_header, plain_listings, xlink, xml_listings
 from webcrawl.content.formats.document_kinds import HUB, LOGGED, OF_DOCUMENTS
-from webcrawl.content.formats.listing_entry import Listing
 from webcrawl.content.formats.sniffing import form_of, is_packed, unpacked
+from webcrawl.content.formats.xml_listings import Listing
 from webcrawl.content.html import link_kinds
 from webcrawl.content.html.found_links import Found, FoundLink
 from webcrawl.content.html.link_reader import LinkReader

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from webcrawl.base.libraries import MissingLibraryError
+from webcrawl.base.loading import MissingLibraryError
 
 MOST = 10_000  # addresses
 LONGEST, TITLE = 1 << 16, 1000  # characters of one address, and of the title

@@ -7,8 +7,7 @@ import re
 from itertools import islice
 from typing import Any
 
-from webcrawl.content.formats.listing_entry import Entry, Listing
-from webcrawl.content.formats.xml_listings import ENTRIES, LINKS, LONGEST, TITLE, read_date
+from webcrawl.content.formats.xml_listings import ENTRIES, LINKS, LONGEST, TITLE, Entry, Listing, read_date
 
 LONGEST_TEXT = 1 << 23  # bytes: a value takes many times the memory of its text
 NAMES = b"jsonfeed.org/version"

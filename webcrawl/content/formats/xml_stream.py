@@ -11,9 +11,8 @@ import ada_url
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
 
 from webcrawl.content.html import encodings, mimetype
-from webcrawl.content.html.elements import defused
 from webcrawl.content.html.encoding_sniffing import encoding_of, is_xml, wide
-from webcrawl.content.html.trees import with_sound_references
+from webcrawl.content.html.trees import defused, with_sound_references
 
 PIECE = 1 << 16  # bytes between two looks whether the target has enough
 ELEMENTS = 1_000_000  # a full sitemap has half as many; those of a bomb cost a microsecond each

@@ -63,7 +63,7 @@ class Found:
     targets: dict[str, str | None] = field(default_factory=dict)  # canonical URLs of addresses, where known
     entries: Sequence[
         Any
-    ] = ()  # of a sitemap or a feed: what it says of each address (webcrawl.content.formats.listing_entry.Entry)
+    ] = ()  # of a sitemap or a feed: what it says of each address (webcrawl.content.formats.xml_listings.Entry)
 
 
 def is_nofollow(rel: str) -> bool:

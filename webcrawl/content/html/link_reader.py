@@ -9,9 +9,9 @@ import ada_url
 
 from webcrawl.content.html import encodings, link_kinds, style_sheets
 from webcrawl.content.html.element_links import SPOKEN, Reading
-from webcrawl.content.html.elements import ElementReader, document
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.trees import ElementReader, document
 
 _SPECIAL = re.compile(r"[\0- ]*+(?:(?:https?|ftp|file|wss?):|(?![a-z][a-z0-9+.-]*:))", re.IGNORECASE)
 # Encoding Standard 4.3, "get an output encoding": for these it is UTF-8.

@@ -11,12 +11,11 @@ import ada_url
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from webcrawl.base.libraries import MissingLibraryError
+from webcrawl.base.loading import MissingLibraryError
 from webcrawl.content.html import tree_guard
-from webcrawl.content.html.elements import defused, document
 from webcrawl.content.html.found_links import Found, PageLink
 from webcrawl.content.html.self_description import SELECTOR, About, AboutReader, about_of
-from webcrawl.content.html.trees import LexborTree, plain_root, xml_root
+from webcrawl.content.html.trees import LexborTree, defused, document, plain_root, xml_root
 
 # elements of which a browser shows no text: not displayed, replaced, or controls
 _SILENT = """

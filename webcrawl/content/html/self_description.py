@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from webcrawl.content.html.elements import ElementReader
 from webcrawl.content.html.encodings import SPACE
-from webcrawl.content.html.trees import Element
+from webcrawl.content.html.trees import Element, ElementReader
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 TAGS = ("html", "link", "meta", *HEADINGS)

@@ -1,6 +1,6 @@
 """What an answer is, beside what it says: a page, or a wall, a soft 404, a shell and their like (docs/recognise.md)."""
 
-from webcrawl.base.walls import wall_of
+from webcrawl.base.page_values import wall_of
 from webcrawl.content.recognise.marks import Marks
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.recogniser import SOFT404, Recogniser, recogniser

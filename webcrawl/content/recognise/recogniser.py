@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from webcrawl.base.model import header
-from webcrawl.base.walls import UNKNOWN
+from webcrawl.base.page_values import UNKNOWN
 from webcrawl.content.html import encodings
-from webcrawl.content.html.elements import document, markup
 from webcrawl.content.html.encoding_sniffing import encoding_of
+from webcrawl.content.html.trees import document, markup
 from webcrawl.content.recognise.marks import APART, CODED, MOUNT, Glance, Mark, Marks
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.shape import Shape

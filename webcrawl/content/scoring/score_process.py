@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from webcrawl.base.scored import Scored
+from webcrawl.base.page_values import Scored
 from webcrawl.content.formats.reader_process import SHARED, Died, ReaderProcess
 
 COMMAND = (sys.executable, "-P", "-m", "webcrawl.content.scoring.score_worker")

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.libraries import missing
-from webcrawl.base.loading import load
+from webcrawl.base.loading import load, missing
 from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, OF_PDFS
 from webcrawl.base.settings.setting_kinds import Choices, text, words
 from webcrawl.content.formats.document_kinds import ALL

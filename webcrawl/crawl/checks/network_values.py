@@ -10,8 +10,8 @@ from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.settings.setting_kinds import Whole, is_none, text, words
+from webcrawl.base.url_text import host_of
 from webcrawl.net.protocols import local_address
 from webcrawl.net.tls import VERSIONS, tls_context
 from webcrawl.urls.canonical import InvalidUrl, canonical

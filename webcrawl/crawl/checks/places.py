@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.libraries import missing
+from webcrawl.base.loading import missing
 from webcrawl.base.settings.setting_kinds import MaybeWhole, is_none, text
 
 LIBRARY = "prometheus_client"

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 
 Answer = str | Mapping[str, Any]
 LONGEST = 300  # characters of a name that are looked at and repeated

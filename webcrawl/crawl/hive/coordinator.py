@@ -19,7 +19,7 @@ from webcrawl.crawl.hive.hive_command import OVER, RELEASE
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.queen import Decisions, Queen
 from webcrawl.crawl.hive.slot_map import Groups
-from webcrawl.store.jobdir.sums import merged
+from webcrawl.store.jobdir.stats_file import merged
 
 logger = logging.getLogger(__name__)
 

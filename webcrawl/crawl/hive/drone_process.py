@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from webcrawl.base.model import Status
-from webcrawl.store.regular import appending, regular
+from webcrawl.store.disk import appending, regular
 
 MOST = 1 << 20  # bytes of a drone's output that are looked at in one turn
 LONGEST = 1 << 13  # bytes of a line

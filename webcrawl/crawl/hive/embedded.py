@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.store.regular import appending
+from webcrawl.store.disk import appending
 
 SOCKET = "valkey.sock"
 LOG = "valkey.log"

@@ -10,12 +10,12 @@ from typing import Any
 
 from webcrawl.crawl.hive.errors import HiveError, refused
 from webcrawl.crawl.hive.slot_map import MOST_DRONES
+from webcrawl.store.disk import appending, regular
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of
-from webcrawl.store.jobdir.sums import merged
+from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.store.lock import Lock, is_held
-from webcrawl.store.regular import appending, regular
 
 FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left
 NEEDED = dict.fromkeys(("pages", "queued", "failures"), 0)

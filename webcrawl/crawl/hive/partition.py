@@ -12,7 +12,7 @@ from pathlib import Path
 
 from siphashc import siphash
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.slot_map import MOST_DRONES, SLOTS
 from webcrawl.urls.url_fingerprint import Fingerprints

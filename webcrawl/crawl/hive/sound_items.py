@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
+from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
 from webcrawl.crawl.hive.message import LINKS, Kind
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS

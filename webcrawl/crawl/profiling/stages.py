@@ -61,7 +61,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/urls/": URLS,
     "webcrawl/urls/url_fingerprint.py": SEEN,
     "webcrawl/urls/recent_urls.py": SEEN,
-    "webcrawl/base/hosts.py": CALLER,
+    "webcrawl/base/url_text.py": CALLER,
     "webcrawl/urls/host_names.py": CALLER,
     "webcrawl/frontier/seen/": SEEN,
     "webcrawl/frontier/": FRONTIER,
@@ -79,8 +79,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/store/jobdir/host_row.py": FRONTIER,
     "webcrawl/store/jobdir/queue_row.py": FRONTIER,
     "webcrawl/store/jobdir/domain_row.py": FRONTIER,
-    "webcrawl/store/jobdir/framing.py": FRONTIER,
-    "webcrawl/base/credentials.py": CALLER,
+    "webcrawl/base/readable.py": CALLER,
     "webcrawl/adapter/pipelines/link_log.py": OUTPUTS,
     "webcrawl/adapter/pipelines/tables.py": OUTPUTS,
     "webcrawl/adapter/pipelines/output.py": OUTPUTS,
@@ -100,7 +99,6 @@ FILES: Mapping[str, str] = {
     "webcrawl/base/model.py": CALLER,
     "webcrawl/base/digest.py": DIGESTS,
     "webcrawl/base/dates.py": CALLER,
-    "webcrawl/base/percent_encoding.py": CALLER,
     "webcrawl/items.py": CALLER,
 }
 # File names are relative to these; packages first, because they may be installed below either of the others.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.html.on_demand import resolved, visible

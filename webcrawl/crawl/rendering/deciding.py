@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange
+from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.recogniser import PAGE, SHELL, Recogniser
 from webcrawl.crawl.rendering.comparison import Comparison
 from webcrawl.crawl.rendering.host_need import Need

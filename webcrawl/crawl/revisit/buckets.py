@@ -14,7 +14,7 @@ import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.framing import frame, some
+from webcrawl.store.jobdir.queue_row import frame, some
 
 TICK = 256  # per second
 TIME = 5  # bytes of a time in front of each record, big-endian: records of any kind are sorted by it

@@ -13,9 +13,9 @@ from random import Random
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Exchange
-from webcrawl.base.page_change import GONE, By, Change, Judged
+from webcrawl.base.page_values import GONE, By, Change, Judged
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.revisit.record import PageRecord
 
 ALIKE = 4  # bits in which the fingerprints of two texts may differ that count as the same

@@ -10,7 +10,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.content.neardup.near_duplicates import DISTANCE
 from webcrawl.crawl.revisit import listing_schedule
 from webcrawl.crawl.revisit.announced import Foretold, Recent

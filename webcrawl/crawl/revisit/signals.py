@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.revisit.announcers import LISTINGS, Announcers, Trust
 from webcrawl.crawl.revisit.listing_versions import MOST, Listed, stamp
 from webcrawl.crawl.revisit.since_read import SinceRead, is_after

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 
 MEMORY = 4 << 20  # bytes, about: 15,000 signals
 PART = 4  # of one host a fourth of it at most, so that nobody's signals crowd out those of all others

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.families.learning import Brings, Learning
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from webcrawl.base.model import Link
-from webcrawl.base.scored import Scored
+from webcrawl.base.page_values import Scored
 from webcrawl.frontier.popularity import Popularity
 
 

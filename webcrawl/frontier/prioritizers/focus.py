@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Link
-from webcrawl.base.scored import Scored
+from webcrawl.base.page_values import Scored
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.popularity import Popularity
 
 SHARP = 4  # the power of what links say: a good one outweighs many middling ones

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from webcrawl.base.scored import Scored
+from webcrawl.base.page_values import Scored
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.urls.url_languages import domain_languages, marked_language
 

@@ -15,9 +15,8 @@ from typing import BinaryIO
 
 from pybloom_live import BloomFilter
 
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, regular
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.regular import regular
 
 MAGIC = b"WCRLBLM\n"
 VERSION = 1

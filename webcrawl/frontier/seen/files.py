@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from webcrawl.frontier.seen.layout import BLOOM_FILE
-from webcrawl.store.disk import Disk, remove_unnamed
+from webcrawl.store.disk import Disk, regular, remove_unnamed
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.regular import regular
 from webcrawl.store.runs import Run
 
 COLUMNS = {"url": 1, "content": 2}  # of a store's runs

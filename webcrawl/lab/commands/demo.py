@@ -24,11 +24,11 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.adapter.given_settings import check_given
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import name_program
 from webcrawl.base.quantities import count
 from webcrawl.tools.commands.console import say_all
-from webcrawl.tools.commands.interrupts import OneSignal
+from webcrawl.tools.commands.crawl import OneSignal
 
 PAGES = 100  # per host on average: at one page per second more than anyone waits for
 KINDS = (  # a sample of what the real web has

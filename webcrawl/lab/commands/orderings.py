@@ -63,8 +63,8 @@ class Command(ToolCommand):
         hosts = whole("--hosts", opts.hosts, 1, MOST_HOSTS) if opts.hosts is not None else 0
         levels = whole("--levels", opts.levels, 1, MOST_LEVELS)
         from webcrawl.lab.studies import ordering_study  # noqa: PLC0415 - numpy takes 0.1 s
-        from webcrawl.lab.studies.good_pages import GOOD, read_scores  # noqa: PLC0415 - as above
         from webcrawl.lab.studies.link_graph import pagerank, read_graph  # noqa: PLC0415 - as above
+        from webcrawl.lab.studies.ordering_study import GOOD, read_scores  # noqa: PLC0415 - as above
         from webcrawl.lab.studies.traces import NoTrace  # noqa: PLC0415 - as above
 
         try:

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,37 @@ from webcrawl.lab.simweb.zoo import ZOO
 
 MAX_LATENCY = 3600.0  # seconds
 HIGHEST_PORT = 65_535
+OPTIONS: tuple[tuple[str, Callable[[str], object], object, str, str], ...] = (
+    ("--hosts", int, 100, "N", "number of hosts, siteN.test (default %(default)s)"),
+    ("--pages", int, 10_000, "M", "number of pages on all hosts together (default %(default)s)"),
+    ("--port", int, 8000, "P", "port of all hosts, 0 for any free one (default %(default)s)"),
+    ("--dns-port", int, 8053, "D", "port of the name server, 0 for any free one (default %(default)s)"),
+    ("--tls-port", int, 8443, "P", "port of https hosts, 0 for any free one (default %(default)s)"),
+    ("--latency", float, 0.0, "S", "seconds before each answer (default %(default)s)"),
+    ("--seed", int, 0, "S", "seed of the random generator: each gives another web (default %(default)s)"),
+    ("--log", Path, None, "FILE", "log every request to FILE, as JSON lines"),
+    ("--seeds", Path, None, "FILE", "write the hosts' root URLs to FILE (default a temporary file)"),
+    ("--kinds", str, "", "NAME,NAME", "add these kinds only, in equal shares (docs/simweb.md lists them)"),
+    ("--size", str, "20000-40000", "LOW-HIGH", "size of a page in bytes (default %(default)s)"),
+    ("--links", int, 40, "N", "links per page (default %(default)s)"),
+    ("--addresses", int, 32, "N", "number of addresses that the hosts share (default %(default)s)"),
+    ("--large", int, 0, "N", "add a good site of N pages, large0.test"),
+    (
+        *("--changes", float, 0.0, "RATE"),
+        "let pages change, half of them more than RATE times a day; without kinds of change, in all ways",
+    ),
+    (
+        *("--time-scale", float, 1.0, "S"),
+        "days of changes that pass per day (86400 for a day per second; default %(default)s)",
+    ),
+)
+FLAGS = (
+    ("--hostile", "add every kind of odd answer, host, name and robots.txt"),
+    ("--zoo", "add a host of each kind of endless trap, trapN.test"),
+    ("--popular", "let few hosts get most of the links from other hosts"),
+    ("--until-eof", "stop at the end of standard input, when the parent process has gone"),
+)
+PLAN = 'break something for a time; "10-40 host_503 site3.test": seconds from the start (may be repeated)'
 
 
 class UsageError(ValueError):
@@ -29,87 +60,11 @@ class UsageError(ValueError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--hosts", type=int, default=100, metavar="N", help="number of hosts, siteN.test (default %(default)s)")
-    add(
-        "--pages",
-        type=int,
-        default=10_000,
-        metavar="M",
-        help="number of pages on all hosts together (default %(default)s)",
-    )
-    add(
-        "--port",
-        type=int,
-        default=8000,
-        metavar="P",
-        help="port of all hosts, 0 for any free one (default %(default)s)",
-    )
-    add(
-        "--dns-port",
-        type=int,
-        default=8053,
-        metavar="D",
-        help="port of the name server, 0 for any free one (default %(default)s)",
-    )
-    add(
-        "--tls-port",
-        type=int,
-        default=8443,
-        metavar="P",
-        help="port of https hosts, 0 for any free one (default %(default)s)",
-    )
-    add("--latency", type=float, default=0.0, metavar="S", help="seconds before each answer (default %(default)s)")
-    add(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="S",
-        help="seed of the random generator: each gives another web (default %(default)s)",
-    )
-    add("--log", type=Path, metavar="FILE", help="log every request to FILE, as JSON lines")
-    add("--seeds", type=Path, metavar="FILE", help="write the hosts' root URLs to FILE (default a temporary file)")
-    add("--hostile", action="store_true", help="add every kind of odd answer, host, name and robots.txt")
-    add(
-        "--kinds",
-        default="",
-        metavar="NAME,NAME",
-        help="add these kinds only, in equal shares (docs/simweb.md lists them)",
-    )
-    add("--size", default="20000-40000", metavar="LOW-HIGH", help="size of a page in bytes (default %(default)s)")
-    add("--links", type=int, default=40, metavar="N", help="links per page (default %(default)s)")
-    add(
-        "--addresses",
-        type=int,
-        default=32,
-        metavar="N",
-        help="number of addresses that the hosts share (default %(default)s)",
-    )
-    add("--zoo", action="store_true", help="add a host of each kind of endless trap, trapN.test")
-    add("--large", type=int, default=0, metavar="N", help="add a good site of N pages, large0.test")
-    add("--popular", action="store_true", help="let few hosts get most of the links from other hosts")
-    add(
-        "--changes",
-        type=float,
-        default=0.0,
-        metavar="RATE",
-        help="let pages change, half of them more than RATE times a day; without kinds of change, in all ways",
-    )
-    add(
-        "--time-scale",
-        type=float,
-        default=1.0,
-        metavar="S",
-        help="days of changes that pass per day (86400 for a day per second; default %(default)s)",
-    )
-    add(
-        "--outage",
-        action="append",
-        default=[],
-        metavar="PLAN",
-        help='break something for a time; "10-40 host_503 site3.test": seconds from the start (may be repeated)',
-    )
-    add("--until-eof", action="store_true", help="stop at the end of standard input, when the parent process has gone")
+    for name, kind, default, metavar, text in OPTIONS:
+        parser.add_argument(name, type=kind, default=default, metavar=metavar, help=text)
+    for name, text in FLAGS:
+        parser.add_argument(name, action="store_true", help=text)
+    parser.add_argument("--outage", action="append", default=[], metavar="PLAN", help=PLAN)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from webcrawl.lab.simweb import dns_answers, host_kinds
-from webcrawl.lab.simweb.dns_answers import Standing
+from webcrawl.lab.simweb import host_kinds, name_server
+from webcrawl.lab.simweb.name_server import Standing
 from webcrawl.lab.simweb.web_answers import Answer, Ask, Ending, Web
 
 FOLDER = "/x/robots/"  # where a robots.txt may redirect to; the last part of the path is the number of hops left
@@ -129,7 +129,7 @@ def standing(world: Web, host: int) -> Standing:
         return kind.standing
     other = (host + 1) % world.hosts
     reachable = (
-        world.kind("host", other) not in host_kinds.DOWN and world.kind("dns", other) not in dns_answers.STANDING
+        world.kind("host", other) not in host_kinds.DOWN and world.kind("dns", other) not in name_server.STANDING
     )
     return Standing.OPEN if reachable else Standing.UNSURE
 

@@ -10,7 +10,7 @@ from functools import partial
 from math import isfinite
 from typing import Protocol
 
-from webcrawl.lab.simweb import dns_answers
+from webcrawl.lab.simweb import name_server
 from webcrawl.lab.simweb.http_server import Connection
 from webcrawl.lab.simweb.name_server import Udp
 from webcrawl.lab.simweb.outages import Board, State
@@ -244,7 +244,7 @@ class Weather:
         """The names of the hosts at this address."""
         world = self._world
         end = world.hosts + len(world.annex)
-        every = range(end) if dns_answers.IPV6 in world.mix else range(_index(address), end, world.addresses)
+        every = range(end) if name_server.IPV6 in world.mix else range(_index(address), end, world.addresses)
         return (world.name(host) for host in every if world.address(host) == address)
 
 

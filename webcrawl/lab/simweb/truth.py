@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from webcrawl.frontier.health import STRIKES
 from webcrawl.lab.simweb import robots_kinds, tree_pages
-from webcrawl.lab.simweb.dns_answers import OUTSIDE, Standing
 from webcrawl.lab.simweb.kinds import trap_entrance
+from webcrawl.lab.simweb.name_server import OUTSIDE, Standing
 from webcrawl.lab.simweb.request_log import Hit
 from webcrawl.lab.simweb.site_listings import is_listing
 from webcrawl.lab.simweb.web_answers import Anchor, Answer, Ask

@@ -23,12 +23,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from webcrawl.lab.simweb import dns_answers, sockets
-from webcrawl.lab.simweb.dns_answers import Question, Reply
+from webcrawl.lab.simweb import name_server, sockets
 from webcrawl.lab.simweb.host_kinds import SCHEMES
 from webcrawl.lab.simweb.http_server import Connection, Desk, Request
 from webcrawl.lab.simweb.kinds import KINDS
-from webcrawl.lab.simweb.name_server import NameServer, Tcp, Udp
+from webcrawl.lab.simweb.name_server import NameServer, Question, Reply, Tcp, Udp
 from webcrawl.lab.simweb.outages import Board
 from webcrawl.lab.simweb.request_log import Log
 from webcrawl.lab.simweb.sockets import DatagramDoor, StreamDoor, Weather
@@ -107,7 +106,7 @@ class Server:
             self.outages.plan(text)
         self._sockets: list[socket.socket] = []
         served = [address(index) for index in range(world.addresses)]
-        served += [dns_answers.OUTSIDE, *([dns_answers.LOOPBACK6] if dns_answers.BY_NAME & world.mix.keys() else [])]
+        served += [name_server.OUTSIDE, *([name_server.LOOPBACK6] if name_server.BY_NAME & world.mix.keys() else [])]
         try:
             self._http = self._keep(sockets.listen(served, world.port))
             self._https = self._keep(
@@ -203,7 +202,7 @@ class Server:
             self.log.flush()
 
     def _reply(self, question: Question) -> Reply:
-        return self.outages.of_question(question.name, question.server) or dns_answers.reply(self.world, question)
+        return self.outages.of_question(question.name, question.server) or name_server.reply(self.world, question)
 
     def _answer(self, request: Request) -> tuple[Answer, int, str]:
         outage = self.outages.of_request(request.host, request.address, request.target)
@@ -226,7 +225,7 @@ def _known(world: World, what: str, target: str) -> bool:
     """Return whether a target of this sort of outage exists."""
     if what == "nameserver":
         return target in NAME_SERVERS
-    if what == "address" and target in (dns_answers.LOOPBACK6, *map(address, range(world.addresses))):
+    if what == "address" and target in (name_server.LOOPBACK6, *map(address, range(world.addresses))):
         return True
     return world.number(target) is not None
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import count
 from math import gcd, log
 
-from webcrawl.lab.simweb import dns_answers, host_kinds, random_content, robots_kinds, tree_pages, zoo_pages
+from webcrawl.lab.simweb import host_kinds, name_server, random_content, robots_kinds, tree_pages, zoo
 from webcrawl.lab.simweb.changing_pages import Living
 from webcrawl.lab.simweb.host_kinds import OWNERS
 from webcrawl.lab.simweb.kinds import KINDS, LANDING
@@ -153,8 +153,8 @@ class World:
 
     def address(self, host: int) -> str:
         """The loopback address of this host; several hosts share one."""
-        if dns_answers.IPV6 in self.mix and self.kind("dns", host) == dns_answers.IPV6:
-            return dns_answers.LOOPBACK6
+        if name_server.IPV6 in self.mix and self.kind("dns", host) == name_server.IPV6:
+            return name_server.LOOPBACK6
         return address(host % self.addresses)
 
     def _origin(self, host: int) -> str:
@@ -215,7 +215,7 @@ class World:
     def answer(self, ask: Ask) -> Answer:
         """The answer to a request. Asking changes nothing."""
         if (trap := self.trap(ask.host)) and not robots_kinds.is_robots(ask.path):
-            return host_kinds.static_answer(ask) or zoo_pages.zoo_answer(self, ask, trap)
+            return host_kinds.static_answer(ask) or zoo.zoo_answer(self, ask, trap)
         kind = self.kind("host", ask.host)
         if kind in host_kinds.DOWN:
             return host_kinds.DOWN[kind](self)
@@ -238,11 +238,11 @@ class World:
                 return kind.answer(place)
         return host_kinds.static_answer(ask) or Answer(404, b"<title>Not found</title><p>There is no such page here.")
 
-    def standing(self, host: int) -> dns_answers.Standing:
+    def standing(self, host: int) -> name_server.Standing:
         """Return whether pages of this host can be fetched, judging by its name, its server and its robots.txt."""
         return max(
-            dns_answers.STANDING.get(self.kind("dns", host), dns_answers.Standing.OPEN),
-            dns_answers.Standing.SHUT if self.kind("host", host) in host_kinds.DOWN else dns_answers.Standing.OPEN,
+            name_server.STANDING.get(self.kind("dns", host), name_server.Standing.OPEN),
+            name_server.Standing.SHUT if self.kind("host", host) in host_kinds.DOWN else name_server.Standing.OPEN,
             robots_kinds.standing(self, host),
         )
 

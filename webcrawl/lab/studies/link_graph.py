@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.lab.studies.traces import NoTrace, links_of
 from webcrawl.urls.host_names import RegisteredDomains
 

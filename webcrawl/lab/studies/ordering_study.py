@@ -5,20 +5,62 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from webcrawl.base.loading import missing
 from webcrawl.frontier.best_first import Sift
 from webcrawl.lab.studies import ORDERS
-from webcrawl.lab.studies.good_pages import GOOD
 from webcrawl.lab.studies.link_graph import Graph, Numbers
 from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, SiftedFront, Turns, Waiting
 from webcrawl.lab.studies.page_signals import Cash, Depth, Focus, Indegree, Known, KnownPageRank, Signal, Votes
 from webcrawl.lab.studies.plot import COLOURS, HIGH, LEFT, TOP, WIDE, Line, drawing, y
+from webcrawl.lab.studies.traces import NoTrace
 from webcrawl.tools.report.markup import Html, tag
+
+GOOD = 0.5  # the least score of a good page
+
+
+def read_scores(path: Path) -> dict[str, float]:
+    """The scores of pages. In a list a page may stand without one, and is good; pages that are not there are not."""
+    found = _of_tables(path) if path.is_dir() else _of_list(path)
+    if not any(score >= GOOD for score in found.values()):
+        raise NoTrace(f"{path}: no page has a score of {GOOD} or more")
+    return found
+
+
+def _of_list(path: Path) -> dict[str, float]:
+    found: dict[str, float] = {}
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            name, _, score = line.strip().partition("\t")
+            try:
+                found[name] = float(score or 1)
+            except ValueError:
+                raise NoTrace(f"{path}, line {number}: {score!r} is no score") from None
+    found.pop("", None)
+    return found
+
+
+def _of_tables(path: Path) -> dict[str, float]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional
+        import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+    except ImportError:
+        raise NoTrace(f"{path}: {missing('pyarrow')}") from None
+    found: dict[str, float] = {}
+    for file in sorted(path.glob("tables/pages-*.parquet")):
+        try:
+            table = pq.read_table(file, columns=["url", "score"]).to_pydict()
+        except (pa.ArrowException, ValueError) as error:
+            raise NoTrace(f"{file}: {error}") from error
+        found.update((url, score) for url, score in zip(table["url"], table["score"], strict=True) if score is not None)
+    return found
+
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of all pages
 EXACT, LEVELS, CRAWL = "exact", "levels", "crawl"

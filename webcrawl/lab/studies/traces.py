@@ -20,8 +20,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from webcrawl.base.hosts import host_of
-from webcrawl.base.libraries import missing
+from webcrawl.base.loading import missing
+from webcrawl.base.url_text import host_of
 from webcrawl.record.logs.url_trace import MAGIC, PAGE
 from webcrawl.store.errors import StoreError
 

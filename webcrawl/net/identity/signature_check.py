@@ -20,7 +20,7 @@ from webcrawl.net.identity import key_directory, request_signing
 from webcrawl.net.identity.key_directory import FAR, LONGEST, Published, fetch
 from webcrawl.net.identity.signing_key import PUBLISHED, BadKey, public_key, thumbprint
 from webcrawl.net.identity.structured_fields import Bare, InnerList, Item, dictionary
-from webcrawl.store.regular import regular
+from webcrawl.store.disk import regular
 
 MOST_KEYS = 100
 DERIVED = ("@authority", "@method", "@path")  # components that are checked, beside fields

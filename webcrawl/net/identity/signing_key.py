@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from webcrawl.base.program import program
-from webcrawl.store.disk import Disk
-from webcrawl.store.regular import regular
+from webcrawl.store.disk import Disk, regular
 
 LONGEST = 16_384  # bytes of a key file
 OTHERS = 0o077  # mode bits by which others than the owner reach a file

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from webcrawl.content.formats import link_header
-from webcrawl.content.formats.listing_entry import Entry
+from webcrawl.content.formats.xml_listings import Entry
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 HUBS = 3  # of one page that are tried, in order

@@ -17,15 +17,15 @@ from isal import igzip, isal_zlib
 
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Archived
-from webcrawl.base.page_change import Change
+from webcrawl.base.page_values import Change
 from webcrawl.content.formats.pdf_worker import CUT
 from webcrawl.content.html.on_demand import knows_languages
 from webcrawl.content.page import Page
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
-from webcrawl.store.regular import regular
 
 logger = logging.getLogger(__name__)
 

@@ -21,6 +21,10 @@ from webcrawl.record.fulltext.index_fields import (
     ORDINAL,
     SEARCHED,
     STEMMERS,
+    Asked,
+    BadQuery,
+    as_code,
+    asked,
     language_of,
     normal,
     place,
@@ -28,7 +32,6 @@ from webcrawl.record.fulltext.index_fields import (
     schema,
     stems_of,
 )
-from webcrawl.record.fulltext.query_words import Asked, BadQuery, as_code, asked
 from webcrawl.record.fulltext.text_files import Place, member
 from webcrawl.record.fulltext.text_index import FOLDER, BrokenIndex, how_made, opened, told
 from webcrawl.store.errors import StoreError

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from webcrawl.store.regular import regular
+from webcrawl.store.disk import regular
 
 NAME = "logs/errors.log"
 TAIL = 128 << 10  # bytes that are read

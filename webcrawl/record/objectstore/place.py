@@ -17,10 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from webcrawl.base.libraries import install, missing
-from webcrawl.store.disk import Disk, remove_unnamed
+from webcrawl.base.loading import install, missing
+from webcrawl.store.disk import Disk, regular, remove_unnamed
 from webcrawl.store.jobdir.crawls import number_of
-from webcrawl.store.regular import regular
 
 PIECE = 16 << 20  # bytes in memory at a time, and of each part of an upload to S3
 FILE = "file"

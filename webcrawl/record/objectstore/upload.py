@@ -14,12 +14,12 @@ from hashlib import md5, sha256
 from pathlib import Path
 from typing import TypeVar
 
-from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.errors import lack
 from webcrawl.base.program import program
-from webcrawl.base.resource_exhaustion import lack
+from webcrawl.base.readable import text_without_credentials
 from webcrawl.net.shortage import is_ours
 from webcrawl.record.objectstore.place import PIECE, Place, Refused, Stopped
-from webcrawl.store.regular import regular
+from webcrawl.store.disk import regular
 from webcrawl.store.rowcrc import crc32_of_many
 from webcrawl.store.worker import SYSTEMS, Worker
 

@@ -9,15 +9,36 @@ from __future__ import annotations
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from webcrawl.base.digest import algorithm
+from webcrawl.base.digest import SHA1, SHA256, algorithm, label, sha1, sha256_label
 from webcrawl.base.model import Exchange, Referred
-from webcrawl.record.since.answer_digests import digests_of
 from webcrawl.store.jobdir.index_line import BadLine, Line, read_line
+
+
+def is_payload(answer: Exchange) -> bool:
+    """True if this is the kind of answer whose payload may be in an earlier archive."""
+    return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
+
+
+def digests_of(answer: Exchange, algorithms: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """By these algorithms, of its payload (True) and, if that is coded, of its body (False).
+
+    Other crawlers store bodies decoded.
+    """
+    if SHA1 in algorithms:
+        yield answer.digest, True
+    if SHA256 in algorithms:
+        yield sha256_label(answer.payload), True
+    if answer.body is not answer.payload and not answer.rendered:
+        if SHA1 in algorithms:
+            yield label(sha1(answer.body)), False
+        if SHA256 in algorithms:
+            yield sha256_label(answer.body), False
+
 
 SERVER = "cdx+"  # before its address in the argument `since`
 LIMIT = 1000  # captures of one answer: 300 KB

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from webcrawl.base.digest import algorithm, label, normal, sha1
 from webcrawl.base.model import Exchange, Referred, header
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import visible
 from webcrawl.net.http_freshness import Validators, validators
 from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable, is_unmodified, most, unmodified
-from webcrawl.record.since.answer_digests import digests_of, is_payload
+from webcrawl.record.since.cdx_server import digests_of, is_payload
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import archive_of
 from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records

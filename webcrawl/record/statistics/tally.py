@@ -1,10 +1,14 @@
-"""Counts by name, in bounded memory, whatever names a hostile web makes up."""
+"""Counts by name and by host, in bounded memory, whatever names a hostile web makes up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from webcrawl.base.percent_encoding import visible
+from siphashc import siphash
+
+from webcrawl.base.url_text import visible
 
 Row = tuple[str, int, int]  # name, count, bytes
 
@@ -81,3 +85,124 @@ def group_of(kind: str) -> int:
         if kind.startswith(start):
             return group
     return 1 if kind.endswith(_TEXT) else 5
+
+
+ROOM = 1 << 13  # hosts: 3 MB, packed in 3 ms at each checkpoint
+HEAVY = ROOM // 32  # of each measure so many are kept whatever their hash: together an eighth of the room
+BOUNDS = 1 << 12
+SHIFT = 64 - 12  # the bits of a hash that the sample does not look at
+MEASURES = range(4)  # documents, bytes, failures, milliseconds: positions in a row
+
+
+class HostRow(NamedTuple):
+    """The figures of one host. They are exact if `missed` is 0; else up to so many documents more are its own."""
+
+    name: str
+    documents: int
+    size: int  # bytes of these
+    failures: int
+    milliseconds: int  # of all its downloads together
+    downloads: int
+    missed: int
+    missed_size: int
+
+
+class Hosts:
+    """One row per host while there is room. Then rows give way whose hosts are neither heavy nor in the sample.
+
+    The sample is those hosts whose hash ends in `level` zero bits (Wegman's adaptive sampling). As the level only
+    rises, they have been here from their first URL on, and each stands for 2^level hosts. The heavy ones are the first
+    of each measure. The hash is keyed: a hostile site cannot choose names that fill the sample.
+
+    What a host had when it gave way is remembered as a bound: of all hosts with the same hash below `BOUNDS` the
+    largest number of documents, and of bytes. A host that comes again may have missed so many.
+    """
+
+    def __init__(self, key: bytes, room: int = ROOM, heavy: int = HEAVY) -> None:
+        self._key, self._room, self._heavy = key, room, heavy
+        self.level = 0
+        self._bounds = array("Q", bytes(16 * BOUNDS))  # documents, then bytes
+        self.rows: dict[str, list[int]] = {}
+
+    @property
+    def missed(self) -> tuple[int, int]:
+        """Documents and bytes: no host that is not here has more, and no row lacks more."""
+        return max(self._bounds[:BOUNDS]), max(self._bounds[BOUNDS:])
+
+    def row(self, name: str) -> list[int]:
+        """The host's row: the four measures, its downloads, and what it may have lost. The caller adds to it."""
+        row = self.rows.get(name)
+        if row is None:
+            if len(self.rows) >= self._room:
+                self._make_room()
+            row = self.rows[name] = [0, 0, 0, 0, 0, *(self._bound(name) if self.level else (0, 0))]
+        return row
+
+    def _bound(self, name: str) -> tuple[int, int]:
+        """The number that a host may have had before; one of the sample never gave way."""
+        number = siphash(self._key, name)
+        if not number & ((1 << self.level) - 1):
+            return 0, 0
+        return self._bounds[number >> SHIFT], self._bounds[BOUNDS + (number >> SHIFT)]
+
+    def _is_sampled(self, name: str) -> bool:
+        return not siphash(self._key, name) & ((1 << self.level) - 1)
+
+    def _make_room(self) -> None:
+        """Half of the room is for the sample. Takes some milliseconds, and is needed once in thousands of new hosts."""
+        sampled = {name for name in self.rows if self._is_sampled(name)}
+        while len(sampled) > self._room // 2:
+            self.level += 1
+            sampled = {name for name in sampled if self._is_sampled(name)}
+        least = [self._heavier_than(measure) for measure in MEASURES]
+        documents, size, failures, milliseconds = least
+        rows, self.rows = self.rows, {}
+        for name, row in rows.items():
+            if row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds or name in sampled:
+                self.rows[name] = row
+            else:
+                self._give_way(name, row)
+
+    def _give_way(self, name: str, row: list[int]) -> None:
+        at, bounds = siphash(self._key, name) >> SHIFT, self._bounds
+        bounds[at] = max(bounds[at], row[0] + row[5])
+        bounds[BOUNDS + at] = max(bounds[BOUNDS + at], row[1] + row[6])
+
+    def _heavier_than(self, measure: int) -> int:
+        """The number that fewer than `heavy` hosts exceed."""
+        return sorted([row[measure] for row in self.rows.values()])[-self._heavy]
+
+    def __iter__(self) -> Iterator[HostRow]:
+        """All rows."""
+        return (HostRow(name, *row) for name, row in self.rows.items())
+
+    def weighed(self, measure: int) -> Iterator[tuple[HostRow, int]]:
+        """Rows that stand for all hosts, and for how many each does: one that could not be missed, for itself."""
+        missed = self.missed
+        for row in self:
+            if (row.documents, row.size)[measure] > missed[measure]:
+                yield row, 1
+            elif self._is_sampled(row.name):
+                yield row, 1 << self.level
+
+    def join(self, other: Hosts) -> None:
+        """Adds the rows of another, which must have the same key; there may be more than one has room for.
+
+        The sample is that of the higher level: what the lower one has beyond it then counts among the heavy ones alone.
+        Bounds are the larger of both, because a host belongs to one of them. One that gave way in both, as it changed
+        hands between two drones of a hive, may have had the sum.
+        """
+        self.level = max(self.level, other.level)
+        self._bounds = array("Q", map(max, self._bounds, other._bounds))
+        for name, row in other.rows.items():
+            mine = self.rows.get(name)
+            self.rows[name] = [*row] if mine is None else [one + more for one, more in zip(mine, row, strict=True)]
+
+    def save(self) -> list[object]:
+        return [self.level, self._bounds.tobytes() if self.level else b"", self.rows]
+
+    def restore(self, saved: Iterable[object]) -> None:
+        """Takes what `save` returned."""
+        self.level, bounds, self.rows = saved  # type: ignore[assignment]
+        if isinstance(bounds, bytes) and bounds:
+            self._bounds = array("Q", bounds)

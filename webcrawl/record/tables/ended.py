@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Archived, Exchange, Link, Outcome
+from webcrawl.base.url_text import host_of
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.html.on_demand import resolved
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Preferences
 from webcrawl.urls.canonical import redirect_target
-from webcrawl.urls.public_suffixes import is_ipv4, suffixes_of
+from webcrawl.urls.host_names import is_ipv4, suffixes_of
 
 ANSWERED, DIAGNOSTICS, ROBOTS = "warc", "crawldiagnostics", "robotstxt"  # Common Crawl's subsets
 FAILED, UNASKED = "failed", "unasked"  # ours: no answer, no request

@@ -12,9 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from webcrawl.record.tables.columns import SCHEMAS
-from webcrawl.record.tables.parquet import write_parquet
+from webcrawl.record.tables.parquet import Repeated, StreamWriter, read_schema, read_stream, write_parquet
 from webcrawl.record.tables.progress import FOLDER, ROWS, Progress, Stream
-from webcrawl.record.tables.table_stream import Repeated, StreamWriter, read_schema, read_stream
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError

@@ -11,7 +11,7 @@ from typing import Any
 from webcrawl.content.html.found_links import FoundLink, LinkColumns
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.record.tables.ended import ROBOTS, Ended
-from webcrawl.record.tables.table_stream import Repeated
+from webcrawl.record.tables.parquet import Repeated
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 
 BATCH = 8192  # rows; building one takes 4 ms

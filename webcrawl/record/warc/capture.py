@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import TOGETHER, label, labels, sha1
 from webcrawl.base.model import Archived, Exchange, Link
-from webcrawl.base.percent_encoding import visible
-from webcrawl.record.warc.protocol_fields import spoken
+from webcrawl.base.url_text import visible
 from webcrawl.record.warc.warc_record import (
     HTML,
     HTTP_REQUEST,
@@ -23,6 +22,7 @@ from webcrawl.record.warc.warc_record import (
     line,
     member,
     named,
+    spoken,
 )
 
 LIMIT = 1 << 15  # about 300 bytes each

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
-from webcrawl.store.regular import regular
+from webcrawl.store.disk import regular
 
 WACZ = ".wacz"
 HEADER = 30  # bytes of a file's header in a ZIP file, before its name and extra field

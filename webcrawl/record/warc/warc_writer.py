@@ -30,9 +30,9 @@ from webcrawl.store.jobdir.index_line import (
     place,
     recognised,
 )
+from webcrawl.store.line_blocks import SCRATCH
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
-from webcrawl.store.sorting import SCRATCH
 
 
 class Index:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from webcrawl.base.dates import digits, iso, read_digits, read_iso
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.base.percent_encoding import visible
-from webcrawl.store.regular import regular
+from webcrawl.base.url_text import visible
+from webcrawl.store.disk import regular
 
 LOG = "logs/crawl.log"
 LONGEST = 1 << 20  # bytes; no line comes near it, but a damaged file may have no line ends at all

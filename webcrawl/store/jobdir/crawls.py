@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
-from webcrawl.store.regular import regular
 
 HIVE = "hive.json"
 VERSION = 1

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from siphashc import siphash
 
 from webcrawl.base.digest import labelled, normal
-from webcrawl.base.percent_encoding import visible
 from webcrawl.base.surt import surt
+from webcrawl.base.url_text import visible
 
 ARCHIVE, INDEX = ".warc.gz", ".cdxj"
 INDEXED = frozenset(("response", "revisit", "resource", "conversion"))  # records that have a line

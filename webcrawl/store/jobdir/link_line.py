@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from webcrawl.base.credentials import url_without_credentials
-from webcrawl.base.readable import STRANGE, spelled
+from webcrawl.base.readable import STRANGE, spelled, url_without_credentials
 from webcrawl.base.room import FEW, fitting
 
 LOG = "logs/links.log"

@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from webcrawl.store import rowcrc
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, PARQUET, STREAM, Mark
 from webcrawl.store.outputs import FINISHED, NOTED
-from webcrawl.store.regular import regular
 
 Check = Callable[[Path, BinaryIO, str, Mark], Iterator[DamagedFile]]
 Absent = Callable[[str, int], Iterator[DamagedFile]]

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from webcrawl.base.credentials import url_without_credentials
 from webcrawl.base.dates import iso, read_iso
 from webcrawl.base.model import Link
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.readable import url_without_credentials
+from webcrawl.base.url_text import visible
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import DATE
-from webcrawl.store.regular import regular
 
 LOG = "logs/requests.log"
 SHAPE = re.compile(DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+(\t(\d+\.\d{3}|-)\t\d+\.\d{3}\t[a-z-]+)?\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from webcrawl.base.credentials import url_without_credentials
 from webcrawl.base.dates import iso
+from webcrawl.base.readable import url_without_credentials
 from webcrawl.store.jobdir.crawl_line import DATE
 from webcrawl.store.jobdir.link_line import field
 

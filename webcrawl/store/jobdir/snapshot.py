@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, Self
 from urllib.parse import quote
 
 from webcrawl.store.crawldb import ERRORS, is_damage
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.regular import regular
 from webcrawl.store.schema import HEAD, LATER, LAYOUT, TABLES, check_header
 from webcrawl.store.write_ahead_log import check_files
 

@@ -1,18 +1,21 @@
-"""stats.json: the figures of a crawl or hive, replaced as a whole at each checkpoint. Nothing reads it back."""
+"""stats.json, replaced as a whole at each checkpoint: the figures of a crawl, or those of a hive's drones as one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.regular import regular
+from webcrawl.store.jobdir.revisit_figures import PREFIX, figures_of, together
+from webcrawl.store.jobdir.series import Series
 
 NAME = "stats.json"
 UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
-LARGEST = 1 << 24  # bytes that are read
+MOST_BYTES = 1 << 24  # bytes that are read
 
 
 def write(jobdir: Path, text: str) -> None:
@@ -31,7 +34,7 @@ def read(jobdir: Path) -> dict[str, Any]:
     """The figures; none if the file is missing, for a user may delete it, or cannot be read."""
     try:
         with regular(jobdir / NAME) as file:
-            found = json.loads(file.read(LARGEST))
+            found = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -58,3 +61,211 @@ def check(jobdir: Path) -> Iterator[DamagedFile]:
         return
     except ValueError as error:
         yield DamagedFile(path, getattr(error, "pos", 0), str(error))
+
+
+MOST = 20  # names of each kind
+OTHERS = "(others)"
+
+# Every drone reads all seeds, at the same time
+LARGEST = ("seeds", "bad_seeds", "seed_lists_away", "outage/seconds", "seconds", "at")
+EARLIEST = ("started",)
+SOONEST = "aside_due"  # 0: nothing is due
+RATE = "seen/cache_hit_rate"
+LISTS = ("milliseconds", "levels")  # numbers by place
+APART = (
+    "reason",
+    "trouble",
+    "bound",
+    "statistics",
+    "drones",
+    "mix",
+    "in_force",
+    RATE,
+    SOONEST,
+    *LISTS,
+)  # not by their values alone
+MAIN = (  # what the list of drones has of each
+    *("drone", "state", "reason", "pages", "failures", "bytes", "queued", "in_flight", "hosts", "seconds"),
+    *("host", "jobdir", "trouble"),
+)
+
+
+def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The figures of all drones, by the names that a single crawl has in stats.json; `drones`: each one's main ones.
+
+    Each of `stats` is what a drone's stats.json has, or `Report.stats()`.
+    """
+    each = [*stats]
+    total: dict[str, Any] = {}
+    for one in each:
+        for name, value in one.items():
+            if name in APART:
+                continue
+            if name in LARGEST:
+                total[name] = max(total.get(name, value), value)
+            elif name in EARLIEST:
+                total[name] = min(total.get(name, value), value)
+            elif name not in MAIN or type(value) in (int, float):
+                total[name] = total.get(name, 0) + value
+    total.pop("drone", None)
+    total |= _apart(each, total)
+    total["drones"] = [{name: one[name] for name in MAIN if name in one} for one in each]
+    return total
+
+
+def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Figures of pages that are fetched again; none if no drone has any."""
+    found = [*filter(None, map(figures_of, each))]
+    return {PREFIX + name: number for name, number in together(found).numbers().items()} if found else {}
+
+
+def _apart(each: list[Mapping[str, Any]], total: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if any(RATE in one for one in each):
+        known = total.get("links/known", 0)
+        asked = total.get("seen/submitted", 0) + known
+        found[RATE] = (total.get("seen/cache_hits", 0) + known) / asked if asked else 0.0
+    if any(SOONEST in one for one in each):
+        found[SOONEST] = min(filter(None, (one.get(SOONEST) for one in each)), default=0.0)
+    if any("reason" in one for one in each):
+        found["reason"] = _reason([one.get("reason") for one in each])
+    if any("trouble" in one for one in each):
+        found["trouble"] = _trouble(each)
+    if any("mix" in one for one in each):
+        found["mix"] = added_names(one["mix"] for one in each if isinstance(one.get("mix"), Mapping))
+    for name in LISTS:
+        if any(name in one for one in each):
+            found[name] = added([one[name] for one in each if isinstance(one.get(name), Sequence)])
+    if any("in_force" in one for one in each):
+        found["in_force"] = [*dict.fromkeys(line for one in each for line in one.get("in_force", ()))]
+    found |= revisits(each)
+    if any("statistics" in one for one in each):
+        found["statistics"] = tables(one["statistics"] for one in each if "statistics" in one)
+    return found
+
+
+def _reason(reasons: list[str | None]) -> str | None:
+    """None while a drone runs; then what all say, or else the first that is not the plain end."""
+    if None in reasons:
+        return None
+    return next((reason for reason in reasons if reason != "finished"), "finished")
+
+
+def _trouble(each: list[Mapping[str, Any]]) -> str:
+    """The troubles of drones, and how many of them have each."""
+    troubles = [one["trouble"] for one in each if one.get("trouble")]
+    if not troubles:
+        return ""
+    return troubles[0] if len(each) == 1 else f"{troubles[0]} ({len(troubles)} of {len(each)} drones)"
+
+
+def added(lists: Sequence[Sequence[int]]) -> list[int]:
+    """Lists of any lengths, number by number."""
+    longest = max(map(len, lists), default=0)
+    return [sum(one[at] for one in lists if at < len(one)) for at in range(longest)]
+
+
+def added_names(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Numbers by name."""
+    total: dict[str, int] = {}
+    for one in each:
+        for name, number in one.items():
+            total[name] = total.get(name, 0) + number
+    return total
+
+
+# -- the tables of stats.json
+#
+# Sums are exact. Of the tables that have only the most frequent names, a name that a crawl does not list lacks what
+# that crawl counts under its others; a host is crawled by one of them, so the rows of hosts are whole.
+
+Counts = dict[str, int]
+Rows = dict[str, list[int]]
+RANKS = {"most_documents": 0, "most_bytes": 1, "most_failures": 2}  # by which column
+
+
+def tables(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """All of these together."""
+    each = [*figures]
+    found = {name: merge([one[name] for one in each if name in one]) for name, merge in MERGES.items()}
+    revisits = [one["revisits"] for one in each if "revisits" in one]
+    return found | {"revisits": _bins(revisits)} if revisits else found
+
+
+def _counts(each: list[Counts]) -> Counts:
+    return dict(sorted(added_names(each).items(), key=lambda item: int(item[0])))
+
+
+def _sizes(each: list[dict[str, Counts]]) -> dict[str, Counts]:
+    groups = dict.fromkeys(group for one in each for group in one)
+    return {group: _counts([one[group] for one in each if group in one]) for group in groups}
+
+
+def _summed(each: list[Rows]) -> Rows:
+    total: Rows = {}
+    for one in each:
+        for name, row in one.items():
+            total[name] = [a + b for a, b in zip(total.get(name, [0] * len(row)), row, strict=True)]
+    return total
+
+
+def _first(each: list[Rows]) -> Rows:
+    """The most frequent names; of all others together the same figures."""
+    total = _summed(each)
+    others = total.pop(OTHERS, [0, 0])
+    ranked = sorted(total, key=lambda name: (-total[name][0], name))
+    for name in ranked[MOST:]:
+        others = [others[0] + total[name][0], others[1] + total[name][1]]
+    return {name: total[name] for name in ranked[:MOST]} | ({OTHERS: others} if others[0] else {})
+
+
+def _hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
+    tables = {name: _most([one[name] for one in each], column) for name, column in RANKS.items()}
+    return {
+        "with_documents": sum(one["with_documents"] for one in each),
+        "exact": all(one["exact"] for one in each),
+        "may_lack": [max((one["may_lack"][at] for one in each), default=0) for at in range(2)],
+        **tables,
+    }
+
+
+def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
+    """Histograms with the same bins."""
+    return {name: [sum(bins) for bins in zip(*(one[name] for one in each), strict=True)] for name in each[0]}
+
+
+def _most(each: list[Rows], column: int) -> Rows:
+    """A host that has moved from one crawl to another has a row in both."""
+    total = _summed(each)
+    return {name: total[name] for name in nlargest(MOST, total, lambda name: total[name][column])}
+
+
+def _series(each: list[dict[str, Any]]) -> dict[str, Any]:
+    total = Series()
+    starts = [one["start"] for one in each if one["downloads"]]
+    if starts:
+        total.start = 1000 * min(starts)
+        total.width = 1000 * max(one["seconds"] for one in each if one["downloads"])
+    for one in each:
+        rows = zip(one["downloads"], one["documents"], one["bytes"], strict=True)
+        for slot, (downloads, documents, size) in enumerate(rows):
+            total.add(1000 * (one["start"] + slot * one["seconds"]), documents, size, downloads)
+    return {
+        "start": total.start // 1000,
+        "seconds": total.width // 1000,
+        "downloads": total.downloads,
+        "documents": total.documents,
+        "bytes": total.sizes,
+    }
+
+
+MERGES: dict[str, Callable[[list[Any]], Any]] = {  # in the order of stats.json
+    **dict.fromkeys(("urls", "documents", "document_bytes", "duplicates", "duplicate_bytes"), sum),
+    **dict.fromkeys(("outcomes", "robots_txt"), _counts),
+    **dict.fromkeys(("truncated", "content_types"), _first),
+    "sizes": _sizes,
+    **dict.fromkeys(("milliseconds", "depths"), _counts),
+    "top_level_domains": _first,
+    "hosts": _hosts,
+    "series": _series,
+}

@@ -10,8 +10,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Status
+from webcrawl.base.url_text import host_of
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import crawl_line, meta_row, request_line
 from webcrawl.store.jobdir.crawl_line import LOG, LONGEST, CrawlLine
@@ -19,7 +20,6 @@ from webcrawl.store.jobdir.crawls import hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.request_line import LOG as REQUESTS
-from webcrawl.store.regular import regular
 from webcrawl.store.requests_log import KEY, is_open, read
 from webcrawl.tools.optout.optout_records import records_of
 from webcrawl.urls.canonical import InvalidUrl, canonical

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import readable
 from webcrawl.tools.tool_command import usage_error
 
@@ -35,6 +38,15 @@ def say_all(text: str | bytes) -> None:
         read_enough()
 
 
+def complain(why: object, *, as_json: bool = False) -> None:
+    """Prints why nothing could be done as one line on standard error; `as_json` answers with it, too."""
+    line = readable(" ".join(str(why).split()))
+    sys.stderr.write(f"{line}\n")
+    if as_json:
+        with suppress(OSError):  # standard error has it
+            say_all(f"{json.dumps({'error': line})}\n")
+
+
 def read_enough() -> None:
     """Whoever reads what is printed has closed the pipe: nothing that follows is an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -57,6 +69,13 @@ def write_page(path: Path, text: str) -> None:
 
 
 DIGITS = 20
+
+
+def port_of(text: str) -> int:
+    """A port to listen on. CannotStart."""
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
+        raise CannotStart(f"--port {text}: must be a whole number from 0 to 65535")
+    return int(text)
 
 
 def whole(option: str, text: str, least: int, most: int) -> int:

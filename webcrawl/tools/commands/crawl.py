@@ -1,5 +1,7 @@
 """`scrapy crawl`, with checks before the start: any problem is one line and exit status 1.
 
+A terminal that is closed (SIGHUP) ends the crawl as SIGTERM does, unless the signal is ignored, as nohup has it.
+
 Scrapy imports every command for any of them: what only a crawl needs is imported later.
 """
 
@@ -10,22 +12,66 @@ import asyncio
 import logging
 import signal
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from scrapy import Spider, signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
+from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
+from webcrawl.adapter.exhaustion_watch import Alarm
 from webcrawl.adapter.given_settings import check_given
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.program import name_program, program
-from webcrawl.base.resource_exhaustion import lack
-from webcrawl.tools.commands.interrupts import OneSignal
+
+SAME = 0.5  # seconds within which further signals count as the one before
+LAST = 10.0  # seconds in which a crawl that gets a second one must end; then the kernel ends it
+NUMBERS = (signal.SIGINT, signal.SIGTERM)
+Handler = Callable[[int, FrameType | None], object]
+
+
+class OneSignal:
+    """Stands before Scrapy's handlers, of which the first ends the crawl and installs the second, which forces it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, arm: Callable[[float], None] | None = None) -> None:
+        self._clock, self._arm = clock, arm or Alarm().arm
+        self._last = float("-inf")
+        self._behind: dict[int, Handler] = {}
+
+    def install_soon(self) -> None:
+        """Call before the event loop runs: Scrapy installs its handlers right before that."""
+        call_later(0, self.install)
+
+    def install(self) -> None:
+        for number in NUMBERS:
+            handler = signal.getsignal(number)
+            if callable(handler) and handler != self.handle:  # not signal.SIG_IGN
+                self._behind[number] = handler
+                signal.signal(number, self.handle)
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL and signal.SIGTERM in self._behind:
+            self._behind[signal.SIGHUP] = self._behind[signal.SIGTERM]
+            signal.signal(signal.SIGHUP, self.handle)
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        now = self._clock()
+        if number == signal.SIGHUP and self._last > float("-inf"):  # shell and kernel send one each: nobody is in haste
+            return
+        if now - self._last < SAME:
+            return
+        if self._last > float("-inf"):
+            self._arm(LAST)
+        self._last = now
+        self._behind[number](number, frame)
+        self.install()
+
 
 logger = logging.getLogger(__name__)
 

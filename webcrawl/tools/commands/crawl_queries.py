@@ -6,7 +6,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.readable import text_without_credentials
 from webcrawl.store.jobdir.crawls import HIVE
 
 if TYPE_CHECKING:

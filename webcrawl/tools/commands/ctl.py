@@ -17,7 +17,7 @@ from webcrawl.base.readable import readable
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
-from webcrawl.tools.commands.console import say_all
+from webcrawl.tools.commands.console import complain, say_all
 from webcrawl.tools.commands.crawl_queries import ask_hive
 from webcrawl.tools.tool_command import ToolCommand
 
@@ -58,11 +58,7 @@ class Command(ToolCommand):
             answer = self._asked(args)
         except (CommandError, NotRunning) as error:
             self.exitcode = NOT_RUNNING if isinstance(error, NotRunning) else REFUSED
-            line = readable(" ".join(str(error).split()))
-            sys.stderr.write(f"{line}\n")
-            if opts.json:
-                with suppress(OSError):  # standard error has it
-                    say_all(f"{json.dumps({'error': line})}\n")
+            complain(error, as_json=opts.json)
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
         else:

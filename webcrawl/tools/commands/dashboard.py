@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.base.cannot_start import CannotStart
-from webcrawl.base.libraries import missing
-from webcrawl.tools.commands.console import say
+from webcrawl.base.errors import CannotStart
+from webcrawl.base.loading import missing
+from webcrawl.tools.commands.console import port_of, say
 from webcrawl.tools.commands.crawl_queries import ask
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
@@ -53,15 +53,9 @@ class Command(ToolCommand):
         if unknown := next((word for word in args if word.startswith("-")), ""):
             raise usage_error(f"unknown option {unknown}")
         try:
-            _serve(self.settings, [*map(Path, args)], opts.host, _port(opts.port))
+            _serve(self.settings, [*map(Path, args)], opts.host, port_of(opts.port))
         except CannotStart as error:
             self.fail(error)
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
-        raise CannotStart(f"--port {text}: must be a whole number from 0 to 65535")
-    return int(text)
 
 
 def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> None:
@@ -71,7 +65,7 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
         if not is_jobdir(jobdir):
             raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
     try:
-        from webcrawl.tools.dashboard.listening import NotListening, run  # noqa: PLC0415
+        from webcrawl.tools.dashboard.dashboard_server import NotListening, run  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "aiohttp":
             raise

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.base.libraries import missing
+from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import program
 from webcrawl.base.quantities import count
@@ -63,8 +63,8 @@ class Documents(ToolCommand):
         if lack := missing_library():
             raise ValueError(lack)
         from webcrawl.adapter.crawl_end import FINISHED  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.store.disk import own_folder  # noqa: PLC0415 - as above
         from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
-        from webcrawl.store.regular import own_folder  # noqa: PLC0415 - as above
         from webcrawl.tools.documents_export import ending, tables_of, write  # noqa: PLC0415 - pyarrow is optional
 
         ending(target)

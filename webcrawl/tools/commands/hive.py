@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,15 +19,14 @@ from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.given_settings import check_given
-from webcrawl.base.cannot_start import CannotStart
-from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import name_program, program
-from webcrawl.base.readable import readable
+from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.slot_map import MOST_DRONES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
-from webcrawl.tools.commands.console import say, say_all
+from webcrawl.tools.commands.console import complain, say, say_all
 
 if TYPE_CHECKING:
     from webcrawl.tools.supervisor.adopt import Found
@@ -107,7 +105,7 @@ class Command(BaseRunSpiderCommand):
         return self.settings
 
     def _refuse(self, why: str) -> None:
-        sys.stderr.write(f"{readable(text_without_credentials(' '.join(why.split())))}\n")
+        complain(text_without_credentials(why))
         self.exitcode = 1
 
 

@@ -118,7 +118,7 @@ class Command(ToolCommand):
             check_request,
             look,
         )
-        from webcrawl.store.regular import regular  # noqa: PLC0415 - as above
+        from webcrawl.store.disk import regular  # noqa: PLC0415 - as above
 
         now = time.time()
         try:

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
-from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.console import port_of, say
 from webcrawl.tools.commands.crawl_queries import ask
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
@@ -52,15 +52,9 @@ class Command(ToolCommand):
         if len(args) != 1 or args[0].startswith("-"):
             raise usage_error(f"{program()} optout {self.syntax()}")
         try:
-            _serve(self.settings, Path(args[0]), opts.host, _port(opts.port))
+            _serve(self.settings, Path(args[0]), opts.host, port_of(opts.port))
         except CannotStart as error:
             self.fail(error)
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
-        raise CannotStart(f"--port {text}: must be a whole number from 0 to 65535")
-    return int(text)
 
 
 def _serve(settings: Settings, jobdir: Path, host: str, port: int) -> None:
@@ -70,8 +64,8 @@ def _serve(settings: Settings, jobdir: Path, host: str, port: int) -> None:
     from webcrawl.adapter.values import PROXIED, plain_values  # noqa: PLC0415
     from webcrawl.crawl.checks import SettingError  # noqa: PLC0415
     from webcrawl.net.errors import DnsFailed  # noqa: PLC0415
-    from webcrawl.net.http_answerer import CannotListen, bound  # noqa: PLC0415  # noqa: PLC0415
-    from webcrawl.net.identity.signing_key import BadKey  # noqa: PLC0415  # noqa: PLC0415
+    from webcrawl.net.http_answerer import CannotListen, bound  # noqa: PLC0415
+    from webcrawl.net.identity.signing_key import BadKey  # noqa: PLC0415
     from webcrawl.store.jobdir.crawls import HIVE, is_crawl  # noqa: PLC0415
     from webcrawl.tools.optout.serving import run  # noqa: PLC0415
     from webcrawl.tools.optout.token import BadSecret, secret_of  # noqa: PLC0415

@@ -18,7 +18,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from scrapy.utils.misc import load_object
 
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import name_program, program
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
@@ -53,8 +53,8 @@ class Command(CrawlCommand):
             raise UsageError(
                 f"which archives? {program()} process FILE ..., or a folder of WARC files", print_help=False
             )
-        from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below  # noqa: PLC0415 - 0.4 s, here and below
-        from webcrawl.record.archives.archives import NoArchive, archive_files  # noqa: PLC0415  # noqa: PLC0415
+        from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below
+        from webcrawl.record.archives.archives import NoArchive, archive_files  # noqa: PLC0415
 
         lines = [line for argument in args for line in _in_store(argument)]
         try:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.base.libraries import missing
+from webcrawl.base.loading import missing
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
@@ -53,7 +53,7 @@ class Command(ToolCommand):
             raise usage_error(f"a folder and words: {program()} search JOBDIR WORDS...")
         most = whole("-n", opts.most, 1, MOST)
         try:
-            from webcrawl.record.fulltext.query_words import BadQuery  # noqa: PLC0415 - tantivy is optional
+            from webcrawl.record.fulltext.index_fields import BadQuery  # noqa: PLC0415 - tantivy is optional
             from webcrawl.record.fulltext.text_search import SearchAll  # noqa: PLC0415 - as above
             from webcrawl.tools.optout.optout_records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
             from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above

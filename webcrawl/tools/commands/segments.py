@@ -6,16 +6,14 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from webcrawl.base.cannot_start import CannotStart
-from webcrawl.base.credentials import text_without_credentials
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
 from webcrawl.base.quantities import count
-from webcrawl.base.readable import readable
-from webcrawl.tools.commands.console import say, say_all, whole
+from webcrawl.base.readable import readable, text_without_credentials
+from webcrawl.tools.commands.console import complain, say, say_all, whole
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
@@ -82,11 +80,7 @@ class Command(ToolCommand):
                 self.exitcode = _run(self.settings, Path(folders[0]), opts)
         except (*REASONS, CannotStart, OSError) as error:
             self.exitcode = 1
-            line = readable(text_without_credentials(" ".join(str(error).split())))
-            sys.stderr.write(f"{line}\n")
-            if opts.json:
-                with suppress(OSError):  # standard error has it
-                    say_all(f"{json.dumps({'error': line})}\n")
+            complain(text_without_credentials(str(error)), as_json=opts.json)
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
 

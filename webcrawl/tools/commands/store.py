@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
-from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.console import complain, say
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Command(ToolCommand):
         try:
             sound = self._looked(jobdir, opts) if opts.list or opts.verify else self._copied(jobdir)
         except (StoreError, ValueError) as error:
-            sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
+            complain(error)
             sound = False
         except OSError as error:
             sys.stderr.write(f"{readable(f'{error.filename or jobdir}: {error.strerror or error}')}\n")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from webcrawl.base.program import program
-from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
-from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.console import complain, say
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 
@@ -43,6 +41,6 @@ def upgraded(jobdir: Path) -> int:
             if not lines:
                 say(f"{folder}: is up to date")
     except (StoreError, OSError) as error:
-        sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
+        complain(error)
         return 1
     return 0

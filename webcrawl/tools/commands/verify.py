@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from webcrawl.base.libraries import install
+from webcrawl.base.loading import install
 from webcrawl.base.program import program
 from webcrawl.base.quantities import count
-from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import hive_of
-from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.console import complain, say
 from webcrawl.tools.commands.upgrade import upgraded
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
@@ -58,7 +56,7 @@ def verified(jobdir: str) -> int:
             return 0
         say(f"{jobdir}: damaged places: {damages}")
     except (StoreError, OSError) as error:
-        sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
+        complain(error)
     return 1
 
 

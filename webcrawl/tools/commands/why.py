@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands.console import read_enough
+from webcrawl.tools.commands.console import complain, read_enough
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
@@ -57,10 +57,7 @@ class Command(ToolCommand):
             read_enough()
         except (StoreError, OSError) as error:
             self.exitcode = 1
-            line = readable(" ".join(str(error).split()))
-            sys.stderr.write(f"{line}\n")
-            if opts.json:
-                sys.stdout.write(f"{json.dumps({'error': line})}\n")
+            complain(error, as_json=opts.json)
 
     def _answer(self, jobdir: Path, urls: list[str], opts: argparse.Namespace) -> None:
         from webcrawl.tools.why.answer import Crawls  # noqa: PLC0415 - as above, and what follows

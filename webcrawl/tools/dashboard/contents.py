@@ -11,14 +11,13 @@ from typing import Any
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.seed_sources import forget, spooled
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.dashboard.command_forms import Order, check, read
 from webcrawl.tools.dashboard.crawl_states import Ask
 from webcrawl.tools.dashboard.crawl_watch import Watch
 from webcrawl.tools.dashboard.log_tails import LOGS, SeedProgress, tail
 from webcrawl.tools.dashboard.pages import command_pages as orders
 from webcrawl.tools.dashboard.pages import crawl_page as overview
 from webcrawl.tools.dashboard.pages import tabs
-from webcrawl.tools.dashboard.pages.command_pages import answer_content
+from webcrawl.tools.dashboard.pages.command_pages import Order, answer_content, check, read
 from webcrawl.tools.dashboard.pages.crawl_page import Shown
 from webcrawl.tools.dashboard.pages.frame import Parts
 from webcrawl.tools.report.markup import Html, tag

@@ -16,7 +16,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, hive_of, is_crawl, is_locked
 from webcrawl.store.jobdir.history_line import KINDS, PLAIN, Moment
-from webcrawl.store.jobdir.sums import merged
+from webcrawl.store.jobdir.stats_file import merged
 
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 OF_ONE = ("statistics", "state", "bound")  # of one crawl alone

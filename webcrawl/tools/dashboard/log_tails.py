@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import LOG, PATH, PREREQUISITE, SEED, SIZE, STATUS, fields
-from webcrawl.store.regular import regular
 from webcrawl.tools.report.log_summary import SeedTable
 
 LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.command import Answer
 from webcrawl.crawl.control.commands import checked
 from webcrawl.crawl.control.exclusions import excluded, saved_optouts
 from webcrawl.crawl.control.in_force import META
 from webcrawl.record.warc.packed_files import package_of
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.regular import regular
 from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of
 from webcrawl.tools.wacz.warc_records import Record, records

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from webcrawl.base.hosts import host_of
-from webcrawl.base.libraries import missing
+from webcrawl.base.loading import missing
+from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import FOLLOWED, REDIRECT
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.link_line import LOG, read
-from webcrawl.store.regular import regular
 from webcrawl.tools.report.report_source import read_source
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
@@ -130,7 +130,7 @@ def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:
 
 def _of_tables(paths: Iterable[Path]) -> Iterator[Iterable[Pair]]:
     try:
-        from webcrawl.record.tables.table_stream import batches  # noqa: PLC0415 - pyarrow is optional
+        from webcrawl.record.tables.parquet import batches  # noqa: PLC0415 - pyarrow is optional
     except ImportError as error:
         raise StoreError(missing("pyarrow")) from error
     for path in paths:

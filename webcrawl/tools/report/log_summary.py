@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from webcrawl.record.statistics.statistics import Statistics, read_line
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import LONGEST, PREREQUISITE, fields
-from webcrawl.store.regular import regular
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_rows import SeedError
 from webcrawl.urls.seeds.seed_source import is_url, list_paths

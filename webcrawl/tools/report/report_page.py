@@ -15,10 +15,9 @@ from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.report import numbers
-from webcrawl.tools.report.drones_as_one import one_of
 from webcrawl.tools.report.log_summary import Log, read_log
 from webcrawl.tools.report.markup import Html, head, join, note, tag
-from webcrawl.tools.report.report_source import Source, read_source
+from webcrawl.tools.report.report_source import Source, one_of, read_source
 from webcrawl.tools.report.sections import document_sections as content
 from webcrawl.tools.report.sections import overview, seeds, waiting
 from webcrawl.tools.report.sections import revisit_section as revisits

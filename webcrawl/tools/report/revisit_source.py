@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.store import rowcrc
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, at_times, read
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.regular import regular
 
 MOST = 50  # hosts in a table
 GAP = 2 * LONGEST  # seconds between two moments of a crawl that runs, at most

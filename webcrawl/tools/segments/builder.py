@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Packed, is_link
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
@@ -30,9 +30,8 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
-from webcrawl.tools.segments.building import Building
 from webcrawl.tools.segments.left import Left, crawled
-from webcrawl.tools.segments.left_links import ArchiveReader, TableReader
+from webcrawl.tools.segments.left_links import ArchiveReader, Building, TableReader
 from webcrawl.tools.segments.pool import Pool
 from webcrawl.tools.segments.segment import Cut, cut
 from webcrawl.urls.host_names import RegisteredDomains

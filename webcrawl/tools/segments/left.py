@@ -16,6 +16,7 @@ from webcrawl.crawl.segments import FOUND, SPIDER
 from webcrawl.record.archives.archives import ENDINGS
 from webcrawl.record.objectstore.stored import stored_in
 from webcrawl.record.warc.reader import OPEN
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import PATH, PREREQUISITE, URL, VIA, fields
@@ -23,7 +24,6 @@ from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.regular import regular
 from webcrawl.tools.why.saved_settings import values_of
 
 OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "PAGE_MAX_LINKS", "FEED_LINKS", "DOWNLOAD_TRUNCATE")

@@ -1,5 +1,8 @@
 """Links of crawls that followed them: extracted again from the archive, or taken from the tables.
 
+Links enter as in any crawl, so that they are canonicalised, filtered and compared by the same code; what is new comes
+out again, and waits for a segment.
+
 A page is read by the crawl's own visitor, so that its links are those that a crawl would submit. Where reading has come
 to is part of the checkpoint.
 """
@@ -8,24 +11,69 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
+from threading import Event
 from typing import Any, Self
 
 import msgpack
 
-from webcrawl.base.libraries import missing
-from webcrawl.base.model import Exchange, Link
+from webcrawl.base.loading import missing
+from webcrawl.base.model import Exchange, Link, Packed, url_of
+from webcrawl.crawl.discovery import KNOWN
 from webcrawl.crawl.page_links import HOPS
+from webcrawl.crawl.rereading import Offline
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.record.archives.archives import ENDINGS, LOST, Archives, name_of
 from webcrawl.record.archives.originals import NAME, Originals
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.segments.building import Building
 from webcrawl.tools.segments.left import Left
+
+AT_ONCE = 1 << 14  # records
+NEVER = float("inf")
+
+
+class Building(Offline):
+    """Asks nobody, and has no hosts: budgets and rules of hosts are the business of whoever crawls a segment."""
+
+    def know(self, urls: Sequence[str]) -> None:
+        """These were asked for, or are going to be: they are in no segment."""
+        self.parts.seen.submit(self.parts.pipeline.keys([*urls]), [KNOWN] * len(urls))
+
+    def start_from(self, urls: Sequence[str]) -> None:
+        """These were the seeds of a crawl: with the scope `seeds` they say what is inside."""
+        self.parts.pipeline.process("", 0, [*urls])
+
+    def found(self, records: Sequence[Packed]) -> None:
+        """Links that have passed the filters."""
+        self.parts.seen.submit(self.parts.pipeline.keys([*map(url_of, records)]), records)
+
+    def read_seeds(self, most: int) -> bool:
+        """Takes the next seeds of the lists; False when there are no more."""
+        return self.parts.seeding.read(most)
+
+    def submit_all_portions(self) -> None:
+        """The rest of the links of large pages."""
+        while self.parts.discovery.submit_portion(NEVER):
+            pass
+
+    def take_new(self, ready: Event) -> Iterator[list[Packed]]:
+        """Records known to be new, some at a time. `ready` is set by the seen store's `on_ready`."""
+        while True:
+            ready.clear()
+            if records := self.parts.seen.take(AT_ONCE):
+                yield [record for record in records if record]
+            elif not ready.is_set():  # else it has only passed over many that were known
+                return
+
+    def decide(self) -> bool:
+        """Has the seen store decide about what waits there; whether something still does."""
+        self.parts.seen.merge()
+        return self.parts.seen.pending > 0
+
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +201,7 @@ def _rows(path: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
     try:
         import pyarrow as pa  # noqa: PLC0415 - it is optional
 
-        from webcrawl.record.tables.table_stream import rows  # noqa: PLC0415 - as above
+        from webcrawl.record.tables.parquet import rows  # noqa: PLC0415 - as above
     except ImportError as error:
         raise StoreError(f"{path}: {missing('pyarrow')}") from error
     try:

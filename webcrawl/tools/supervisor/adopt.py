@@ -11,7 +11,7 @@ from typing import Any
 
 from scrapy.settings import BaseSettings
 
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.quantities import count
 from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.hive_folder import HiveFolder

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from scrapy.settings import BaseSettings
 
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning, host_named
@@ -26,7 +26,7 @@ from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.crawl.profiling.bound_words import PREFIX
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
-from webcrawl.store.jobdir.sums import merged
+from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.supervisor.hive_orders import given, is_order
 from webcrawl.tools.supervisor.servers import Target
 from webcrawl.urls.host_names import RegisteredDomains

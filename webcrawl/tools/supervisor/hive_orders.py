@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.quantities import count
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS, checked

@@ -16,7 +16,7 @@ from scrapy.utils.log import configure_logging
 
 from webcrawl.adapter.extensions.summary import summary
 from webcrawl.adapter.redis_client import has_redis
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.quantities import count
 from webcrawl.base.readable import ReadableFormatter
 from webcrawl.crawl.hive.drone_process import DroneProcess, Unstored

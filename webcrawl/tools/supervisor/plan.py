@@ -15,7 +15,7 @@ from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.preflight import preflight, spider_named
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.user_settings import is_given
-from webcrawl.base.cannot_start import CannotStart
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.names import path_of
 from webcrawl.base.program import program
 from webcrawl.base.quantities import count

@@ -15,8 +15,8 @@ from scrapy.settings import Settings
 from webcrawl import settings as defaults
 from webcrawl.adapter.finished_crawl import NothingLeft
 from webcrawl.adapter.preflight import preflight, spider_named
-from webcrawl.base.cannot_start import CannotStart
-from webcrawl.store.regular import appending
+from webcrawl.base.errors import CannotStart
+from webcrawl.store.disk import appending
 from webcrawl.tools.supervisor.plan import command, given_by_command
 
 SPIDER = "web"

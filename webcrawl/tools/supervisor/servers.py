@@ -13,8 +13,8 @@ from redis.backoff import NoBackoff
 from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.redis_client import client_maker, has_redis
-from webcrawl.base.cannot_start import CannotStart
-from webcrawl.base.credentials import url_without_credentials
+from webcrawl.base.errors import CannotStart
+from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.errors import Away, HiveError, refused
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder

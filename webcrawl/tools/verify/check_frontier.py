@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
+from typing import Any
 
 import msgpack
 
+from webcrawl.crawl.rendering.host_need import Need
+from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.frontier.hosts_set_aside import Entry, unpack
 from webcrawl.frontier.state import open_frontier
 from webcrawl.net.robots_packed import split
@@ -244,3 +247,24 @@ def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
         if flaw:
             raise ValueError(flaw)
     return count
+
+
+TABLES: dict[str, tuple[Callable[[bytes], Any], str]] = {  # how a value is read, and what it is
+    "announcer": (Announcer.unpack, "a host's listings"),
+    "rendering": (Need.unpack, "what rendering has shown of a host"),
+}
+
+
+def check_host_tables(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    """Reads each row of those that are there."""
+    for table, (unpacked, what) in TABLES.items():
+        if not snapshot.has(table):
+            continue
+        for row in snapshot.rows(f"SELECT host, data, crc FROM {table}"):
+            if not rowcrc.agrees(rowcrc.of_host, row):
+                yield snapshot.damaged(f"table {table}, {row[0]}: checksum")
+                continue
+            try:
+                unpacked(row[1])
+            except Exception:  # noqa: BLE001 - msgpack's and struct's have no common base
+                yield snapshot.damaged(f"table {table}, {row[0]}: not {what}")

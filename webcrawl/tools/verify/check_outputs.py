@@ -12,10 +12,11 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+from webcrawl.record import pagefiles
 from webcrawl.record.objectstore.stored import IN_STORE, goes, stored_in, stored_of
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir import crawl_line, history_line, link_line, request_line, skip_line, store_line
+from webcrawl.store.jobdir import crawl_line, history_line, link_line, request_line, skip_line
 from webcrawl.store.jobdir.crawl_line import LOG, LONGEST
 from webcrawl.store.jobdir.crawls import is_locked
 from webcrawl.store.jobdir.index_line import INDEX, archive_of
@@ -116,7 +117,7 @@ def _crc(file: BinaryIO, length: int) -> int:
 
 
 SHAPES = {  # docs/logs.md
-    **{kind.LOG: kind.SHAPE for kind in (crawl_line, link_line, store_line, skip_line, request_line)},
+    **{kind.LOG: kind.SHAPE for kind in (crawl_line, link_line, pagefiles, skip_line, request_line)},
     history_line.PATH: history_line.SHAPE,
     "logs/neardup.log": re.compile(rb"([0-9a-f]{16}|-)\t[!-~]+\n"),
     "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+\t\d+|-\t\t\t)\t\d+\n"),

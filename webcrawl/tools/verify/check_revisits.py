@@ -18,8 +18,7 @@ from webcrawl.net.websub import subscriptions
 from webcrawl.net.websub.subscriptions import FIELDS, State
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.framing import count_records, some
-from webcrawl.store.jobdir.queue_row import SavedQueues
+from webcrawl.store.jobdir.queue_row import SavedQueues, count_records, some
 from webcrawl.store.jobdir.snapshot import Snapshot
 
 NUMBER = re.compile(rf"[0-9a-f]{{{2 * TIME}}}")

@@ -11,16 +11,15 @@ from pathlib import Path
 
 import msgpack
 
-from webcrawl.record.pagefiles import FOLDER, name_of
+from webcrawl.record.pagefiles import FOLDER, LOG, name_of
 from webcrawl.record.since.index import RUN
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import LONGEST
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.store_line import LOG
-from webcrawl.store.regular import regular
 from webcrawl.store.runs import Run
 
 NOTED = "SELECT path, length FROM output WHERE path = ? OR path GLOB ?"

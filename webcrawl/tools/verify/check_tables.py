@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from webcrawl.base.digest import SHA256, algorithm, normal
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import visible
 from webcrawl.record.tables.progress import ALONE, FOLDER, ROWS, STATE, Part, Progress
 from webcrawl.record.warc.capture import UNMODIFIED
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, STREAM
-from webcrawl.store.regular import regular
 from webcrawl.tools.verify.gzip_members import Member, Torn
 
 UNREAD = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
@@ -83,7 +83,7 @@ class _Table:
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """The values of these columns; what is wrong with a file is added to `damages`."""
-        from webcrawl.record.tables.table_stream import batches, where  # noqa: PLC0415 - pyarrow is optional
+        from webcrawl.record.tables.parquet import batches, where  # noqa: PLC0415 - pyarrow is optional
 
         self._begun = True
         for name, length in self._lengths.items():

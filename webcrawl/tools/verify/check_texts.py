@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import visible
 from webcrawl.record.fulltext.text_files import FOLDER, members, pages
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawl_line import LOG, URL, each

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from webcrawl.record.archives.archived_answers import captures, is_repeat
 from webcrawl.record.warc import unpacking
 from webcrawl.record.warc.reader import NotWarc, Records
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import FIELDS, INLINE, LOG, NOTES, PATH, PREREQUISITE, REVISIT, URL, each
 from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, LONGEST, BadLine, index_of
 from webcrawl.store.jobdir.index_line import read as read_index_line
@@ -26,7 +27,6 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths, open_noted
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN
-from webcrawl.store.regular import regular
 
 ROBOTS = b"/robots.txt"
 BLOCK = 1 << 14  # bytes of a record that are read, which a metadata record seldom has

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from webcrawl.frontier.seen.files import SeenFiles, opened
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.crawl_line import LONGEST
@@ -16,10 +17,8 @@ from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.request_line import LOG as REQUESTS
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
-from webcrawl.store.jobdir.wal import check_log
-from webcrawl.store.regular import regular
-from webcrawl.tools.verify.check_frontier import check_frontier
-from webcrawl.tools.verify.check_host_tables import check_host_tables
+from webcrawl.store.write_ahead_log import check_log
+from webcrawl.tools.verify.check_frontier import check_frontier, check_host_tables
 from webcrawl.tools.verify.check_letters import check_letters
 from webcrawl.tools.verify.check_outputs import check_lines, check_outputs
 from webcrawl.tools.verify.check_revisits import check_revisits, check_signals

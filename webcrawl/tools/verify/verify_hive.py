@@ -11,8 +11,7 @@ from pathlib import Path
 
 import msgpack
 
-from webcrawl.base.hosts import host_of
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import host_of, visible
 from webcrawl.crawl.hive import drone_identity as identity
 from webcrawl.crawl.hive import inbox, outbox
 from webcrawl.crawl.hive.outgoing_letters import END, NAME, read_name

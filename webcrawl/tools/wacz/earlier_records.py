@@ -16,10 +16,9 @@ from webcrawl.base.dates import read_digits
 from webcrawl.base.quantities import count
 from webcrawl.record.since.index import FileReadError, lines_of
 from webcrawl.record.since.sources import archive_of
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, regular
 from webcrawl.store.jobdir.index_line import BadLine, Line, read_line, url_key
-from webcrawl.store.regular import regular
-from webcrawl.store.sorting import sort_lines
+from webcrawl.store.line_blocks import sort_lines
 from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.packable_archives import line_of
 from webcrawl.tools.wacz.warc_records import Record, Reference, records

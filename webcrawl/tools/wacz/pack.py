@@ -24,9 +24,9 @@ from webcrawl.base.quantities import count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
+from webcrawl.store.disk import own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
-from webcrawl.store.regular import own_folder, regular
 from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.earlier_records import ARCHIVE, INDEX, Lies, Needed, copy, look, said
 from webcrawl.tools.wacz.packable_archives import (

@@ -18,7 +18,7 @@ from isal import isal_zlib
 from webcrawl.base.program import program
 from webcrawl.frontier.seen.files import opened
 from webcrawl.record.objectstore.stored import elsewhere
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, regular
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.index_line import (
     ARCHIVE,
@@ -33,11 +33,10 @@ from webcrawl.store.jobdir.index_line import (
     mime,
     place,
 )
+from webcrawl.store.line_blocks import sort_lines
 from webcrawl.store.lock import is_held
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
-from webcrawl.store.regular import regular
-from webcrawl.store.sorting import sort_lines
 from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.warc_records import Record, records
 

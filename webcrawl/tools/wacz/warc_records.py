@@ -14,9 +14,9 @@ from typing import BinaryIO, NamedTuple
 
 from webcrawl.base.digest import normal
 from webcrawl.base.model import requisite_hops
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import visible
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import INDEXED, REVISIT, IndexLine, read
-from webcrawl.store.regular import regular
 from webcrawl.tools.verify.gzip_members import Member, Torn
 
 HEAD = 1 << 16  # bytes of a block that are kept: more than any HTTP head, or any metadata

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from webcrawl.base.credentials import url_without_credentials
+from webcrawl.base.readable import url_without_credentials
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.foldings import Folding
 

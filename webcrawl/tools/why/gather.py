@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import is_requisite, is_revisit
+from webcrawl.base.url_text import host_of
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir import skip_line
@@ -15,9 +15,9 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
-from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.facts import Facts, focus_of, scores_of
 from webcrawl.tools.why.filtering import setting_of
-from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of, rendering_of
+from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of, ended, load_of, rendering_of
 from webcrawl.tools.why.later import FOUND_LOG, among_records
 from webcrawl.tools.why.linking_pages import linking
 from webcrawl.tools.why.log_search import QUICK, Looked
@@ -26,9 +26,7 @@ from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_porti
 from webcrawl.tools.why.record_search import exchange_of
 from webcrawl.tools.why.robots_verdict import line_of, robots_verdict
 from webcrawl.tools.why.saved_settings import NONE
-from webcrawl.tools.why.score_facts import focus_of, scores_of
 from webcrawl.tools.why.time_words import iso_of, size
-from webcrawl.tools.why.waits import ended, load_of
 from webcrawl.urls.filters.filter_protocol import Origin
 
 QUICK_SKIPPED = 64 << 20  # bytes of skipped.log

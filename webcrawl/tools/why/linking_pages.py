@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import depth_of
+from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
@@ -80,7 +80,7 @@ def _in_table(source: Source, name: str, urls: Collection[str], found: dict[str,
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-    from webcrawl.record.tables.table_stream import batches, where  # noqa: PLC0415 - as above
+    from webcrawl.record.tables.parquet import batches, where  # noqa: PLC0415 - as above
 
     path = where(source.jobdir, name)
     if path is None:  # finished and taken away

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from webcrawl.base.percent_encoding import visible
+from webcrawl.base.url_text import visible
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import CrawlLine, read
-from webcrawl.store.regular import regular
 
 PIECE = 4 << 20
 LONGEST = 1 << 17  # bytes of a line

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.loading import load
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
 from webcrawl.crawl.hive.partition import SlotFingerprints, partition_of
@@ -19,6 +19,7 @@ from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.crawl.segments import FOUND
 from webcrawl.crawl.terms import FOLLOW, ON
 from webcrawl.record.objectstore.stored import stored_in
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.index_line import INDEX
@@ -26,7 +27,6 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
-from webcrawl.store.regular import regular
 from webcrawl.tools.optout.optout_records import records_as_saved
 from webcrawl.tools.why.filtering import Filters
 from webcrawl.tools.why.form import Form, form_of

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import msgpack
 import zstandard
 
-from webcrawl.base.hosts import host_of
 from webcrawl.base.model import Packed, is_link, unpack
+from webcrawl.base.url_text import host_of
 from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.seen.portions import Portion
 from webcrawl.store.jobdir import meta_row

@@ -17,9 +17,9 @@ from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable
 from webcrawl.record.archives.archived_answers import most as bytes_of
 from webcrawl.record.warc.reader import NotWarc, Records
 from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import INDEX, BadLine, IndexLine, read
 from webcrawl.store.output import OPEN
-from webcrawl.store.regular import regular
 
 LONGEST = 1 << 16  # bytes of a line: a URL, its key, and some more
 BLOCK = 1 << 12  # bytes read at once where a search has come close

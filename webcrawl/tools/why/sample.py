@@ -8,12 +8,12 @@ from random import Random, SystemRandom
 from typing import Any
 
 from webcrawl.base.model import is_link, url_of
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir import domain_row, host_row, meta_row
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.regular import regular
 from webcrawl.tools.why.answer import Answer, Crawls
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.queued import NO_FRONT, saved_front

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Self
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.urls.filters.filter_protocol import Origin, Setup
 from webcrawl.urls.host_names import RegisteredDomains, sites, steps
 

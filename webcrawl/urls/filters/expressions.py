@@ -7,8 +7,7 @@ from typing import Self
 
 import re2
 
-from webcrawl.urls.filters.filter_protocol import Origin, Setup
-from webcrawl.urls.filters.line_search import quiet
+from webcrawl.urls.filters.filter_protocol import Origin, Setup, quiet
 from webcrawl.urls.optout import RulesError
 
 MEMORY = 64 << 20  # limit of the automaton; 344 expressions of a real archiving crew need 2 MiB

@@ -10,8 +10,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from webcrawl.urls.filters.filter_protocol import Bounds, Dropped, Origin, Rechecks, Remembers, Suspects, UrlFilter
-from webcrawl.urls.filters.line_search import Lines, leave_out
+from webcrawl.urls.filters.filter_protocol import (
+    Bounds,
+    Dropped,
+    Lines,
+    Origin,
+    Rechecks,
+    Remembers,
+    Suspects,
+    UrlFilter,
+    leave_out,
+)
 from webcrawl.urls.optout import RulesError
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from webcrawl.urls.filters.filter_protocol import Origin, Setup
-from webcrawl.urls.filters.line_search import Lines
+from webcrawl.urls.filters.filter_protocol import Lines, Origin, Setup
 
 _URL = r"(?:https?(?::|%(?:25)?3a))"  # the start of a URL as a parameter's value, escaped up to twice
 _QUOTE = r"(?:%22|%27|')"

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from siphashc import siphash
 
-from webcrawl.base.hosts import host_of
+from webcrawl.base.url_text import host_of
 from webcrawl.urls.filters.filter_protocol import Origin, Setup
 from webcrawl.urls.host_names import RegisteredDomains
 

@@ -11,9 +11,8 @@ from typing import Self
 
 from siphashc import siphash
 
-from webcrawl.base.hosts import host_of
-from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
-from webcrawl.urls.filters.line_search import Lines, leave_out
+from webcrawl.base.url_text import host_of
+from webcrawl.urls.filters.filter_protocol import Clock, Lines, Origin, Setup, leave_out
 from webcrawl.urls.foldings import SESSION_PARAMETER, SESSION_SEGMENT
 
 _HEAD = struct.Struct("<QI")

@@ -8,8 +8,7 @@ from typing import Self
 
 from webcrawl.base.ports import BAD, Ports
 from webcrawl.urls.canonical import SCHEMES
-from webcrawl.urls.filters.filter_protocol import Origin, Setup
-from webcrawl.urls.filters.line_search import Lines, leave_out
+from webcrawl.urls.filters.filter_protocol import Lines, Origin, Setup, leave_out
 
 
 class SchemeFilter:

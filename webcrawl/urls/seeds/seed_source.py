@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path, PurePath
 from typing import IO, Protocol, cast
 
-from webcrawl.base.credentials import url_without_credentials
+from webcrawl.base.readable import url_without_credentials
 from webcrawl.urls.seeds.seed_rows import BadLineError, SeedError, seed_url
 
 BELOW_JOBDIR = "jobdir:"  # before the path of a list that was put into the crawl's own folder by command

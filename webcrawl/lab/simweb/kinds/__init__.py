@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from webcrawl.lab.simweb.kinds import body_codings, documents, endless_links, link_sources, misbehaviour, statuses
+from webcrawl.lab.simweb.kinds import documents, link_sources, misbehaviour
 from webcrawl.lab.simweb.web_answers import Kind
 
 KINDS: dict[str, Kind] = {
     **link_sources.KINDS,
-    **statuses.REDIRECTS,
-    **statuses.ERRORS,
+    **misbehaviour.REDIRECTS,
+    **misbehaviour.ERRORS,
     **documents.KINDS,
     **documents.BODIES,
-    **body_codings.KINDS,
-    **body_codings.CHARSETS,
+    **documents.CODINGS,
+    **documents.CHARSETS,
     **misbehaviour.SLOW,
     **misbehaviour.BROKEN,
     **misbehaviour.LIARS,
-    **endless_links.KINDS,
+    **link_sources.TRAPS,
 }
 LANDING = documents.LANDING  # not in KINDS: the ordinary page that a special answer links to
 

@@ -7,9 +7,9 @@ from itertools import chain
 from pathlib import Path
 
 from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log, reported
-from webcrawl.record.statistics.figures import lowest
+from webcrawl.record.statistics.statistics import lowest
 from webcrawl.record.statistics.tally import GROUPS
-from webcrawl.store.regular import regular
+from webcrawl.store.disk import regular
 from webcrawl.tools import charts
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, note, section, table, tag

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from webcrawl.base.model import FAILURES
-from webcrawl.record.statistics.hosts import HostRow, Hosts
 from webcrawl.record.statistics.statistics import top_level
-from webcrawl.record.statistics.tally import Tally
+from webcrawl.record.statistics.tally import HostRow, Hosts, Tally
 from webcrawl.tools import charts
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table

@@ -1,9 +1,18 @@
-"""Percent-encoding of text as UTF-8, for fields in which not every character is allowed."""
+"""URLs as text: the host of one, and percent-encoding for fields in which not every character is allowed."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import quote_from_bytes
+
+
+def host_of(url: str) -> str:
+    """The host name or address of a canonical URL, without the port; IPv6 keeps its brackets."""
+    host = url.split("/", 3)[2]
+    if ":" not in host:
+        return host
+    return host[: host.index("]") + 1] if host[0] == "[" else host.partition(":")[0]
+
 
 _STRANGE = re.compile(r"[^!-~]+")
 

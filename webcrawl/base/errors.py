@@ -1,6 +1,11 @@
-"""Exhaustion of this process's own memory or threads. It is nobody else's fault, and the crawl cannot go on."""
+"""The error that keeps a crawl from starting; apart from the checks, which take half a second to import."""
 
 from __future__ import annotations
+
+
+class CannotStart(Exception):  # noqa: N818 - reads as what it is
+    """The reason why the crawl cannot start, in one line."""
+
 
 _NO_THREAD = ("can't start new thread", "can't allocate lock")  # a RuntimeError, as Python raises it
 _DEEP = 5  # causes that are looked at

@@ -1,9 +1,11 @@
-"""The values that a fetch yields of a page beside the fetch before it."""
+"""What is said of a fetched page: how it has changed, its score, and whose wall it is."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 GONE = frozenset({404, 410})
 
@@ -41,3 +43,25 @@ class Judged:
     stored: float = 0.0  # when the answer was fetched that the archive has, if this one is the same; 0: it has none
     copy_of: str = ""  # the URL of that answer, if it is another's
     said: tuple[int, int] = (0, 0)  # of an unchanged page: what the answer before said of its use
+
+
+class Scored(NamedTuple):
+    """Scores are from 0 to 1; None where there is none."""
+
+    score: float | None
+    language: str = ""  # as its text shows, else as it declares; ISO 639
+    fits: float | None = None  # whether that is one of FOCUS_LANGUAGES
+    anchors: Mapping[str, float] = {}  # of the texts of its links, by canonical URL
+    tongues: Mapping[str, float] = {}  # what hreflang says of links: 1 for a wanted language, 0 for another one
+    flaw: str = ""  # why there is no score although there should be one
+
+
+UNSCORED = Scored(None, flaw="the scorer rests after failures")
+
+
+WALL, UNKNOWN = "wall:", "wall:unknown"
+
+
+def wall_of(recognised: str | None) -> str:
+    """The vendor of a wall, if this is the name of one that a mark of its vendor shows: words alone may err."""
+    return recognised[len(WALL) :] if recognised and recognised.startswith(WALL) and recognised != UNKNOWN else ""
