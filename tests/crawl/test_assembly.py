@@ -21,13 +21,13 @@ PARTS = (
     "ContentSeen",
     "open_frontier",
     "Seeding",
-    "_visitor",
+    "open_visitor",
 )
 OFF = {
     f"webcrawl.crawl.{name}"
     for name in (
         *("open_revisits", "revisiting", "page_states", "signalling", "revisit.revisits", "revisit.signals"),
-        *("own_features", "score_book", "rendering.deciding"),
+        *("own_features", "score_book", "rendering.deciding", "requisites"),
         *("hive_parts", "hive.drone", "hive.member", "metrics.collector", "metrics.exposition", "control.server"),
     )
 }

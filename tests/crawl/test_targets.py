@@ -12,32 +12,32 @@ from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
-from webcrawl.crawl.page_links import PageLinks
+from webcrawl.crawl.moments import Moments
+from webcrawl.crawl.page_links import LinkRules, PageLinks
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 URL, BASE = "http://a.test/b/", "http://base.test/c/"
-KINDS = st.sampled_from(["a", "img", "refresh", "script"])
+KINDS_READ = ("a", "img", "refresh", "script")
+KINDS = st.sampled_from(KINDS_READ)
+RULES = {"redirects": 5, "obey_nofollow": False}
 ADDRESSES = st.sampled_from(["x", "../x", "/y?z", "mailto:a", "http://h.test", "#f", "http://a..b/", "x" * 1990])
 LINKS = st.lists(st.tuples(KINDS, ADDRESSES | st.text(), st.just(""), st.sampled_from(["", "NoFollow me"])))
 
 
-def followed(found, max_length=MAX_LENGTH, more=(), **rules):
+def followed(found, max_length=MAX_LENGTH, more=(), *, reads_more=True, **rules):
     """A page whose links were followed, and a pipeline that knows what was asked of it."""
     pipeline = LinkPipeline(Chain([]), None, Fingerprints(bytes(16)), max_length)
-    page_links = PageLinks.__new__(PageLinks)
-    page_links._followed, page_links._redirects, page_links._obey_nofollow = frozenset(("a", "refresh")), 5, False
-    page_links._most, page_links._requisites, page_links._reads_more, page_links._hops = 0, False, True, {}
-    page_links.sitemaps = None
-    vars(page_links).update(rules)
+    rules = LinkRules(frozenset(("a", "refresh")), skip_seen=True, cookies=False, **{**RULES, **rules})
 
     def discover(link, addresses, hops, *, base, needed, targets):
         if targets is not None and pipeline.is_usual:
             targets.update(pipeline.process(link.url, 1, addresses, base).found)
 
-    page_links._discovery = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
+    discovery = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
+    page_links = PageLinks(discovery, rules, frozenset(KINDS_READ if reads_more else rules.followed), Moments())
     page = Page.of(Link(URL), exchange(URL))
     page.found, page.base = found, found.base
     page_links.follow(page)
@@ -54,7 +54,7 @@ def targets(page):
 @example([("a", "/longer-than-ten", "", ""), ("img", "/longer-than-ten", "", "")], False, 10)
 def test_are_those_of_the_address_and_the_base_alone(links, nofollow, max_length):
     """Whichever links are followed, and whatever URL_MAX_LENGTH says of these."""
-    page = followed(Found(BASE, "", links), max_length, _obey_nofollow=nofollow)
+    page = followed(Found(BASE, "", links), max_length, obey_nofollow=nofollow)
 
     assert targets(page) == canonical_links(BASE, [link[1] for link in links], Counter())
 
@@ -79,7 +79,7 @@ def test_are_not_kept_where_nobody_asks_for_them():
 @given(links=LINKS, nofollow=st.booleans(), at_end=st.booleans())
 def test_followed_are_links_of_kinds_that_are_wanted(links, nofollow, at_end):
     """No `refresh` behind as many redirects as are allowed, and none that the page says not to follow."""
-    page = followed(Found(BASE, "", links), _obey_nofollow=nofollow, _redirects=0 if at_end else 5)
+    page = followed(Found(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5)
 
     assert list(page.followed) == [
         link
@@ -91,13 +91,13 @@ def test_followed_are_links_of_kinds_that_are_wanted(links, nofollow, at_end):
 @given(links=LINKS, nofollow=st.booleans(), at_end=st.booleans())
 def test_what_is_known_of_each_link_is_what_was_followed(links, nofollow, at_end):
     """The table of links need not compare them once more."""
-    page = followed(Found(BASE, "", links), _obey_nofollow=nofollow, _redirects=0 if at_end else 5)
+    page = followed(Found(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5)
 
     assert page.flags is None if not links else list(compress(links, page.flags)) == page.followed
 
 
 @pytest.mark.parametrize(
-    ("rules", "more"), [({"_most": 1}, ()), ({}, ([("a", "x", "", "")],)), ({"_reads_more": False}, ())]
+    ("rules", "more"), [({"most": 1}, ()), ({}, ([("a", "x", "", "")],)), ({"reads_more": False}, ())]
 )
 def test_it_is_not_known(rules, more):
     """Where links were cut, where a spider follows others than the page has, and where all are followed."""

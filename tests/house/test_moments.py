@@ -21,6 +21,7 @@ ALL = {  # all features that need nothing but settings
     "SCORER": "tests.support.scorers.picky",
     "FRONTIER_PRIORITIZER": "webcrawl.frontier.prioritizers.focus.ByFocus",
     "URL_TRACE": True,
+    "REQUISITES": True,
 }
 OF_FRONTIER = {"both.<locals>.heard": "Reputation"}  # with what prioritizers learn
 
@@ -57,8 +58,8 @@ def test_a_crawl_with_all_features_is_the_table(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(set(MOMENTS) - {"heard"}))
 def test_a_crawl_with_the_defaults_has_short_lists(tmp_path, name):
-    """What is off is in no list: a page's way has the kernel's own parts, and no others."""
-    always = {"RobotsAdmission", "Ending", "Statistics", "SavedStatistics"}
+    """What is off is in no list: a page's way has the kernel's own parts, and what the defaults want."""
+    always = {"RobotsAdmission", "Ending", "Statistics", "SavedStatistics", "Sitemaps", "ReadShells"}
     assert {feature for feature, at in joined(tmp_path).items() if name in at} <= always
 
 

@@ -158,6 +158,16 @@ def requisite_hops(path: str) -> int:
     return hops.count("E") + hops.count("e")
 
 
+def may_need(path: str) -> bool:
+    """Return whether the requisites of what was found by this path are fetched: within three hops of a page."""
+    return requisite_hops(path) < NEAR
+
+
+def is_needed(path: str) -> bool:
+    """Return whether what was found by this path is a requisite itself."""
+    return 0 < requisite_hops(path) <= NEAR
+
+
 def is_requisite(record: Packed) -> bool:
     """Return whether a packed link is one that its page needs to be shown."""
     return record.split(b" ", 2)[1].endswith(b"E")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,6 @@ from webcrawl.base.loading import load
 from webcrawl.base.model import Link
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.base.url_text import host_of
-from webcrawl.content.formats.document_kinds import LOGGED
-from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
 from webcrawl.crawl.checks.known_words import NONE
@@ -34,34 +31,28 @@ from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
-from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.moments import Moments, listener
 from webcrawl.crawl.open_frontier import open_frontier
-from webcrawl.crawl.page_links import LinkRules, PageLinks
-from webcrawl.crawl.page_reading import PageReading
+from webcrawl.crawl.open_visitor import marks, open_visitor
 from webcrawl.crawl.parts import ALONE, Parts, Surroundings
-from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.rules import (
     needs_all_seeds,
-    purpose_of,
     rules_of,
 )
 from webcrawl.crawl.saved_state import FilterStates, SavedCounters, SavedStatistics
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.segments import FOUND, FoundLog
 from webcrawl.crawl.setting_changes import Filters, heed, heed_sheets
-from webcrawl.crawl.sitemaps import Sitemaps
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.crawl.withholding import Owners
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.arguments import Heard, Hooks
 from webcrawl.frontier.frontier import Frontier as OurFrontier
 from webcrawl.frontier.prioritizers import Prioritizer
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.frontier.seen.content import ContentSeen, Shells
+from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.layout import shares
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.seen.protocol import SeenStore
@@ -78,7 +69,7 @@ from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import LinkPipeline, build_filters, build_pipeline
 from webcrawl.urls.recent_urls import RecentUrls
-from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests, Fingerprints
+from webcrawl.urls.url_fingerprint import KEY_BYTES, Fingerprints
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Post
@@ -87,7 +78,6 @@ if TYPE_CHECKING:
     from webcrawl.crawl.signalling import Signalling
 
 MIB = 1 << 20
-MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
 
@@ -117,7 +107,7 @@ def assemble(
         parts = open_parts(values, db, around, kind)
         crawl = kind(parts)
         opened.callback(crawl.close)
-        visitor = _visitor(values, parts, rereads=kind.rereads)
+        visitor = open_visitor(values, parts, _key(db), rereads=kind.rereads)
         if parts.post is not None:
             from webcrawl.crawl.hive_parts import deliver  # noqa: PLC0415 - as below
 
@@ -178,10 +168,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     ground = _ground(values, db, around, opened)
     values, moments, clock, counters = ground.values, ground.moments, ground.clock, ground.counters
     refusals = Refusals(db, ground.log, around.wants_refusal)
-    if values["FEATURES"]:
-        from webcrawl.crawl.own_features import open_features  # noqa: PLC0415 - most crawls have none
-
-        open_features(values["FEATURES"], values, db, moments)
+    _own_features(ground)
     pipeline, admission, filters = _links(ground)
     robots = _robots(ground)
     seen, content = _seen(ground, opened)
@@ -214,18 +201,6 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     lately, beside = RecentUrls(LATELY * values["URL_CACHE_SIZE"]), _beside(ground, pipeline, frontier)
     discovery = kind.discovery(pipeline, seen, lately, portions, ground.site_of, counters, frontier, elsewhere, *beside)
     moments.due_at.append(ending.after)
-    inline = InlineDownloads(
-        frontier.lending,
-        robots,
-        clock,
-        ground.log,
-        counters,
-        halfway,
-        elsewhere,
-        uplink=uplink,
-        rests=lambda: ground.in_force.rests,
-        excludes=admission.excludes,
-    )
     return Parts(
         db=db,
         moments=moments,
@@ -245,7 +220,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         counters=counters,
         unkept=unkept,
         halfway=halfway,
-        inline=inline,
+        inline=_inline(ground, frontier, robots, halfway, elsewhere, uplink, admission),
         ending=ending,
         uplink=uplink,
         statistics=saved.statistics,
@@ -258,6 +233,36 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         signalling=signalling,
         revisiting=revisiting,
         rendering=rendering,
+    )
+
+
+def _own_features(ground: Ground) -> None:
+    if ground.values["FEATURES"]:
+        from webcrawl.crawl.own_features import open_features  # noqa: PLC0415 - most crawls have none
+
+        open_features(ground.values["FEATURES"], ground.values, ground.db, ground.moments)
+
+
+def _inline(
+    ground: Ground,
+    frontier: Frontier,
+    robots: RobotsAdmission,
+    halfway: Halfway,
+    elsewhere: Elsewhere | None,
+    uplink: Uplink,
+    admission: CrawlAdmission,
+) -> InlineDownloads:
+    return InlineDownloads(
+        frontier.lending,
+        robots,
+        ground.clock,
+        ground.log,
+        ground.counters,
+        halfway,
+        elsewhere,
+        uplink=uplink,
+        rests=lambda: ground.in_force.rests,
+        excludes=admission.excludes,
     )
 
 
@@ -338,7 +343,7 @@ def _rendering(ground: Ground, saved: SavedStatistics) -> Deciding | None:
         return None
     from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415 - other crawls need nothing of it
 
-    return Deciding(ground.db, ground.counters, recogniser(*_marks(ground.values)))
+    return Deciding(ground.db, ground.counters, recogniser(*marks(ground.values)))
 
 
 def _join_scores(ground: Ground, prioritizer: Prioritizer) -> None:
@@ -404,61 +409,6 @@ def _beside(
     if frontier.domains.heard is not None:
         heard.insert(0, frontier.domains.heard)
     return listener(heard), None if values["URL_FOLLOW"] else FoundLog(ground.outputs.open(FOUND)).add
-
-
-def _visitor(values: Mapping[str, Any], parts: Parts, *, rereads: bool) -> Visitor:
-    domain = RegisteredDomains()
-    homes = {"host": host_of, "domain": lambda url: domain(host_of(url))}
-    rules = LinkRules(
-        followed=frozenset(values["LINK_SOURCES"]) | {kind for name, kind in MORE.items() if values[name]},
-        redirects=values["REDIRECT_MAX_HOPS"],
-        cookies=values["COOKIES"] == "redirects",
-        skip_seen=values["CONTENT_SEEN"] == "skip",
-        obey_nofollow=bool(values["OBEY_NOFOLLOW"]),
-        most=values["PAGE_MAX_LINKS"],
-        home=homes.get(values["URL_SCOPE"]),
-        requisites=values["REQUISITES"],
-    )
-    wanted = rules.followed.union(SOURCES if rules.requisites else ())
-    wanted = LOGGED | wanted if values["LINK_LOG"] else wanted
-    agent = agent_of(values)
-    readers = _readers(wanted, values, agent)
-    sitemaps, of_sitemaps = None, readers
-    if values["SITEMAPS"] is not False and not rereads:
-        of_sitemaps = _readers(wanted | {"sitemap"}, values, agent)
-        sitemaps = _sitemaps(values, parts)
-    digests = ContentDigests(_key(parts.db))
-    shells = Shells(parts.content.holds, digests, homes["domain"])
-    owners = Owners(parts.robots_answers.said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
-    states = None
-    if rereads or parts.revisiting is not None:
-        from webcrawl.crawl.page_states import States  # noqa: PLC0415 - of other crawls no page comes again
-
-        states = States(parts.content, digests, parts.revisiting)
-    missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
-    if values["SOFT404_PROBE"]:
-        parts.frontier.notes.when_grown(values["SOFT404_PROBE"], missing.ask)
-    known = recogniser(*_marks(values))
-    reading = PageReading(readers, of_sitemaps, parts.counters, parts.moments, parts.clock)
-    links = PageLinks(parts.discovery, rules, wanted, sitemaps)
-    return Visitor(parts, digests, reading, links, rules, shells, owners, known, missing, states)
-
-
-def _readers(wanted: AbstractSet[str], values: Mapping[str, Any], agent: str) -> tuple[DocumentReader, DocumentReader]:
-    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2))
-    return first, second
-
-
-def _sitemaps(values: Mapping[str, Any], parts: Parts) -> Sitemaps:
-    """Unless they were asked for, no host is asked for the usual name."""
-    has_listing = parts.signalling.signals.has_listing if parts.signalling is not None else lambda _: False
-    named, looks = parts.robots.book.sitemaps, has_listing if values["SITEMAPS"] else None
-    return Sitemaps(parts.discovery, parts.frontier, named, parts.counters, looks)
-
-
-def _marks(values: Mapping[str, Any]) -> list[Path]:
-    """The user's own tables of marks."""
-    return [Path(values["RECOGNISE_FILE"])] if values["RECOGNISE_FILE"] is not None else []
 
 
 def _key(db: CrawlDB) -> bytes:

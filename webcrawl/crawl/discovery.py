@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from webcrawl.base.model import Link, Packed, pack_found, url_of
+from webcrawl.base.model import Link, Packed, is_needed, may_need, pack_found, url_of
 from webcrawl.base.room import fitting
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
-from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.frontier.arguments import Heard
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.portions import PORTION, Portions

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.content.html.found_links import FoundLink
 from webcrawl.frontier.arguments import Admission, Heard
 
 if TYPE_CHECKING:
     from webcrawl.content.page import Page
 
+FoundLinks = Sequence[FoundLink]
+
 MOMENTS = (
-    *("admit", "request", "put_back", "read", "answered", "heard", "ended"),  # of a URL
+    *("admit", "request", "put_back", "known", "read", "answered", "links", "heard", "ended"),  # of a URL
     *("feed", "idle", "due_at", "expects", "figures"),  # of the crawl
 )
 
@@ -24,8 +27,10 @@ class Moments:
         self.admit: list[Admission] = []  # a URL's turn has come: until one ends it, has it wait, or another go first
         self.request: list[Callable[[Link], Iterable[tuple[bytes, bytes]]]] = []  # headers, right before it is made
         self.put_back: list[Callable[[Link], object]] = []  # a URL was not fetched, and comes again
+        self.known: list[Callable[[Page, Exchange], object]] = []  # the links of its body were submitted before
         self.read: list[Callable[[Page, float], object]] = []  # the body of a page was read
         self.answered: list[Callable[[Page], object]] = []  # a page was made of an answer; its links come next
+        self.links: list[Callable[[Page, Link, FoundLinks], FoundLinks]] = []  # of it: gives those left to others
         self.heard: list[Heard] = []  # a page links to these URLs
         self.ended: list[Callable[[Link, Outcome, Exchange | None], object]] = []  # a URL has its line in the log
         self.feed: list[Callable[[float], object]] = []  # before the crawl looks for a URL that is due

@@ -95,13 +95,18 @@ def open_revisiting(
     in_force.listen(OF_REVISITS, change)
     if post is not None:
         split.part = post.part
-    if not on and len(revisits):
-        logger.info("REVISIT_POLICY = none: %s not fetched again; their records stay", count(len(revisits), "page"))
-    elif on and data is None and counters["pages"]:
-        logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
+    _tell(len(revisits), on=on, late=data is None and counters["pages"] > 0)
     signalling = _signalling(revisiting, pipeline, site_of, post)
     moments.join(signalling)
     return revisiting, signalling
+
+
+def _tell(records: int, *, on: bool, late: bool) -> None:
+    """`late`: pages were fetched before anything was kept of them."""
+    if not on and records:
+        logger.info("REVISIT_POLICY = none: %s not fetched again; their records stay", count(records, "page"))
+    elif on and late:
+        logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
 
 
 def _signalling(

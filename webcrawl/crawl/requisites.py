@@ -7,8 +7,14 @@ that was followed.
 
 from __future__ import annotations
 
-from webcrawl.base.model import NEAR, requisite_hops
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from webcrawl.base.model import Exchange, Link, is_needed, may_need, redirects_in_a_row
 from webcrawl.content.html.found_links import FoundLink
+from webcrawl.content.page import Page
+from webcrawl.crawl.discovery import Discovery
+from webcrawl.crawl.page_links import LinkRules, PageLinks
 
 KINDS = frozenset(("img", "srcset", "script", "style", "media", "object", "frame", "iframe"))
 FRAMES = frozenset(("frame", "iframe"))  # pages that are shown in others: links as well, where the scope allows it
@@ -16,6 +22,7 @@ RELS = frozenset(
     ("stylesheet", "icon", "mask-icon", "apple-touch-icon", "apple-touch-icon-precomposed", "preload", "modulepreload")
 )
 SOURCES = (*sorted(KINDS), "link")  # all kinds that may be some
+HOPS = {"refresh": "R"}  # all other requisites are E
 
 
 def is_requisite(link: FoundLink) -> bool:
@@ -24,11 +31,52 @@ def is_requisite(link: FoundLink) -> bool:
     return kind in KINDS or (kind == "link" and not RELS.isdisjoint(link[3].lower().split()))
 
 
-def may_need(path: str) -> bool:
-    """True if the requisites of what was found by this path are fetched: within three hops of a page."""
-    return requisite_hops(path) < NEAR
+class Requisites:
+    """Submits what each page needs to be shown, before its links."""
 
+    def __init__(
+        self, discovery: Discovery, rules: LinkRules, page_links: PageLinks, read: Callable[[Page, Exchange], object]
+    ) -> None:
+        self._discovery, self._rules, self._page_links, self._read = discovery, rules, page_links, read
 
-def is_needed(path: str) -> bool:
-    """True if what was found by this path is a requisite itself."""
-    return 0 < requisite_hops(path) <= NEAR
+    def known(self, page: Page, exchange: Exchange) -> None:
+        """Reads a body whose links were submitted: what it needs to be shown may be other files here."""
+        if page.found is not None or page.link is None or not may_need(page.link.path):
+            return
+        self._read(page, exchange)
+        if page.found is not None:
+            page.found = replace(page.found, links=list(filter(is_requisite, page.found.links)), whole=False)
+
+    def links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+        """Those that may be followed as links are left."""
+        if not found or self._rules.forbids(page):
+            return ()
+        links, needed = self._apart(page, link, found)
+        if needed:
+            page.followed = needed = self._page_links.cut(page, link, needed)
+            self._page_links.submit(page, link, needed, HOPS, "E", needed=True)
+        return links
+
+    def _apart(
+        self, page: Page, link: Link, found: Sequence[FoundLink]
+    ) -> tuple[Sequence[FoundLink], Sequence[FoundLink]]:
+        """The links that may be followed, and what the page needs to be shown, wherever that is.
+
+        Of a page that is shown in another, and not one of the crawl itself, no link is followed. A frame is a link
+        too: it is followed as one if it passes the filters.
+        """
+        home = not is_needed(link.path) or self._discovery.is_within(page.url)
+        links, needed = [], []
+        near, frames = may_need(link.path), self._passing_frames(page, link, found) if home else frozenset()
+        for one in found:
+            if near and is_requisite(one) and one[1] not in frames:
+                needed.append(one)
+            elif home:
+                links.append(one)
+            elif one[0] == "refresh" and redirects_in_a_row(link.path) < self._rules.redirects:
+                needed.append(one)
+        return links, needed
+
+    def _passing_frames(self, page: Page, link: Link, found: Sequence[FoundLink]) -> frozenset[str]:
+        addresses = [one[1] for one in found if one[0] in FRAMES and one[0] in self._rules.followed]
+        return self._discovery.passing(link, addresses, page.base) if addresses else frozenset()

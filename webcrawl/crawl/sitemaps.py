@@ -14,8 +14,10 @@ from functools import lru_cache
 
 from webcrawl.base.model import SITEMAP, Link, depth_of, is_sitemap
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.found_links import Found, FoundLink
+from webcrawl.content.html.found_links import FoundLink
+from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery, fitting_links
+from webcrawl.crawl.page_links import ADDRESS, LinkRules, PageLinks
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
 
@@ -29,6 +31,8 @@ class Sitemaps:
     def __init__(
         self,
         discovery: Discovery,
+        rules: LinkRules,
+        page_links: PageLinks,
         frontier: Frontier,
         named: Callable[[str], Sequence[str]],
         counters: Counter[str],
@@ -39,8 +43,37 @@ class Sitemaps:
         With it hosts are asked for the usual name, too, if nothing is known.
         """
         self._discovery, self._frontier, self._named = discovery, frontier, named
+        self._rules, self._page_links, self._kinds = rules, page_links, rules.followed | {"sitemap"}
         self._counters, self._has_listing = counters, has_listing
         frontier.notes.when_grown(GROWN, self.grown)
+
+    def links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+        """A seed's page may need its host's sitemaps; of a sitemap all links to sitemaps and pages are followed."""
+        if page.found is None or not _concerns(link.path):
+            return found
+        if not is_sitemap(link.path):
+            if len(found) < GROWN:  # it leads nowhere
+                self._ask(link, [])
+            return found
+        if not self._rules.forbids(page):
+            wanted = [one for one in found if one[0] in self._kinds]
+            page.followed = taken = self._taken(link, self._page_links.cut(page, link, wanted))
+            page.flags = None
+            index = any(entry.role == "sitemap" for entry in page.found.entries)  # else it names pages
+            letter, hops = SITEMAP if index else "L", self._rules.hops
+            letters = "".join([letter if one[0] == "sitemap" else hops.get(one[0], "L") for one in taken])
+            self._discovery.discover(link, [*map(ADDRESS, taken)], letters, base=page.base)
+        return ()
+
+    def of_robots(self, page: Page) -> None:
+        """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
+        if page.link is not None and page.found is not None:
+            page.followed = page.found.links
+            self.named(page.link, page.found.base, [*map(ADDRESS, page.found.links)])
+
+    def named(self, robots: Link, base: str, named: Sequence[str]) -> None:
+        """The same, given by the robots.txt `base` and what it names."""
+        self.follow(replace(robots, path=robots.path.removesuffix("P")), base, named)
 
     def follow(self, page: Link, base: str, named: Sequence[str]) -> None:
         """Submits the sitemaps that the robots.txt `base` names: links of the page that needed the rules."""
@@ -56,22 +89,13 @@ class Sitemaps:
         looks = self._has_listing is not None and not self._has_listing(host_of(page.url))
         self._ask(page, [NAME] if looks else [])
 
-    def begun(self, page: Link, links: int) -> None:
-        """A seed's page was read: if it leads nowhere, the sitemaps are needed now."""
-        if links < GROWN:
-            self._ask(page, [])
-
     def _ask(self, page: Link, usual: Sequence[str]) -> None:
         if page.url.startswith(SCHEMES) and not page.request:
             base = robots_url(origin_of(page.url))
             page = self._discovery.at_entrance(replace(page, history="", chain=""))  # else they would be its deepest
             self.follow(page, base, self._named(page.url) or usual)
 
-    def letter(self, found: Found) -> str:
-        """What the links of a sitemap are in a discovery path: an index names sitemaps, and the others pages."""
-        return SITEMAP if any(entry.role == "sitemap" for entry in found.entries) else "L"
-
-    def taken(self, sitemap: Link, links: Sequence[FoundLink]) -> Sequence[FoundLink]:
+    def _taken(self, sitemap: Link, links: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """The first links of a sitemap, as many as its host may have. One that is read again has had its turn."""
         if sitemap.history:
             return links
@@ -85,6 +109,6 @@ class Sitemaps:
 
 
 @lru_cache(1024)  # as of all functions of a path, of which a crawl has few
-def concerns(path: str) -> bool:
+def _concerns(path: str) -> bool:
     """True of a sitemap, and of a page that no link led to."""
     return is_sitemap(path) or depth_of(path) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
@@ -19,16 +18,15 @@ from webcrawl.crawl.page_links import LinkRules, PageLinks
 from webcrawl.crawl.page_reading import PageReading
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
-from webcrawl.crawl.requisites import is_requisite, may_need
 from webcrawl.crawl.withholding import Owners, withhold
 from webcrawl.frontier.outcomes import ACCEPTED
-from webcrawl.frontier.seen.content import SHELL_SIZE, Shells
 from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_entry import head_of
 from webcrawl.urls.canonical import redirect_target
 
 if TYPE_CHECKING:
     from webcrawl.crawl.page_states import States
+    from webcrawl.crawl.sitemaps import Sitemaps
 
 FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
@@ -47,18 +45,18 @@ class Visitor:
         reading: PageReading,
         links: PageLinks,
         rules: LinkRules,
-        shells: Shells,
         owners: Owners,
         recogniser: Recogniser,
         missing: MissingPages,
         states: States | None,
+        sitemaps: Sitemaps | None,
     ) -> None:
-        """`states`: if one page comes many times."""
+        """`states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are wanted."""
         self._owners, self._judges = owners, owners.judges
-        self._parts, self._digests, self._shells, self._states = parts, digests, shells, states
-        self._links, self.read_ahead, self._read = links, reading.read_ahead, reading.read
-        self.follow, self.follow_robots = links.follow, links.follow_robots
-        self._redirects, self._cookies, self._requisites = rules.redirects, rules.cookies, rules.requisites
+        self._parts, self._digests, self._states, self._sitemaps = parts, digests, states, sitemaps
+        self.follow, self.read_ahead, self._read = links.follow, reading.read_ahead, reading.read
+        self._known = parts.moments.known
+        self._redirects, self._cookies = rules.redirects, rules.cookies
         self._skip_seen, self._home = rules.skip_seen, rules.home
         self._recogniser, self._missing = recogniser, missing
 
@@ -89,7 +87,8 @@ class Visitor:
         """What the answer is where it is not the page, noted and counted once."""
         kind = exchange.recognised
         if kind is None:
-            kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
+            answer = exchange.status, exchange.headers, exchange.body
+            kind = self._recogniser.recognise(*answer, names=exchange.names, kind=exchange.content_type)
             if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
                 kind = PAGE
             exchange.recognised = kind
@@ -174,7 +173,7 @@ class Visitor:
         if wall_of(self._recognise(exchange)) or _puts_off(exchange):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
-        if named and self._links.sitemaps is not None:
+        if named and self._sitemaps is not None:
             page.base = robots_url(link.history)
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
 
@@ -196,13 +195,11 @@ class Visitor:
         if not (page.duplicate or link.history):  # budgets are about new pages
             self._parts.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
-        if not (known and self._skip_seen):
-            if page.found is None:
-                self._read(page, exchange)
-        elif len(exchange.body) <= SHELL_SIZE and self._home is None:
-            self._read_shell(page, exchange, redirects_in_a_row(link.path))
-        if self._requisites and page.found is None and may_need(link.path):
-            self._read_requisites(page, exchange)
+        if known and self._skip_seen:
+            for again in self._known:
+                again(page, exchange)
+        elif page.found is None:
+            self._read(page, exchange)
 
     def _is_withheld(self, page: Page, link: Link, exchange: Exchange) -> bool:
         """True if the body is not to be kept; then its links are followed, and it does not count as seen.
@@ -218,12 +215,6 @@ class Visitor:
         if not (self._parts.content.seen(self._digests(WITHHELD + page.digest)) or link.history):
             self._parts.new_body(link, exchange.body)
         return True
-
-    def _read_requisites(self, page: Page, exchange: Exchange) -> None:
-        """Reads a body whose links were submitted, for what it needs to be shown: here that may be other files."""
-        self._read(page, exchange)
-        if page.found is not None:
-            page.found = replace(page.found, links=list(filter(is_requisite, page.found.links)), whole=False)
 
     def _chain(self, link: Link, exchange: Exchange) -> str:
         """The chain that the target of a redirect takes with it."""
@@ -241,16 +232,10 @@ class Visitor:
             return page.duplicate
         return self._parts.content.seen(self._digests(page.digest + self._home(page.url).encode()))
 
-    def _read_shell(self, page: Page, exchange: Exchange, redirects: int) -> None:
-        """Reads a body whose links were submitted on another site, if they may lead to other pages on this one."""
-        notes = self._shells.follows(page.digest, page.url, redirects)
-        if not notes:
-            return
-        self._read(page, exchange)
-        if page.links:
-            exchange.followed = True
-            for note in notes:
-                self._parts.content.seen(note)
+    def follow_robots(self, page: Page) -> None:
+        """Submits the sitemaps that this robots.txt names."""
+        if self._sitemaps is not None:
+            self._sitemaps.of_robots(page)
 
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Headers for the request of a robots.txt, by which a server may say that it is still the same."""
@@ -267,7 +252,8 @@ class Visitor:
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
         """Takes what came of a robots.txt that another drone fetched, because it was redirected there."""
         named = self._parts.robots_answers.answered(link, status, body, location or None, self._parts.clock(), chain)
-        self._links.follow_named(link, named)
+        if named and self._sitemaps is not None:
+            self._sitemaps.named(link, robots_url(link.history), named)
 
 
 def _kept(page: Page, found: Judged) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import pycares
@@ -201,7 +201,7 @@ class NameServers:
         answer = await self._ask(host, pycares.QUERY_TYPE_A)
         if answer.failure is Failure.NO_ADDRESS:
             return await self.ask_six(host)
-        return replace(answer, half=True) if answer.failure is None else answer
+        return Answer(answer.addresses, answer.ttl, half=True) if answer.failure is None else answer
 
     async def ask_six(self, host: str) -> Answer:
         return await self._ask(host, pycares.QUERY_TYPE_AAAA)

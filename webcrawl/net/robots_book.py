@@ -181,24 +181,24 @@ class RobotsBook:
             return Heard(what)
         if what is Meaning.SAME and before is not None and before.rules is not None:
             rules, sitemaps, head = before.rules, [], head.completed(before.fresh)
+            kept = before.fresh.sitemaps if before.fresh is not None else None
         else:
             txt = parse(body if what is Meaning.READ else b"", self._agent)
             rules, sitemaps = txt.rules, txt.sitemaps
-        fresh = self._fresh(before, rules, now, head)
-        if what is not Meaning.SAME:
             kept = tuple(_kept(sitemaps)) if self._sitemaps else None
-            fresh = replace(fresh, sitemaps=kept) if kept != fresh.sitemaps else fresh
-        self._keep(origin, Entry(now + KEEP, rules, fresh=fresh))
+        self._keep(origin, Entry(now + KEEP, rules, fresh=self._fresh(before, rules, now, head, kept)))
         if self._lazily and (before is None or before.rules is None):
             sitemaps = []
         return Heard(what, self._crawl_delay(origin, rules.crawl_delay, now), sitemaps)
 
-    def _fresh(self, before: Entry | None, rules: Rules, now: float, head: Head) -> Fresh:
+    def _fresh(
+        self, before: Entry | None, rules: Rules, now: float, head: Head, sitemaps: tuple[str, ...] | None
+    ) -> Fresh:
         """The time of the next look, by what is known of the file's changes."""
         if before is None or before.rules is None:
-            return look(now, None, changed=False, head=head)
+            return look(now, None, changed=False, head=head, sitemaps=sitemaps)
         changed = rules is not before.rules and pack(rules, self._agent) != pack(before.rules, self._agent)
-        return look(now, before.fresh, changed=changed, head=head)
+        return look(now, before.fresh, changed=changed, head=head, sitemaps=sitemaps)
 
     # -- failures that were our own network's
 

@@ -45,6 +45,7 @@ HOUR, DAY = 3600.0, 86_400.0
 BUSY = 100  # URLs since the last look: one look costs at most a hundredth of the host's requests
 LONGEST = 128  # bytes of an entity tag
 NONE = Validators()
+TOLD = frozenset((b"etag", b"last-modified", b"cache-control"))  # the headers that are hints
 NOT_MODIFIED = 304
 
 
@@ -82,6 +83,8 @@ class Head(NamedTuple):
 
 def head_of(exchange: Exchange) -> Head:
     """Read a head. Of a body that is not whole no validators are kept: its rules may not be all."""
+    if exchange.names.isdisjoint(TOLD):
+        return Head()
     headers = exchange.headers
     is_whole = 200 <= exchange.status < 300 and exchange.truncated in ("", "length")
     if not is_whole and exchange.status != NOT_MODIFIED:
@@ -89,7 +92,7 @@ def head_of(exchange: Exchange) -> Head:
     return Head(validators(headers, exchange.started, longest=LONGEST), max_age(headers))
 
 
-def look(now: float, before: Fresh | None, *, changed: bool, head: Head) -> Fresh:
+def look(now: float, before: Fresh | None, *, changed: bool, head: Head, sitemaps: tuple[str, ...] | None) -> Fresh:
     """After an hour if the rules have just changed, and then at intervals that double up to a day.
 
     With a day begin those of which only one answer is known. What the server says counts within the same bounds.
@@ -98,7 +101,7 @@ def look(now: float, before: Fresh | None, *, changed: bool, head: Head) -> Fres
     if changed:
         step = HOUR
     soon = step if head.max_age is None else min(step, max(head.max_age, HOUR))
-    return Fresh(now + soon, step, head.validators, before.sitemaps if before is not None else None)
+    return Fresh(now + soon, step, head.validators, sitemaps)
 
 
 Row = tuple[float, bytes] | None  # of the table: when it expires, and what it says

@@ -59,8 +59,9 @@ class Recogniser:
         headers: Headers,
         body: bytes,
         names: AbstractSet[bytes] | None = None,
+        kind: str | None = None,
     ) -> str:
-        """The name, empty for a page. `names`: of the headers in lower case, if they are known.
+        """The name, empty for a page. `names`: of the headers in lower case; `kind`: their type, if they are known.
 
         Most answers cost one look at these names and one search.
         """
@@ -69,7 +70,8 @@ class Recogniser:
             marks = [mark for mark in self._marks.of_headers(headers) if mark.fits(status)]
             if marks and not marks[0].bare:
                 return marks[0].kind
-        kind = (header(headers, b"content-type") or b"").decode("latin-1")
+        if kind is None:
+            kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
             return BY_STATUS.get(status, PAGE)
         size = SMALL if status >= 400 else BEGINNING

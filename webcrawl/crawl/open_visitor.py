@@ -1,0 +1,119 @@
+"""Makes the visitor, and the features that take part in how a page is read and followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.base.url_text import host_of
+from webcrawl.content.formats.document_kinds import LOGGED
+from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.recognise import recogniser
+from webcrawl.crawl.missing_pages import MissingPages
+from webcrawl.crawl.page_links import LinkRules, PageLinks
+from webcrawl.crawl.page_reading import PageReading
+from webcrawl.crawl.parts import Parts
+from webcrawl.crawl.rules import purpose_of
+from webcrawl.crawl.visitor import Visitor
+from webcrawl.crawl.withholding import Owners
+from webcrawl.net.robots import agent_of
+from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.url_fingerprint import ContentDigests
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.page_states import States
+    from webcrawl.crawl.sitemaps import Sitemaps
+
+MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
+Digests = Callable[[bytes], bytes]
+
+
+def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads: bool) -> Visitor:
+    """`key`: of all hashes. `rereads`: its pages come from archives, which have their hosts' sitemaps as well."""
+    domain, digests, agent = RegisteredDomains(), ContentDigests(key), agent_of(values)
+    homes = {"host": host_of, "domain": lambda url: domain(host_of(url))}
+    rules = _rules(values, homes.get(values["URL_SCOPE"]))
+    wanted = _wanted(values, rules)
+    links = PageLinks(parts.discovery, rules, wanted, parts.moments)
+    readers = of_sitemaps = _readers(wanted, values, agent)
+    sitemaps = None
+    if values["SITEMAPS"] is not False and not rereads:
+        of_sitemaps = _readers(wanted | {"sitemap"}, values, agent)
+        sitemaps = _join_sitemaps(values, parts, rules, links)
+    reading = PageReading(readers, of_sitemaps, parts.counters, parts.moments, parts.clock)
+    _join_known(parts, rules, links, reading, digests, homes["domain"])
+    owners = Owners(parts.robots_answers.said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
+    missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
+    if values["SOFT404_PROBE"]:
+        parts.frontier.notes.when_grown(values["SOFT404_PROBE"], missing.ask)
+    known, states = recogniser(*marks(values)), _states(parts, digests, rereads=rereads)
+    return Visitor(parts, digests, reading, links, rules, owners, known, missing, states, sitemaps)
+
+
+def _rules(values: Mapping[str, Any], home: Callable[[str], str] | None) -> LinkRules:
+    return LinkRules(
+        followed=frozenset(values["LINK_SOURCES"]) | {kind for name, kind in MORE.items() if values[name]},
+        redirects=values["REDIRECT_MAX_HOPS"],
+        cookies=values["COOKIES"] == "redirects",
+        skip_seen=values["CONTENT_SEEN"] == "skip",
+        obey_nofollow=bool(values["OBEY_NOFOLLOW"]),
+        most=values["PAGE_MAX_LINKS"],
+        home=home,
+        requisites=values["REQUISITES"],
+    )
+
+
+def _wanted(values: Mapping[str, Any], rules: LinkRules) -> frozenset[str]:
+    """The kinds of links that are read."""
+    wanted = rules.followed | LOGGED if values["LINK_LOG"] else rules.followed
+    if rules.requisites:
+        from webcrawl.crawl.requisites import SOURCES  # noqa: PLC0415 - most crawls have none
+
+        wanted = wanted.union(SOURCES)
+    return wanted
+
+
+def _readers(wanted: AbstractSet[str], values: Mapping[str, Any], agent: str) -> tuple[DocumentReader, DocumentReader]:
+    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2))
+    return first, second
+
+
+def _join_sitemaps(values: Mapping[str, Any], parts: Parts, rules: LinkRules, links: PageLinks) -> Sitemaps:
+    """Unless they were asked for, no host is asked for the usual name."""
+    from webcrawl.crawl.sitemaps import Sitemaps  # noqa: PLC0415 - as above
+
+    has_listing = parts.signalling.signals.has_listing if parts.signalling is not None else lambda _: False
+    named, looks = parts.robots.book.sitemaps, has_listing if values["SITEMAPS"] else None
+    sitemaps = Sitemaps(parts.discovery, rules, links, parts.frontier, named, parts.counters, looks)
+    parts.moments.join(sitemaps)
+    return sitemaps
+
+
+def _join_known(
+    parts: Parts, rules: LinkRules, links: PageLinks, reading: PageReading, digests: Digests, home: Callable[[str], str]
+) -> None:
+    """What is done with bodies that were seen before; `home`: the registered domain of a URL."""
+    if rules.skip_seen and rules.home is None:
+        from webcrawl.crawl.shells import ReadShells  # noqa: PLC0415 - as above
+        from webcrawl.frontier.seen.shells import Shells  # noqa: PLC0415
+
+        parts.moments.join(ReadShells(Shells(parts.content.holds, digests, home), parts.content, reading.read))
+    if rules.requisites:
+        from webcrawl.crawl.requisites import Requisites  # noqa: PLC0415 - as above
+
+        parts.moments.join(Requisites(parts.discovery, rules, links, reading.read))
+
+
+def _states(parts: Parts, digests: Digests, *, rereads: bool) -> States | None:
+    if not rereads and parts.revisiting is None:
+        return None
+    from webcrawl.crawl.page_states import States  # noqa: PLC0415 - of other crawls no page comes again
+
+    return States(parts.content, digests, parts.revisiting)
+
+
+def marks(values: Mapping[str, Any]) -> list[Path]:
+    """The user's own tables of marks."""
+    return [Path(values["RECOGNISE_FILE"])] if values["RECOGNISE_FILE"] is not None else []
