@@ -71,6 +71,14 @@ def test_a_mark_that_ordinary_pages_have_too_counts_only_on_a_bare_one():
     assert of(page("Words", ARTICLE + script)) == ""
 
 
+def test_a_page_of_a_site_that_shows_a_mark_writes_about_it():
+    """However short it is."""
+    quoted = "<h1>What it means</h1><p>Request unsuccessful. Incapsula incident ID: 44."
+
+    assert of(page("Imperva", quoted)) == "wall:imperva"
+    assert of(page("Imperva", f"<nav>Blog</nav>{quoted}")) == ""
+
+
 def test_all_expressions_of_a_mark_must_be_there():
     """Half of a mark is none."""
     title = "Request Rejected"
@@ -135,6 +143,12 @@ def test_who_writes_about_a_wall_shows_its_mark(text):
         ("Hold on", f"A song by Tom Waits.{SCRIPT}"),
         ("Error 404 is our new album", "Twelve songs, recorded in a barn."),
         ("Rate limits", "Who sends more gets the status 429."),
+        (
+            "Captcha - the band",
+            f"Captcha are four people from Leeds. Next gig: 4 June, The Brudenell.{SCRIPT}<nav></nav>",
+        ),
+        ("Too many requests", "Dear readers, the box of wishes for the crossword is full until May."),
+        ("Verify you are human", f"Leave us your address.<input type=email>{SCRIPT}"),
         ("Contact", "<form><textarea></textarea><div class=h-captcha></div></form>Write to us."),
     ],
 )
@@ -152,12 +166,50 @@ def test_other_things_have_such_names_too(title, text):
         ("Oups !", "Désolé, nous ne trouvons pas la page que vous cherchez.", "soft404"),
         ("Ups!", "Die gesuchte Seite existiert leider nicht.", "soft404"),
         ("Example", "Briefly unavailable for scheduled maintenance. Check back in a minute.", "maintenance"),
+        ("Error", "Your access to www.example.org has been blocked. If you are the owner, call us.", "wall:unknown"),
+        ("Aviso", "La URL solicitada fue rechazada.", "wall:unknown"),
+        ("Firewall", "您的请求带有不合法参数，已被网站管理员设置拦截！", "wall:unknown"),  # noqa: RUF001
         ("提示", "您的访问过于频繁,请稍后再试", "ratelimit"),
     ],
 )
 def test_a_sentence_says_what_a_short_page_is(title, text, kind):
     """Wherever it stands, in some 25 languages."""
     assert of(page(title, f"<p>{text}</p>")) == kind
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("404", "I was behind on my reading, and then this: the page you were looking for does not exist. I laughed."),
+        ("Zugriff verweigert", f"Beim Löschen eines Ordners sagt Windows „Zugriff verweigert“.{' Rechte ändern.' * 9}"),
+        ("Anubis", f"When your browser is slow, it says: making sure you are not a bot. {'Hashes are cheap. ' * 9}"),
+        ("Access denied", f"Such a message may read: “Your access to this site has been blocked.” {'It ends. ' * 16}"),
+        (
+            "Seite nicht gefunden",
+            f"<h1>Zehn Beispiele</h1>Platz eins hat die Feuerwehr.{' Und so geht es weiter.' * 6}",
+        ),
+        ("Captcha loops", f"Users have to complete the captcha again and again.{' Clear the cache.' * 9}"),
+    ],
+)
+def test_who_tells_of_errors_and_walls_is_none(title, text):
+    """A person, a quotation, a condition; or a title with another text."""
+    assert of(page(title, f"{text}{SCRIPT}")) == ""
+
+
+def test_an_article_with_its_date_is_a_page():
+    """Errors and walls have no date of publication."""
+    date = '<meta property="article:published_time" content="2026-01-01">'
+
+    assert of(page("Page not found", "<h1>Page not found</h1>")) == "soft404"
+    assert of(page("Page not found", "<h1>Page not found</h1>", date)) == ""
+
+
+def test_a_title_and_a_heading_need_no_sentence():
+    """Hints and menus follow, in whatever language."""
+    text = f"<p>{'Du kan bruge menuen, eller gå tilbage til forsiden. ' * 4}"
+
+    assert of(page("404 Not found", f"<h1>404</h1>{text}")) == "soft404"
+    assert of(page("Eksempel", f"<h1>404</h1>{text}")) == ""
 
 
 def test_a_title_counts_in_the_midst_of_menus():
@@ -167,6 +219,12 @@ def test_a_title_counts_in_the_midst_of_menus():
     assert of(page("Page not found - Example", menus + SCRIPT)) == "soft404"
     assert of(page("Example", f"{menus}<p>Sorry, there is no such page.")) == ""
     assert of(page("Example", f"{menus}<h1>404 - Page not found</h1>")) == "soft404"
+
+
+def test_a_heading_that_nobody_sees_says_nothing():
+    """Who hides it shows a page."""
+    assert of(page("Tea", "<h1>404 not found</h1><p>Tea for five euros.")) == "soft404"
+    assert of(page("Tea", '<h1 style="display:none">404 not found</h1><p>Tea for five euros.')) == ""
 
 
 def test_a_page_that_shows_code_speaks_of_errors():

@@ -43,10 +43,11 @@ def visible_text(text: bytes, kind: str) -> str:
         found = "".join(_of_root(xml_root(text) if kind == "xml" else plain_root(text)))
     else:
         found = _of_lexbor(text)
-    return _lines(found)
+    return lines_of(found)
 
 
-def _lines(found: str) -> str:
+def lines_of(found: str) -> str:
+    """Text with breaks, a line for each block."""
     lines = (" ".join(line.split()) for line in found.split(BREAK))
     return "\n".join([line for line in lines if line])
 
@@ -60,7 +61,7 @@ def _of_lexbor(html: bytes) -> str:
 
 def taken_from(body: LexborNode | None) -> str:
     """Return the visible text of lexbor's tree, which is spoilt: what is not seen is taken out."""
-    return _lines(_of_body(body))
+    return lines_of(_of_body(body))
 
 
 def _of_body(body: LexborNode | None) -> str:

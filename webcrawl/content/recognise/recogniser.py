@@ -13,6 +13,7 @@ from webcrawl.content.html import encodings
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.trees import document, markup
 from webcrawl.content.recognise.marks import APART, CODED, MOUNT, Glance, Mark, Marks
+from webcrawl.content.recognise.own_words import own_words
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.shape import Shape
 
@@ -23,12 +24,13 @@ FEW = 12  # links
 TITLE = 512  # bytes
 BARE = 60  # characters that a page shows at most whose scripts make the rest,
 SPARE = 160  # and where a framework's empty place says so
+BRIEF = 120  # of prose, beside a title that says so
 TERSE = 350  # characters: a page that says only why it is not the page,
 LITTLE = 600  # and an error that does
 WORDY = 1500  # a title that says so, and a vendor's mark, count up to here
 # With a mark; what servers' packages and domain traders show may be of any length
 ROOMS = {"wall": WORDY, "login": LITTLE, "consent": WORDY}
-DOUBTED = ("wall", "maintenance")  # whose names are those of other things too
+DOUBTED = ("ratelimit", "wall", "maintenance")  # whose names poems, films and firms have too
 GONE = (404, 410)  # such an error says what it is
 PARTS = re.compile(rf"[{APART}]| [-:] ")  # of a title
 LOADING = re.compile(
@@ -76,7 +78,8 @@ class Recogniser:
             return BY_STATUS.get(status, PAGE)
         size = SMALL if status >= 400 else BEGINNING
         glance = self._glance(body[:size], body, kind)
-        lean = len(body) <= LEAN and _is_lean(body, glance.hints)
+        # Of a small page without hints it does not matter
+        lean = len(body) <= LEAN and bool(len(body) > size or glance.hints) and _is_lean(body, glance.hints)
         if lean and len(body) > size:
             glance = self._glance(body, body, kind)
         marks += [mark for mark in glance.marks if mark.fits(status)]
@@ -120,7 +123,7 @@ class Recogniser:
         size = len(shape.text)
         bare = size <= BARE and not shape.images + shape.textareas
         marks = [one for one in marks if (bare if one.bare else size <= ROOMS.get(one.kind.partition(":")[0], size))]
-        if marks and status < 400 and (size > TERSE or shape.links > 1):
+        if marks and status < 400 and (size > TERSE or shape.links > 1 or shape.sites):
             shown = self._marks.shown(shape.text)
             marks = [mark for mark in marks if mark not in shown]
         return marks[0].kind if marks else PAGE
@@ -134,27 +137,49 @@ class Recogniser:
         error = status >= 400 and status not in GONE
         if size <= LITTLE and not shape.codes:  # who shows code speaks of errors
             said, lines = f"{said}\n{shape.headings}", f"{lines}\n{shape.headings}"
-            if size <= TERSE or error:
+            if error or (shape.passwords and size <= TERSE):
                 said += f"\n{shape.text}"
-        for kind in self._marks.kinds(said):
-            if _may_be(kind, shape, status) and self._is_said(kind, said, lines, shape, error=error):
+        own = "" if error else own_words(shape.prose)
+        if own is None and not shape.passwords:
+            return PAGE
+        own = own or ""
+        for kind in self._marks.kinds(said if error else f"{said}\n{own}"):
+            if _may_be(kind, shape, status) and self._is_said(kind, said, lines, own, shape, error=error):
                 return UNKNOWN if kind == "wall" else kind
         return RATELIMIT if status == 429 else PAGE
 
-    def _is_said(self, kind: str, said: str, lines: str, shape: Shape, *, error: bool) -> bool:
+    def _is_said(self, kind: str, said: str, lines: str, own: str, shape: Shape, *, error: bool) -> bool:
+        """A title is not enough for a page that goes on about other things."""
+        words, names = self._marks.words, self._marks.names
         if error or not (shape.text or shape.mounts):
-            return self._marks.words(kind, said) or self._marks.names(kind, said, whole=False)
-        acts = shape.scripts + shape.forms + shape.refreshes > 0
-        if self._marks.names(kind, lines, whole=True):  # a poem, a film or a firm may be called so
-            return kind not in DOUBTED or (kind == "wall" and acts) or self._marks.words(kind, shape.text)
-        return (acts or kind != "wall" or len(shape.text) <= TERSE) and self._marks.words(kind, said)
+            return words(kind, said) or names(kind, said, whole=False)
+        if shape.published or (kind == "wall" and shape.sites):
+            return False
+        spoken = words(kind, own)
+        if kind != LOGIN and not spoken and len(shape.prose) > BRIEF and not self._is_titled(kind, own, shape):
+            return False
+        acts = spoken or shape.scripts + shape.forms + shape.refreshes > 0
+        doubted = kind in DOUBTED and not (kind == "wall" and acts) and not spoken
+        if not doubted and names(kind, lines, whole=True):
+            return True
+        if words(kind, said):
+            return acts or kind != "wall" or len(shape.text) <= TERSE
+        return spoken and len(shape.text) <= LITTLE and not shape.codes
+
+    def _is_titled(self, kind: str, own: str, shape: Shape) -> bool:
+        """Return whether title and heading both say that there is no page, whatever hints and menus follow."""
+        if kind not in (SOFT404, "maintenance") or not own or len(shape.prose) > LITTLE:
+            return False
+        titles = (one for one in (shape.title, shape.heading) if one)
+        return all(
+            self._marks.words(kind, one) or self._marks.names(kind, "\n".join(PARTS.split(one)), whole=True)
+            for one in titles
+        )
 
 
 def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
-    """Return whether a page has few links. Most have more in their first part, which costs less to look at."""
-    if MOUNT in hints and b'"__next"' in body:
-        return True
-    return body.count(b"<a ", 0, LEAN >> 2) <= FEW and body.count(b"<a ") <= FEW
+    """Return whether a page has few links. Most have more in their first part, where the count ends."""
+    return (MOUNT in hints and b'"__next"' in body) or len(body.split(b"<a ", FEW + 1)) <= FEW + 1
 
 
 def _is_hinted(status: int, body: bytes, hints: AbstractSet[str]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from webcrawl.content.html import tree_guard
-from webcrawl.content.html.on_demand import taken_from
+from webcrawl.content.html.on_demand import lines_of, taken_from
 from webcrawl.content.html.trees import defused
 
 MOST = 262_144  # bytes: a larger document is none of these
@@ -27,7 +27,10 @@ COUNTED = {
     "codes": "code, pre",
     "forms": "form, input",
     "textareas": "textarea",
+    "published": "meta[property='article:published_time' i], [itemprop=datePublished]",
+    "sites": "nav, article, aside, time, [rel=author], input[type=search i], input[type=email i]",
 }
+BESIDE = "a, nav, header, footer, aside, h1, h2, h3, button, label"  # of what a page says: names, ways and controls
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Shape:
     heading: str  # the first h1
     headings: str  # the first ones, one per line
     text: str  # what a browser without scripts shows of the body, a line for each block
+    prose: str  # of it, what is neither a heading nor a link
     links: int  # to other pages
     images: int
     scripts: int
@@ -48,6 +52,8 @@ class Shape:
     codes: int
     forms: int
     textareas: int
+    published: int  # dates of publication, which an error has not
+    sites: int  # what somebody's page has, and a wall has not
     filled: int  # what is in the mounts of a page, and not of one that is still to be made
 
     @classmethod
@@ -61,20 +67,26 @@ class Shape:
         except SelectolaxError as error:  # all that can fail here is a malloc
             raise MemoryError(str(error)) from error
         title = tree.css_first("title")
-        first = tree.css_first("h1")
-        headings = [_text(node) for node in tree.css("h1, h2, h3")[:HEADINGS]]
         links = [node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"]
         counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
         text = taken_from(tree.body)  # it takes out of the tree what is not seen
+        first = tree.css_first("h1")
+        heading = _text(first) if first is not None else ""
+        headings = [_text(node) for node in tree.css("h1, h2, h3")[:HEADINGS]]
         mounts = tree.css(MOUNTS) if counts["mounts"] else []
+        filled = sum(len(node.css(CONTENT)) for node in mounts)
+        images = len(tree.css("img, picture, video"))
+        for beside in reversed(tree.css(BESIDE)):  # what is within another is freed before it
+            beside.decompose()
         return cls(
             title=_text(title) if title is not None else "",
-            heading=_text(first) if first is not None else "",
+            heading=heading,
             headings="\n".join(headings),
             links=len(links),
             text=text,
-            filled=sum(len(node.css(CONTENT)) for node in mounts),
-            images=len(tree.css("img, picture, video")),
+            prose=lines_of(tree.body.text()) if tree.body is not None else "",
+            filled=filled,
+            images=images,
             **counts,
         )
 
