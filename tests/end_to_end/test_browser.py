@@ -34,6 +34,9 @@ INSIDE = "WEBCRAWL_TEST_NAMESPACE"  # in the environment of the tests inside: th
 INSTALLED = [path for path in map(shutil.which, NAMES) if path]
 BROWSERS = list({"headless" in path: path for path in reversed(INSTALLED)}.values())  # with windows, and without
 CHROMIUM = os.environ.get(INSIDE) or chromium()
+OTHERS = [  # the campaign has those that would not be taken by themselves
+    pytest.param(one, marks=[] if one in (CHROMIUM, "") else pytest.mark.campaign) for one in BROWSERS or [""]
+]
 MISSING = [
     name
     for name, is_there in (
@@ -180,7 +183,7 @@ class Shop(Site):
 
 
 @pytest.mark.skipif(INSIDE in os.environ, reason="this is the test outside")
-@pytest.mark.parametrize("browser", BROWSERS or [""])
+@pytest.mark.parametrize("browser", OTHERS)
 def test_all_of_it_in_a_namespace(browser):
     """The tests below pass where no packet can leave the machine, with each kind of browser that is there."""
     if MISSING:

@@ -1,13 +1,13 @@
 """A crawl that gets nothing says why in words, and ends where no waiting can mend it, with exit status 1."""
 
 import json
-import socket
 
 import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.plain_site import Site, serving
+from tests.support.ports import free_port
 
 OPEN = {"HOST_RETRY_WAIT": 60, "OUTAGE_END_WAIT": 900, "HOST_PATIENCE": 3600}  # nothing ends soon by itself
 
@@ -103,8 +103,7 @@ def test_one_line_per_kind(tmp_path):
 
 def test_a_connection_that_is_refused(tmp_path):
     """It is told at once, and waited for: somebody may start the server."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     running = crawl_of(tmp_path, f"http://127.0.0.1:{port}/").start()
 
     said = f"127.0.0.1:{port}: the connection is refused: nothing listens there"

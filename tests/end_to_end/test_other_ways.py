@@ -1,13 +1,13 @@
 """Spiders of other people's, in a project with the add-on: what they rely on works, or is told in a line."""
 
 import json
-import socket
 
 import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import SETTINGS
 from tests.support.plain_site import serving
+from tests.support.ports import free_port
 from webcrawl.base.model import Link
 from webcrawl.crawl.admission import WAY, RobotsAdmission
 from webcrawl.net.robots_book import Verdict
@@ -49,8 +49,7 @@ def _run(tmp_path):
 
 def test_a_dead_proxy(tmp_path, run):
     """It holds up only the request that names it, whose errback hears of it, and `why` names the proxy."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        proxy = f"127.0.0.1:{taken.getsockname()[1]}"
+    proxy = f"127.0.0.1:{free_port()}"
     more = f"""
         if response.url.endswith("first"):
             meta = {{"proxy": "http://{proxy}"}}

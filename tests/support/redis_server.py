@@ -4,7 +4,7 @@ import asyncio
 import socket
 import subprocess
 import time
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 from redis import Redis
@@ -12,6 +12,7 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from tests.support.ports import free_port
 from webcrawl.crawl.hive.drone_registry import Member
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.embedded import find_binary
@@ -78,12 +79,6 @@ async def beat(server, report=b"", **options):
 def fair(number, generation=1):
     """A map of that many drones."""
     return replace(SlotMap.fair(range(number)), generation=generation)
-
-
-def free_port():
-    """A port of 127.0.0.1 that was free a moment ago."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
-        return listening.getsockname()[1]
 
 
 class OwnServer:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import wait_until
-from tests.support.redis_server import free_port
+from tests.support.ports import free_port
 
 WAYBACK = os.environ.get("WEBCRAWL_PYWB") or shutil.which("wayback")
 needs_pywb = pytest.mark.skipif(not WAYBACK, reason="WEBCRAWL_PYWB names no pywb: its program wayback")

@@ -14,15 +14,11 @@ from tests.crawl.metrics.figures import read
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
+from tests.support.ports import free_port
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.metrics.exposition import TextFile
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.05, "CHECKPOINT_INTERVAL": 0.3}
-
-
-def free_port():
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return server.getsockname()[1]
 
 
 def crawl_of(tmp_path, server, **settings):

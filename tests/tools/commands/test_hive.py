@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
-from tests.support.fake_hives import FakeHive, ended, gone
+from tests.support.fake_hives import FakeHive, gone
 from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.supervising import SAME
@@ -95,9 +95,9 @@ class TestStart:
         process = hive.start()
         hive.wait_for(2)
         wanted = asyncio.run(seen(folder)).wanted
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
 
-        ended(process)
+        process.ended()
         assert wanted == {0}
 
     def test_one_per_core(self, hive):
@@ -115,9 +115,9 @@ class TestStart:
         process = hive.start("-n", 1, "--pin")
         hive.wait_for(1)
         cores = os.sched_getaffinity(hive.runs(0)[0])
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
 
-        ended(process)
+        process.ended()
         assert len(cores) == 1
 
     def test_what_drones_print(self, hive):
@@ -181,7 +181,7 @@ class TestEnds:
         hive.wait_for(2)
         process.send_signal(number)
 
-        said = ended(process)
+        said = process.ended()
 
         assert process.returncode == 0, said
         assert said.count("14 pages") == 1
@@ -192,11 +192,11 @@ class TestEnds:
         process = hive.start("-n", 1)
         hive.wait_for(1)
         process.send_signal(signal.SIGINT)
-        wait_until(lambda: "stopping the drones" in process.stderr.readline())
+        wait_until(lambda: "stopping the drones" in process.said())
         time.sleep(2 * SAME)
         process.send_signal(signal.SIGINT)
 
-        said = ended(process)
+        said = process.ended()
         assert (process.returncode, gone(hive.runs(0)[0])) == (130, True), said
 
     def test_a_drone_that_cannot_save(self, hive):
@@ -204,9 +204,9 @@ class TestEnds:
         hive.script(0, "fail")
         process = hive.start("-n", 1)
         hive.wait_for(1)
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
 
-        said = ended(process)
+        said = process.ended()
 
         assert process.returncode == 1
         assert "drone 0 ended with exit status 1: its state is as of its last checkpoint" in said
@@ -218,9 +218,9 @@ class TestEnds:
         hive.wait_for(1)
         # again and again: none is heard while a drone is being started, which is not over when the drone speaks
         wait_until(lambda: process.send_signal(signal.SIGUSR1) or "\ncheckpoint\n" in hive.log(0), pause=0.1)
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
 
-        ended(process)
+        process.ended()
         assert process.returncode == 0
 
     def test_a_supervisor_that_is_killed(self, hive):
@@ -229,8 +229,8 @@ class TestEnds:
             hive.script(number, "wait", "finish")
         process = hive.start("-n", 2)
         hive.wait_for(2)
-        process.kill()
-        ended(process)
+        process.send_signal(signal.SIGKILL)
+        process.ended()
 
         wait_until(lambda: all(gone(hive.runs(number)[0]) for number in range(2)))
         done = hive.run()
@@ -304,9 +304,9 @@ class TestRefusals:
         process = hive.start("-n", 1)
         hive.wait_for(1)
         done = hive.run("-n", 1)
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
 
-        ended(process)
+        process.ended()
         assert (done.returncode, done.stderr) == (1, f"{hive.jobdir}: another process runs this hive\n")
 
     @pytest.mark.parametrize(

@@ -20,9 +20,11 @@ from tests.support.places import ROOT
 from tests.support.redis_server import emptied
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, Identity, take_up
 from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
+from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.tools.supervisor import hive_watch
 from webcrawl.tools.supervisor.hive_watch import Watching
 from webcrawl.tools.supervisor.servers import URL, at
 
@@ -274,6 +276,39 @@ class TestCommands:
 
         assert done.returncode == 2
         assert done.stderr.splitlines()[-1].endswith(f"error: {line}")
+
+
+class Cut:
+    """An operator's connection, which fails when it is cancelled."""
+
+    def __init__(self):
+        self.asked = asyncio.Event()
+
+    async def look(self):
+        self.asked.set()
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            raise Away from None
+
+    async def close(self):
+        pass
+
+
+def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
+    """Where the hive's end meets a question to the server, which fails for that, nothing is asked again."""
+    monkeypatch.setattr(hive_watch, "INTERVAL", 0)
+
+    async def run():
+        cut = Cut()
+        task = asyncio.create_task(Watching(folder, lambda: cut, None, set).run())
+        await cut.asked.wait()
+        cut.asked.clear()
+        task.cancel()
+        done, _ = await asyncio.wait({task}, timeout=120)
+        return len(done), cut.asked.is_set()
+
+    assert asyncio.run(run()) == (1, False)
 
 
 class TestResize:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from webcrawl.base.quantities import count
 from webcrawl.crawl.hive.embedded import EmbeddedServer
@@ -89,9 +89,9 @@ class Watching:
 
     async def run(self) -> None:
         """Until it is cancelled, or in trouble."""
-        operator = self._make_operator()
+        operator, task = self._make_operator(), cast("asyncio.Task[None]", asyncio.current_task())
         try:
-            while True:
+            while not task.cancelling():  # what cuts a connection may end with its failure instead
                 await asyncio.sleep(INTERVAL)
                 self._check_server()
                 founding = self._folder.known()
