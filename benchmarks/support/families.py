@@ -155,6 +155,13 @@ def four_facets(path: str) -> Page:
 
 
 @trap
+def matrix(path: str) -> Page:
+    """The same with its parameters in the path: `/shop;size=3;colour=b`."""
+    text, links = four_facets(path.replace(";", "?", 1).replace(";", "&"))
+    return text, [link.replace("?", ";").replace("&", ";") for link in links]
+
+
+@trap
 def numbered(path: str) -> Page:
     """/list/1, /list/2 and so on."""
     at = _number(path)

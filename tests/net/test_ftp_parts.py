@@ -190,6 +190,7 @@ class TestListings:
             (b"587823    RSA         01-08-97   13:58  OS2KRNL", (b"OS2KRNL", "file", 587823)),
             (b"PEP   4019 04/03/18 18:58:16 *STMF      a b.zip", (b"a b.zip", "file", 4019)),
             (b"PEP  36864 04/03/24 14:06:34 *DIR       dir1/", (b"dir1", "folder", 36864)),
+            (b"QDFTOWN  4096 19.05.00 10:01:02 *STMF      read.me", (b"read.me", "file", 4096)),
             (
                 b"FREE.DIR;1        27/36         16-FEB-1999 10:01:46  [A,B]  (RWE,RWE,RE,RE)",
                 (b"FREE", "folder", None),

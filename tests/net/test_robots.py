@@ -319,6 +319,13 @@ class TestOther:
 
         assert parse(robots, "webcrawl").sitemaps == ["http://a.test/1", "/2", "3"]
 
+    def test_no_break_space_before_a_field(self):
+        """A no-break space before a field, as editors leave it, does not take the line away."""
+        found = parse("User-agent: *\n\u00a0Disallow: /a\n \u00a0Sitemap\u00a0: http://a.test/1".encode(), "webcrawl")
+
+        assert not found.rules.allowed("http://a.test/a")
+        assert found.sitemaps == ["http://a.test/1"]
+
     def test_sitemap_lines_without_an_address(self):
         """They name nothing, not robots.txt itself; spaces of any kind are no part of an address."""
         robots = "Sitemap:\nSitemap: \u00a0\nSitemap: \u00a0http://a.test/1\u3000\nSitemap: # none".encode()

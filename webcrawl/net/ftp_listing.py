@@ -41,7 +41,7 @@ _ISO = rb"[0-9]{4}/[0-9]{2}/[0-9]{2}"
 _RARE = (  # `folder` and `other` are groups that match for such an entry; of VMS and MVS the size is in other units
     rb"(?P<size>[0-9]{1,18})\s+(?:[RHSA]{1,4}\s+)?(?P<folder>DIR\s+)?"
     rb"(?P<date>[0-9]{2}-[0-9]{2}-(?:[0-9]{4}|[0-9]{2}))\s+%b\s+(?P<name>\S.*)" % _CLOCK,  # OS/2
-    rb"\S+\s+(?P<size>[0-9]{1,18})\s+(?P<date>[0-9]{2}/[0-9]{2}/[0-9]{2})\s+%b:[0-5][0-9]\s+"
+    rb"\S+\s+(?P<size>[0-9]{1,18})\s+(?P<date>[0-9]{2}[/.][0-9]{2}[/.][0-9]{2})\s+%b:[0-5][0-9]\s+"
     rb"\*(?:(?P<folder>D?DIR|LIB|FLR)|D?STMF|MEM|(?P<other>[A-Z]+))\s+(?P<name>\S[^/]*)/?" % _CLOCK,  # OS/400
     rb"(?=[^\s;]*\.)(?P<name>[^\s;]+?)(?P<folder>\.DIR)?;[0-9]+\s+[0-9]+(?:/[0-9]+)?\s+"
     rb"(?P<date>[0-9]{1,2}-[A-Z]{3}-[0-9]{4})\s+%b(?::[0-5][0-9](?:\.[0-9]{2})?)?"

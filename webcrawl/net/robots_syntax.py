@@ -31,6 +31,7 @@ SPELLINGS = {
     b"content-signal": "content-signal",
     b"license": "license",
 }
+BLANKS = b" \t\x0b\x0c\xc2\xa0"  # also, in UTF-8, the no-break space: no name of a field has such bytes
 _LINE = re.compile(rb"[^\r\n]+").finditer
 
 
@@ -44,7 +45,7 @@ def records(body: bytes) -> Iterator[tuple[str, bytes]]:
             if len(words) != 2:
                 continue
             field, value = words
-        kind = SPELLINGS.get(field.strip().lower())
+        kind = SPELLINGS.get(field.strip(BLANKS).lower())
         if kind is not None:
             yield kind, value.strip()
 

@@ -147,6 +147,13 @@ class TestPlaces:
 
         assert [(one.url, one.modified) for one in found.entries] == [("http://a.test/b/1?a&b", 1081310743.0)]
 
+    def test_addresses_of_channel_definitions_in_elements(self):
+        """An `A` has the address of the channel or the item around it."""
+        body = b'<CHANNEL><A HREF="/home"/><ITEM LASTMOD="2004-04-06"><A HREF="/1?a&amp;b"/></ITEM></CHANNEL>'
+        found = xml_listings.read(body)
+
+        assert (found.urls("home"), found.urls("item")) == (["/home"], ["/1?a&b"])
+
     def test_content_location(self):
         """A feed's relative addresses are relative to its Content-Location; a page's are not."""
         feed = b"<rss><channel><item><link>1</link></item></channel></rss>"

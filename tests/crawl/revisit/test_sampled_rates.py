@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.crawl.revisit.change_rate import KNOWN
-from webcrawl.crawl.revisit.sampled_rates import PASSED, RATES, SHARES, Rates, Sampled, estimate
+from webcrawl.crawl.revisit.sampled_rates import LOGARITHMS, PASSED, RATES, SHARES, Rates, Sampled, estimate
 from webcrawl.store.jobdir.revisit_figures import DAY, EDGES, HOUR, RevisitFigures
 
 NOW = 1_000_000_000.0
 
 
-def seen(visits, **more):
-    page = Sampled(NOW, **more)
+def seen(visits, at=NOW, **more):
+    page = Sampled(at, **more)
     for seconds, changed in visits:
         page = page.after(seconds, changed=changed)
     return page
@@ -56,14 +56,14 @@ class TestBeliefs:
         rates = Rates()
         (found,) = rates.beliefs([seen(visits)])
 
-        assert found == pytest.approx(brute(visits, rates._shares), abs=1e-6)
+        assert found == pytest.approx(brute(visits, np.exp(rates._logs)), abs=1e-6)
 
     @given(st.lists(st.tuples(st.floats(HOUR, 100 * DAY), st.booleans()), min_size=1, max_size=12))
     def test_irregular_visits(self, visits):
         """At irregular intervals the rate is right within its uncertainty."""
         rates = Rates()
         (found,) = rates.beliefs([seen(visits)])
-        expected, logarithm = brute(visits, rates._shares), np.log(RATES)
+        expected, logarithm = brute(visits, np.exp(rates._logs)), np.log(RATES)
         mean = expected @ logarithm
         deviation = np.sqrt(expected @ (logarithm - mean) ** 2)
 
@@ -89,11 +89,37 @@ class TestBeliefs:
         assert shape / span == pytest.approx(1 / (3 * DAY), rel=0.15)
         assert shape == pytest.approx(0.5, rel=0.3)
 
+    @pytest.mark.parametrize("seed", range(3))
+    def test_pages_that_always_changed(self, seed):
+        """They are as fast as the others let expect: the fastest rate there is, of a few, would outweigh thousands."""
+        random = np.random.default_rng(seed)
+        pages = []
+        for rate in (np.exp(random.standard_normal(1000)) / (10 * DAY)).tolist():
+            gaps = (HOUR * 1000 ** random.random(8)).tolist()
+            visits = [(gap, bool(random.random() < -np.expm1(-rate * gap))) for gap in gaps]
+            pages.append(seen(visits, at=NOW + random.random()))
+        always = seen([(30 * DAY, True)] * 3 + [(HOUR / 2, True)])
+        found = Rates().beliefs([*pages, always, always, always])
+
+        assert found[-1] @ RATES < 5 / DAY
+
+    @pytest.mark.parametrize("days", [5.9, 7.0, 8.3])
+    def test_visits_at_equal_intervals(self, days):
+        """That changes are counted by powers of two bends no rates, although all intervals are rounded."""
+        random = np.random.default_rng(1)
+        rates, pages = random.gamma(4, 1 / (40 * DAY), 2000), []
+        for rate in rates.tolist():
+            changed = random.random(6) < -np.expm1(-rate * days * DAY)
+            pages.append(seen(((days * DAY, one) for one in changed.tolist()), at=NOW + random.random()))
+        found = Rates().beliefs(pages)
+
+        assert np.exp((found @ LOGARITHMS).mean()) == pytest.approx(np.exp(np.log(rates).mean()), rel=0.08)
+
     @given(shape=st.floats(0.0, KNOWN), span=st.floats(HOUR, 1e9))
     def test_of_a_record(self, shape, span):
         """What a page's visits say is weighed with what others are like, which matters the less the more they say."""
         rates = Rates()
-        logarithm = (1 - shape / KNOWN) * np.log(rates._shares) + shape * np.log(RATES) - span * RATES
+        logarithm = (1 - shape / KNOWN) * rates._logs + shape * np.log(RATES) - span * RATES
         believed = np.exp(logarithm - logarithm.max())
         believed /= believed.sum()
         found, over = rates.given(shape, span)

@@ -19,6 +19,7 @@ class TestShapes:
             ("/view?id=1", "/view?id=2"),
             ("/view?id=1&sid=x", "/view?sid=y&id=2"),
             ("/list?f[0]=a", "/list?f[1]=b"),
+            ("/list;size=s;colour=red", "/list;colour=blue;size=l"),
             ("/s/8f3a/page", "/s/91bc/other"),
             ("/2024/03/05/some-news", "/2023/11/30/other-news"),
             ("/wiki/Apple", "/wiki/Pear"),
@@ -36,6 +37,7 @@ class TestShapes:
             ("/a/b", "/a/b/"),
             ("/a.html", "/a.txt"),
             ("/a", "/a/b"),
+            ("/list;size=s/a", "/list;colour=red/a"),
         ],
     )
     def test_urls_of_other_forms_are_another_family(self, one, other):

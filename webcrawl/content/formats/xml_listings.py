@@ -202,8 +202,8 @@ class _Target:
 
     def _related(self, name: str, attributes: dict[str, str]) -> None:
         """A link as Atom writes it, in a feed or of a page's other languages in a sitemap; or of CDF."""
-        if self.listing.form == CDF and name in (CDF, "item"):
-            self._add(attributes["href"], "home" if name == CDF else "item", "feed")
+        if self.listing.form == CDF and name in (CDF, "item", "a"):  # `A`: the address of the element around it
+            self._add(attributes["href"], "item" if self._within else "home", "feed")
         if name != "link":
             return
         if self.listing.form == "urlset":

@@ -1,32 +1,33 @@
 """What the visits of a sample of pages say of their change rates: exact posteriors on a grid of rates.
 
 A visit says whether a page changed, not how often. Of each page is kept for how many seconds it was seen unchanged,
-and how many changes were found, by the time that had passed, in powers of two. The prior is what makes the visits of
-all pages most likely (empirical Bayes, by EM).
+and how many changes were found, by the time that had passed, in powers of two. The prior is learned from the visits of
+all pages (rate_prior.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import exp, log1p, log2
+from math import exp, floor, log1p, log2
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from webcrawl.crawl.revisit.change_rate import KNOWN, LEAST, SHAPE, SPAN
+from webcrawl.crawl.revisit.rate_prior import learned
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures, bin_of
 
 Array = Any  # of float64
 RATES = np.geomspace(1 / (30 * 365 * 86400.0), 1 / 60.0, 64)  # changes per second, each a fifth above the one before
-RARE = 0.01  # of the pages may be of any rate, before anything is known: the faster, the fewer
-SHARES = RATES**SHAPE * np.exp(-SPAN * RATES)
-FAST = (1 + RATES * SPAN) ** -2.0  # with less, pages that always changed would be the fastest there are
-SHARES = (1 - RARE) * SHARES / SHARES.sum() + RARE * FAST / FAST.sum()
+TAIL = 2.5  # before anything is known, the faster the fewer, by this power; a Gamma distribution would end too soon
+SHARES = RATES**SHAPE * (1 + SPAN / (TAIL - 1) * RATES) ** -(SHAPE + TAIL)
+SHARES /= SHARES.sum()
 PASSED = 60.0 * 2.0 ** np.arange(24)  # seconds, by which changes are counted
 CHANGED = np.log(-np.expm1(np.outer(-PASSED, RATES)))  # the logarithm of the probability of a change in that time
+GOLDEN = 0.618034
 MOST = 31  # that are counted; then what was seen is halved
 SURE = 10.0  # pages that what is believed before counts as
-PASSES = 60  # of EM
+STEPS = 4  # in which the prior is learned anew; ten times as many the first time
 LOGARITHMS = np.log(RATES)
 ROWS, COLUMNS = 32, 64  # of a table: what visits say of a page, its shape and span, both as logarithms
 WIDE, SHORT = 3.0, 60.0  # columns to a power of e, from so many seconds up
@@ -51,7 +52,8 @@ class Sampled(NamedTuple):
         if not changed:
             return self._replace(quiet=self.quiet + seconds)
         changes, quiet = bytearray(self.changes), self.quiet
-        place = min(max(round(log2(seconds / PASSED[0])), 0), len(changes) - 1)
+        up = (self.fetched + sum(changes)) * GOLDEN % 1.0  # rounded by chance: all intervals may be the same
+        place = min(max(floor(log2(seconds / PASSED[0]) + up), 0), len(changes) - 1)
         if changes[place] == MOST:
             changes, quiet = bytearray(one // 2 for one in changes), quiet / 2
         changes[place] += 1
@@ -62,27 +64,23 @@ class Rates:
     """How the rates of all pages are distributed: it is learned anew with each sample, from what it was before."""
 
     def __init__(self) -> None:
-        self._passes = 10 * PASSES  # the first time
-        self._set(SHARES)
+        self._steps = 10 * STEPS
+        self._set(np.log(SHARES))
 
     def beliefs(self, pages: list[Sampled]) -> Array:
         """The probability of each of RATES, a row for each page."""
         changes = np.frombuffer(b"".join(page.changes for page in pages), np.uint8).reshape(len(pages), -1)
         likely = changes @ CHANGED - np.outer([page.quiet for page in pages], RATES)
         likely = np.exp(likely - likely.max(axis=1, keepdims=True))
-        shares = self._shares
-        for _ in range(self._passes):
-            found = shares * (likely.T @ (1 / (likely @ shares)))
-            shares = (found + SURE * SHARES) / (len(pages) + SURE)
-        self._passes = PASSES
-        self._set(shares)
-        believed = likely * shares
+        self._set(learned(likely, SHARES, SURE, self._logs, self._steps))
+        self._steps = STEPS
+        believed = likely * np.exp(self._logs)
         return believed / believed.sum(axis=1, keepdims=True)
 
-    def _set(self, shares: Array) -> None:
-        """Has these shares, and what follows from them for pages of any shape and span, as logarithms."""
-        self._shares = shares
-        others = np.outer(1 - SHAPES / KNOWN, np.log(shares))[:, None]
+    def _set(self, logs: Array) -> None:
+        """Has shares of these logarithms, and what follows from them for pages of any shape and span, as logarithms."""
+        self._logs = logs
+        others = np.outer(1 - SHAPES / KNOWN, logs)[:, None]
         likely = others + np.outer(SHAPES, LOGARITHMS)[:, None] - np.outer(SPANS, RATES)
         believed = np.exp(likely - likely.max(axis=2, keepdims=True))
         believed /= believed.sum(axis=2, keepdims=True)

@@ -11,6 +11,7 @@ VARIES = re.compile(r"[0-9%=,;:@]|^.{25}|(?:-[^-]*){3}")  # a segment that is on
 ENDING = re.compile(r"\.[A-Za-z]{1,5}$")  # of a file's name
 DIGITS = re.compile(r"[0-9]+")
 NUMBERED = re.compile(r"[0-9]{1,8}(?:[-_.].*)?")
+MATRIX = re.compile(r";(?=[A-Za-z_][\w.-]*=)")
 MASK = "*"
 LEVELS = 4
 
@@ -38,24 +39,29 @@ def shape_of(url: str) -> Shape:
     head, _, query = url.partition("?")
     _, _, host, *segments = head.split("/")
     values: list[str] = []
+    parameters = query.split("&") if query else []
+    if ";" in head:  # `/list;colour=red;size=3`: parameters in the path (RFC 3986 3.3) choose as a query's do
+        for at, segment in enumerate(segments):
+            segments[at], *matrix = MATRIX.split(segment)
+            parameters += matrix
     segments = segments or [""]
     last = len(segments) - 1 - (not segments[-1])
     ending = ENDING.search(segments[last]) if last >= 0 else None
     masked = []
     for at, segment in enumerate(segments):
-        if (at == last and not query) or VARIES.search(segment):
+        if (at == last and not parameters) or VARIES.search(segment):
             values.append(segment)
             masked.append(MASK)
         else:
             masked.append(segment)
     names = []
-    for parameter in query.split("&") if query else ():
+    for parameter in parameters:
         name, _, value = parameter.partition("=")
         names.append(DIGITS.sub("0", name))
         values.append(value or name)
     asked = "&".join(sorted({*names}))
     form = f"{ending[0] if ending is not None else ''}?{asked}"
     close = crc32(f"{host}/{'/'.join(masked)}{form}".encode())
-    wide = crc32(f"{masked[0] if last > 0 or query else MASK}/{'?' if query else ''}".encode())
+    wide = crc32(f"{masked[0] if last > 0 or parameters else MASK}/{'?' if parameters else ''}".encode())
     deep = crc32(f"{len(segments)}{MASK if segments[-1] else '/'}{form}".encode(), 1)
     return Shape((close, wide, deep, 0), tuple(values), (*segments, *values[len(values) - len(names) :]))
