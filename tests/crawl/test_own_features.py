@@ -1,5 +1,8 @@
 """Features of the user's own: when they are called, what their answers mean, and what their mistakes cost."""
 
+import math
+
+import numpy as np
 import pytest
 
 from tests.crawl.test_assembly import values
@@ -7,6 +10,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.own_features import PREFIX, open_features
+from webcrawl.crawl.rules import prioritizer_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.optout import RulesError
@@ -59,6 +63,27 @@ class Failing:
     admit = answered = heard = ended = request = figures = _fail
 
 
+class Awaiting:
+    """Wants to be awaited."""
+
+    async def admit(self, link, now):
+        return False
+
+
+class Generating:
+    """Wants to be iterated."""
+
+    def answered(self, page):
+        yield page
+
+
+class Keeping(Gate):
+    """Has a state that it would not take back."""
+
+    def state(self):
+        return 1
+
+
 class ByName:
     """Is made of the settings."""
 
@@ -96,10 +121,10 @@ def _opened(db):
 
 @pytest.mark.parametrize(
     ("answer", "decision"),
-    [(None, None), (True, None), (False, Status.REFUSED), (100.0, 100.0), (3.0, 11.0), (0, None)],
+    [(None, None), (True, None), (False, Status.REFUSED), (100.0, 100.0), (3.0, 11.0), (100, 100.0), (0, 11.0)],
 )
 def test_an_answer_is_a_decision(opened, monkeypatch, answer, decision):
-    """False ends a URL, a later time has it wait, one that is over for a second; anything else lets it in."""
+    """False ends a URL, a later time has it wait, one that is over for a second; nothing lets it in."""
     monkeypatch.setattr(Gate, "answer", answer)
     (admit,) = opened("Gate").admit
 
@@ -125,6 +150,44 @@ def test_a_feature_that_raises_is_as_one_that_says_nothing(opened, caplog):
     assert [record.message for record in caplog.records] == [
         f"{HERE}.Failing.{moment}" for moment in ("admit", "request", "figures", "ended")
     ]
+
+
+@pytest.mark.parametrize("answer", ["no", [], math.inf, math.nan, object()])
+def test_an_answer_of_another_kind_is_an_error(opened, monkeypatch, caplog, answer):
+    """It is logged as one, and counts as nothing said."""
+    monkeypatch.setattr(Gate, "answer", answer)
+
+    assert opened("Gate").admit[0](Link(URL), 0.0) is None
+    assert [record.message for record in caplog.records] == [f"{HERE}.Gate.admit"]
+
+
+def test_numpys_answers_are_answers(opened, monkeypatch):
+    """Its False is False, and its numbers are times."""
+    found = []
+    for answer in (np.False_, np.int64(100)):
+        monkeypatch.setattr(Gate, "answer", answer)
+        found += [opened("Gate").admit[0](Link(URL), 0.0)]
+
+    assert found == [Status.REFUSED, 100.0]
+
+
+@pytest.mark.parametrize(
+    ("moment", "answer"), [("request", "X"), ("request", [("X", "y")]), ("figures", {"a": "b"}), ("figures", [1])]
+)
+def test_wrong_headers_and_figures_are_errors(opened, monkeypatch, caplog, moment, answer):
+    """They would end the crawl at a request or a checkpoint, far from whoever is to blame."""
+    monkeypatch.setattr(Failing, moment, lambda *_: answer)
+
+    asked = () if moment == "figures" else (Link(URL),)
+    assert not getattr(opened("Failing"), moment)[0](*asked)
+    assert [record.message for record in caplog.records] == [f"{HERE}.Failing.{moment}"]
+
+
+@pytest.mark.parametrize("name", ["Awaiting", "Generating", "Keeping"])
+def test_methods_that_nobody_could_use_are_refused(opened, name):
+    """What is to be awaited, or iterated, would say nothing; a state that nobody takes back ends the next run."""
+    with pytest.raises(RulesError, match=rf"^FEATURES: {HERE}\.{name}"):
+        opened(name)
 
 
 def test_its_state_is_that_of_the_checkpoint(tmp_path):
@@ -186,3 +249,28 @@ def test_it_has_the_first_word(tmp_path, monkeypatch):
     assert crawl.take(crawl.parts.clock()) is None
     assert crawl.parts.frontier.counters[f"dropped/{Status.REFUSED}"] == 1
     crawl.close()
+
+
+class Deaf:
+    """A prioritizer whose hearing raises."""
+
+    def __init__(self, levels):
+        self.levels = levels
+
+    def level(self, link):
+        return 0
+
+    def learn(self, table):
+        pass
+
+    def heard(self, page, urls):
+        raise ZeroDivisionError
+
+
+def test_a_prioritizer_that_raises_costs_no_links(caplog):
+    """What it does not hear is an error in the log; the page's links go on."""
+    prioritizer = prioritizer_of({"FRONTIER_PRIORITIZER": f"{HERE}.Deaf", "FRONTIER_LEVELS": 1}, str)
+
+    prioritizer.heard(URL, [])
+
+    assert [record.message for record in caplog.records] == [f"{HERE}.Deaf.heard"]

@@ -37,7 +37,7 @@ def freshness(data: bytes) -> None:
     assert all(len(value) <= LONGEST for value in head.validators)
     WRITER.head(parse_target("http://a.test/robots.txt"), head.validators.headers, keep=False)
     for changed in (True, False):
-        assert HOUR <= look(0.0, None, changed=changed, head=head).soon <= DAY
+        assert HOUR <= look(0.0, None, changed=changed, head=head, sitemaps=None).soon <= DAY
 
 
 TARGETS = [

@@ -245,7 +245,7 @@ class Crawl:
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
-        return {
+        own = {
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
             **counters,
             "links/waiting": parts.portions.links,
@@ -257,8 +257,8 @@ class Crawl:
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in parts.pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
-            **dict(told),
         }
+        return own | {name: value for name, value in told if name not in own}
 
     @property
     def trouble(self) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import msgpack
@@ -20,6 +23,7 @@ from webcrawl.urls.optout import RulesError
 logger = logging.getLogger(__name__)
 
 OWN = ("admit", "request", "answered", "heard", "ended", "figures")  # the others are about when the crawl acts
+LATER = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)  # nothing is said until it is awaited or read
 PREFIX = "feature."  # before the dotted path of one that has a state, in the table meta
 NOTHING: dict[str, Any] = {"request": (), "figures": {}}  # what counts as said by one that raises; else None
 
@@ -36,8 +40,16 @@ def open_features(paths: Sequence[str], values: Mapping[str, Any], db: CrawlDB, 
         if not own:
             raise RulesError(f"FEATURES: {path}: a feature has a method for a moment: {', '.join(OWN)}")
         for moment, call in own.items():
-            safe = _guarded(path, moment, call)
+            if (
+                iscoroutinefunction(call)
+                or isasyncgenfunction(call)
+                or (moment != "request" and isgeneratorfunction(call))
+            ):
+                raise RulesError(f"FEATURES: {path}.{moment} is to be a plain method: nobody awaits it")
+            safe = guarded(path, moment, call)
             getattr(moments, moment).append(_asked(safe) if moment == "admit" else safe)
+        if hasattr(feature, "state") != hasattr(feature, "restore"):
+            raise RulesError(f"FEATURES: {path}: state and restore belong together")
         if hasattr(feature, "state"):
             SavedFeature(db, path, feature)
 
@@ -68,21 +80,50 @@ class SavedFeature(Part):
         return StoreError(f"{self._path}.{method}: {error!r}")
 
 
-def _guarded(path: str, moment: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """An error of the user's own is logged, counts for ERROR_BREAKER, and costs nothing else."""
-    nothing = NOTHING.get(moment)
+def guarded(path: str, moment: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """An error of the user's own is logged, counts for ERROR_BREAKER, and costs nothing else; so is a wrong answer."""
+    nothing, sound = NOTHING.get(moment), SOUND.get(moment)
 
     def told(*what: Any) -> Any:
         try:
             found = call(*what)
+            return nothing if found is None else found if sound is None else sound(found)
         except Exception as error:
             if isinstance(error, StoreError) or lack(error):
                 raise
             logger.exception("%s.%s", path, moment)
             return nothing
-        return nothing if found is None else found
 
     return told
+
+
+def _verdict(found: Any) -> bool | float:
+    """What `admit` says; numpy's numbers are numbers too."""
+    found = found.item() if hasattr(found, "item") else found
+    if isinstance(found, bool):
+        return found
+    if isinstance(found, Real) and isfinite(found):
+        return float(found)
+    raise TypeError(f"{found!r} is neither True nor False nor a time")
+
+
+def _headers(found: Any) -> list[tuple[bytes, bytes]]:
+    """What `request` says."""
+    pairs = [(name, value) for name, value in found]
+    if not all(isinstance(part, bytes) for pair in pairs for part in pair):
+        raise TypeError(f"{pairs!r}: headers are pairs of bytes")
+    return pairs
+
+
+def _numbers(found: Any) -> dict[str, int | float]:
+    """What `figures` says: stats.json has no other values."""
+    figures = dict(found)
+    if not all(isinstance(name, str) and isinstance(one, Real) and isfinite(one) for name, one in figures.items()):
+        raise TypeError(f"{figures!r}: figures are numbers by name")
+    return figures
+
+
+SOUND: dict[str, Callable[[Any], Any]] = {"admit": _verdict, "request": _headers, "figures": _numbers}
 
 
 def _asked(admit: Callable[[Link, float], Any]) -> Callable[[Link, float], Decision]:

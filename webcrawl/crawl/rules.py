@@ -12,7 +12,7 @@ from webcrawl.frontier.arguments import Rules
 from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.prioritizers import Focused, Prioritizer
+from webcrawl.frontier.prioritizers import Focused, Learning, Prioritizer
 from webcrawl.urls.host_names import RegisteredDomains
 
 SELF_CONTAINED = ("host", "domain")
@@ -47,7 +47,12 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
 
 def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Prioritizer:
     """The prioritizer, which has heard of nothing yet."""
-    prioritizer: Prioritizer = load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"])
+    path = values["FRONTIER_PRIORITIZER"]
+    prioritizer: Prioritizer = load(path)(values["FRONTIER_LEVELS"])
+    if isinstance(prioritizer, Learning) and not path.startswith("webcrawl."):
+        from webcrawl.crawl.own_features import guarded  # noqa: PLC0415 - where somebody has something of his own
+
+        vars(prioritizer)["heard"] = guarded(path, "heard", prioritizer.heard)  # an error costs no link of the page
     if isinstance(prioritizer, Focused):
         prioritizer.focus(site, values["FOCUS_LANGUAGES"])
     return prioritizer

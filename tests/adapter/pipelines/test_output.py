@@ -3,7 +3,7 @@
 import pytest
 from scrapy.exceptions import DropItem
 
-from webcrawl.adapter.pipelines.output import PipelineOutput
+from webcrawl.adapter.pipelines.output import PipelineOutput, open_output
 from webcrawl.store.errors import StoreError
 
 
@@ -29,3 +29,10 @@ def test_a_full_disk_ends_the_crawl_and_drops_the_page():
         PipelineOutput(Full(), failures.append).write(b"x")
 
     assert [str(error) for error in failures] == ["no room for b'x'"]
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../../x", "/x", "state/crawl.db", "stats.json", "", "./stats.json"])
+def test_a_file_of_the_crawls_own_is_no_output(path):
+    """A pipeline may write neither outside JOBDIR nor over that by which the crawl is resumed."""
+    with pytest.raises(ValueError, match="an output is a file below JOBDIR"):
+        open_output(None, path)

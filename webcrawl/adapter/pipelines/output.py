@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from pathlib import PurePosixPath
 from typing import ClassVar, Self
 
 from scrapy.crawler import Crawler
@@ -19,6 +20,9 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.output import Output
 
 logger = logging.getLogger(__name__)
+
+# of a JOBDIR: what is not an output (docs/files.md)
+OWN = ("state", "stats.json", "control.sock", "hive.json", "optout.key", "seeds", "segments")
 
 
 class PipelineOutput:
@@ -56,7 +60,10 @@ class NoOutput(PipelineOutput):
 
 
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
-    """Opens `path` below JOBDIR; for a pipeline's `open_spider`."""
+    """Opens `path` below JOBDIR, which is none of the crawl's own files; for a pipeline's `open_spider`."""
+    place = PurePosixPath(path)
+    if place.is_absolute() or ".." in place.parts or not place.parts or place.parts[0] in OWN:
+        raise ValueError(f"{path!r}: an output is a file below JOBDIR, and none of those by which the crawl lives")
     if is_plain(crawler):
         return NoOutput(path)
     scheduler = scheduler_of(crawler)
