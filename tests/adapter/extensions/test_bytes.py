@@ -49,7 +49,7 @@ class TestRate:
         crawl = crawl_of(tmp_path, simweb(10, 2000), BANDWIDTH_MAX="200kB", CLOSESPIDER_TIMEOUT=4)
 
         assert crawl.run() == 0
-        assert crawl.stats["failures"] == 0
+        assert crawl.stats["failures"] == 0, (crawl.stats, crawl.output.read_text())
         assert 0 < crawl.stats["bytes"] < 200_000 * (crawl.stats["seconds"] + 1.5)
 
     def test_changes_while_it_runs(self, tmp_path, simweb):
