@@ -1,5 +1,6 @@
 """Features of the user's own: when they are called, what their answers mean, and what their mistakes cost."""
 
+import json
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.own_features import PREFIX, open_features
-from webcrawl.crawl.rules import prioritizer_of
+from webcrawl.crawl.rules import hearing_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.optout import RulesError
@@ -121,7 +122,16 @@ def _opened(db):
 
 @pytest.mark.parametrize(
     ("answer", "decision"),
-    [(None, None), (True, None), (False, Status.REFUSED), (100.0, 100.0), (3.0, 11.0), (100, 100.0), (0, 11.0)],
+    [
+        (None, None),
+        (True, None),
+        (False, Status.REFUSED),
+        (100.0, 100.0),
+        (3.0, 11.0),
+        (100, 100.0),
+        (0, 11.0),
+        (math.inf, Status.REFUSED),
+    ],
 )
 def test_an_answer_is_a_decision(opened, monkeypatch, answer, decision):
     """False ends a URL, a later time has it wait, one that is over for a second; nothing lets it in."""
@@ -152,7 +162,7 @@ def test_a_feature_that_raises_is_as_one_that_says_nothing(opened, caplog):
     ]
 
 
-@pytest.mark.parametrize("answer", ["no", [], math.inf, math.nan, object()])
+@pytest.mark.parametrize("answer", ["no", [], -math.inf, math.nan, object()])
 def test_an_answer_of_another_kind_is_an_error(opened, monkeypatch, caplog, answer):
     """It is logged as one, and counts as nothing said."""
     monkeypatch.setattr(Gate, "answer", answer)
@@ -269,8 +279,15 @@ class Deaf:
 
 def test_a_prioritizer_that_raises_costs_no_links(caplog):
     """What it does not hear is an error in the log; the page's links go on."""
-    prioritizer = prioritizer_of({"FRONTIER_PRIORITIZER": f"{HERE}.Deaf", "FRONTIER_LEVELS": 1}, str)
+    heard = hearing_of(f"{HERE}.Deaf", Deaf(1))
 
-    prioritizer.heard(URL, [])
+    heard(URL, [])
 
     assert [record.message for record in caplog.records] == [f"{HERE}.Deaf.heard"]
+
+
+def test_figures_of_numpy_are_numbers(opened, monkeypatch):
+    """stats.json has them as Python's."""
+    monkeypatch.setattr(Failing, "figures", lambda *_: {"a": np.int64(1), "b": np.float32(0.5)})
+
+    assert json.dumps(opened("Failing").figures[0]()) == '{"a": 1, "b": 0.5}'

@@ -293,6 +293,22 @@ class TestOffers:
 
         assert run(go()) == [False, False]
 
+    def test_a_server_that_chooses_http11_and_speaks_http2(self, tmp_path):
+        """A front that takes what is offered, before a server of HTTP/2 alone, is offered HTTP/2 as well."""
+        tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
+        pages = Http2Pages(page)
+
+        async def handler(reader, writer):
+            if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2":
+                await pages(reader, writer)
+            else:
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(b"\0\0\0\4\0\0\0\0\0")  # SETTINGS
+
+        (got,), door, _ = fetched(handler, tls, shut=OPEN)
+
+        assert (got.protocol, door.hellos) == ("h2", [False, True])
+
     def test_a_server_that_wants_http11_for_a_page(self, tmp_path):
         """HTTP_1_1_REQUIRED is an answer that did not come; the next try is by HTTP/1.1."""
         refuses = frames(reset(13), hang=True)

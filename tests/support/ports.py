@@ -16,7 +16,7 @@ def free_port():
     while True:
         number = choice(NUMBERS)
         keeper = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with suppress(OSError), socket.socket() as tried:
+        with socket.socket() as tried, suppress(OSError):
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind(("127.0.0.1", number))
             keeper.bind(("127.0.0.1", number))

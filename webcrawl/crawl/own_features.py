@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
-from math import isfinite
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
+from math import inf, isfinite
 from numbers import Real
 from typing import Any
 
@@ -40,11 +40,7 @@ def open_features(paths: Sequence[str], values: Mapping[str, Any], db: CrawlDB, 
         if not own:
             raise RulesError(f"FEATURES: {path}: a feature has a method for a moment: {', '.join(OWN)}")
         for moment, call in own.items():
-            if (
-                iscoroutinefunction(call)
-                or isasyncgenfunction(call)
-                or (moment != "request" and isgeneratorfunction(call))
-            ):
+            if any(kind(call) for kind in LATER) and not (moment == "request" and isgeneratorfunction(call)):
                 raise RulesError(f"FEATURES: {path}.{moment} is to be a plain method: nobody awaits it")
             safe = guarded(path, moment, call)
             getattr(moments, moment).append(_asked(safe) if moment == "admit" else safe)
@@ -81,13 +77,14 @@ class SavedFeature(Part):
 
 
 def guarded(path: str, moment: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """An error of the user's own is logged, counts for ERROR_BREAKER, and costs nothing else; so is a wrong answer."""
-    nothing, sound = NOTHING.get(moment), SOUND.get(moment)
+    """An error of the user's own is logged, counts for ERROR_BREAKER, and costs nothing else. A wrong answer is one."""
+    nothing = NOTHING.get(moment)
+    sound: Callable[[Any], Any] = SOUND.get(moment, _heeded)
 
     def told(*what: Any) -> Any:
         try:
             found = call(*what)
-            return nothing if found is None else found if sound is None else sound(found)
+            return nothing if found is None else sound(found)
         except Exception as error:
             if isinstance(error, StoreError) or lack(error):
                 raise
@@ -97,14 +94,27 @@ def guarded(path: str, moment: str, call: Callable[..., Any]) -> Callable[..., A
     return told
 
 
+def _heeded(found: Any) -> None:
+    """What a method says that is only told: nothing, unless it is to be awaited."""
+    if isawaitable(found):
+        raise TypeError(f"{found!r}: nobody awaits it")
+
+
 def _verdict(found: Any) -> bool | float:
-    """What `admit` says; numpy's numbers are numbers too."""
-    found = found.item() if hasattr(found, "item") else found
+    """What `admit` says: numpy's numbers are numbers too, and who waits for ever is refused."""
+    found = _plain(found)
     if isinstance(found, bool):
         return found
+    if found == inf:
+        return False
     if isinstance(found, Real) and isfinite(found):
         return float(found)
     raise TypeError(f"{found!r} is neither True nor False nor a time")
+
+
+def _plain(found: Any) -> Any:
+    """A number of numpy's as one of Python's, which JSON has."""
+    return found.item() if hasattr(found, "item") else found
 
 
 def _headers(found: Any) -> list[tuple[bytes, bytes]]:
@@ -117,8 +127,9 @@ def _headers(found: Any) -> list[tuple[bytes, bytes]]:
 
 def _numbers(found: Any) -> dict[str, int | float]:
     """What `figures` says: stats.json has no other values."""
-    figures = dict(found)
-    if not all(isinstance(name, str) and isinstance(one, Real) and isfinite(one) for name, one in figures.items()):
+    figures = {name: _plain(one) for name, one in dict(found).items()}
+    numbers = (isinstance(one, int | float) and isfinite(one) for one in figures.values())
+    if not (all(numbers) and all(isinstance(name, str) for name in figures)):
         raise TypeError(f"{figures!r}: figures are numbers by name")
     return figures
 

@@ -8,7 +8,7 @@ from typing import Any
 from webcrawl.base.loading import load
 from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.arguments import Rules
+from webcrawl.frontier.arguments import Heard, Rules
 from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
@@ -33,29 +33,35 @@ def needs_all_seeds(values: Mapping[str, Any]) -> bool:
 
 def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
     """The rules for all hosts of the frontier."""
+    prioritizer = prioritizer_of(values, domains.of)
     return Rules(
-        prioritizer_of(values, domains.of),
+        prioritizer,
         politeness_of(values),
         limits_of(values),
         domains.of,
         allowance_of(values),
         key,
         folds=values["TRAP_RULES"],
+        hears=hearing_of(values["FRONTIER_PRIORITIZER"], prioritizer),
         requisites=values["REQUISITES"],
     )
 
 
 def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Prioritizer:
     """The prioritizer, which has heard of nothing yet."""
-    path = values["FRONTIER_PRIORITIZER"]
-    prioritizer: Prioritizer = load(path)(values["FRONTIER_LEVELS"])
-    if isinstance(prioritizer, Learning) and not path.startswith("webcrawl."):
-        from webcrawl.crawl.own_features import guarded  # noqa: PLC0415 - where somebody has something of his own
-
-        vars(prioritizer)["heard"] = guarded(path, "heard", prioritizer.heard)  # an error costs no link of the page
+    prioritizer: Prioritizer = load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"])
     if isinstance(prioritizer, Focused):
         prioritizer.focus(site, values["FOCUS_LANGUAGES"])
     return prioritizer
+
+
+def hearing_of(path: str, prioritizer: Prioritizer) -> Heard | None:
+    """The `heard` of a prioritizer of the user's own, of which an error costs no link of the page."""
+    if path.startswith("webcrawl.") or not isinstance(prioritizer, Learning):
+        return None
+    from webcrawl.crawl.own_features import guarded  # noqa: PLC0415 - where somebody has something of their own
+
+    return guarded(path, "heard", prioritizer.heard)
 
 
 def own_of(values: Mapping[str, Any]) -> Own:

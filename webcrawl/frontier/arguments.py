@@ -58,6 +58,7 @@ class Rules:
     allowance: Allowance = field(default_factory=Unlimited)  # of pages per registered domain
     key: bytes = bytes(16)  # of the hashes of domains
     folds: bool = False  # URLs of families that make nothing new wait
+    hears: Heard | None = None  # a prioritizer's `heard`, if it is to be called in another way
     requisites: bool = False  # embedded links are what pages need to be shown: many of them make up one page
 
 

@@ -24,7 +24,8 @@ class Domains:
         self._families, self._requisites = self._budgets.families, rules.requisites
         self._new: set[str] = set()  # URLs in flight whose answers are new
         prioritizer = rules.prioritizer
-        self._learns: Heard | None = prioritizer.heard if isinstance(prioritizer, Learning) else None
+        heard = prioritizer.heard if isinstance(prioritizer, Learning) else None
+        self._learns: Heard | None = rules.hears or heard
         self.heard = self._learns  # wants the links of each page, or nobody does
         if self._budgets.counts:
             core.dropped.append(self._refund)

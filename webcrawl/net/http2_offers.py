@@ -70,6 +70,7 @@ class Http2Offers:
         self._way, self._make = way, context or (lambda: tls_context(protocols=PROTOCOLS))
         self._known: OrderedDict[Key, tuple[bool, float]] = OrderedDict()  # and until when
         self._turned_down: set[Key] = set()  # of them those that wanted HTTP/1.1 for one URL
+        self._chose: OrderedDict[Key, float] = OrderedDict()  # of those that chose HTTP/1.1, until when it counts
         self._told = False
         self.recorded: Recorded = unheard  # what the host's record says, and says from now on
 
@@ -93,6 +94,8 @@ class Http2Offers:
         if connection is not None:
             return isinstance(error, EmptyAnswer) and not connection.spoken
         cause = error.__cause__
+        if key in self._chose and self._chose[key] > asyncio.get_running_loop().time():
+            return False
         refuses = isinstance(cause, ENDS) or (isinstance(cause, ssl.SSLError) and str(cause.reason).endswith(ALERTS))
         return isinstance(error, TlsFailed) and refuses
 
@@ -113,8 +116,11 @@ class Http2Offers:
 
     def declined(self, key: Key) -> None:
         """A server has chosen HTTP/1.1: a later handshake that ends without a word is no reason to change that."""
-        if self._way == NEEDED and self._of(key) is None:
-            self._note(key, speaks=False)
+        if self._way != OFF:
+            self._chose.pop(key, None)
+            self._chose[key] = asyncio.get_running_loop().time() + HOUR
+            if len(self._chose) > KNOWN:
+                self._chose.popitem(last=False)
 
     def _note(self, key: Key, *, speaks: bool) -> None:
         self._known.pop(key, None)

@@ -22,7 +22,7 @@ from webcrawl.store.output import Output
 logger = logging.getLogger(__name__)
 
 # of a JOBDIR: what is not an output (docs/files.md)
-OWN = ("state", "stats.json", "control.sock", "hive.json", "optout.key", "seeds", "segments")
+OWN = ("state", "stats.json", "stats.json.new", "control.sock", "hive.json", "optout.key", "seeds", "segments", "index")
 
 
 class PipelineOutput:
@@ -63,7 +63,7 @@ def open_output(crawler: Crawler, path: str) -> PipelineOutput:
     """Opens `path` below JOBDIR, which is none of the crawl's own files; for a pipeline's `open_spider`."""
     place = PurePosixPath(path)
     if place.is_absolute() or ".." in place.parts or not place.parts or place.parts[0] in OWN:
-        raise ValueError(f"{path!r}: an output is a file below JOBDIR, and none of those by which the crawl lives")
+        raise ValueError(f"{path!r}: an output is a file below JOBDIR, and not one of the crawl's own")
     if is_plain(crawler):
         return NoOutput(path)
     scheduler = scheduler_of(crawler)

@@ -12,13 +12,14 @@ ENDS = re.compile(r"(?<=[.!?])\s+|[。！\n]|(?<=？)| [-\N{EN DASH}] ")  # noqa
 # What the box beside it says
 BOX = re.compile(
     r"\b(I['’]m|I am|ich bin|je (ne )?suis|no soy|soy|non sono|sono|não sou|я)\s(not |kein |pas |не )?"  # noqa: RUF001
-    r"(an? |un |uno |um )?\b(ro|ро)?(bot|бот)(er)?\b",  # noqa: RUF001
+    r"(an? |un |uno |um )?\b((ro|ро)?(bot|бот)(er)?|human|person)\b",  # noqa: RUF001
     re.IGNORECASE,
 )
 # Servers say "we". Left out are words that others have too: "mon" is a day, "je" is "you" in Dutch
 PERSON = re.compile(
-    r"\b(I|I['’](m|ve|ll|d))\b"  # noqa: RUF001
-    r"|\b(?i:my|myself|ich|mein(e[mnrs]?)?|mir|mich|j['’]ai|yo|я|мне|меня|мой|моя)\b"  # noqa: RUF001
+    r"\bI(['’](m|ve|ll|d)| (am|was|had|have|think|thought|know|found|see|saw|get|got|wrote|use|used|tried|want|would"  # noqa: RUF001
+    r"|will|can|could|did|do|don['’]t|run|ran|made|write|need|like|love|hope|wonder|keep|spent|learned|built))\b"  # noqa: RUF001
+    r"|\b(?i:my(?! account\b)|myself|ich|mein(e[mnrs]?)?|mir|mich|j['’]ai|yo|я|мне|меня|мой|моя)\b"  # noqa: RUF001
 )
 SUPPOSED = re.compile(
     r"[?？]$|^(how|why|wie|warum|comment|pourquoi|cómo|come|как|почему)\b"  # noqa: RUF001

@@ -75,7 +75,7 @@ class Rates:
         self._set(learned(likely, SHARES, SURE, self._logs, self._steps))
         self._steps = STEPS
         believed = likely * np.exp(self._logs)
-        return believed / believed.sum(axis=1, keepdims=True)
+        return believed / np.maximum(believed.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
     def _set(self, logs: Array) -> None:
         """Has shares of these logarithms, and what follows from them for pages of any shape and span, as logarithms."""
