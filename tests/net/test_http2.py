@@ -53,6 +53,20 @@ def page(_, path, fields):
     return 200, [("content-type", "text/html"), ("x-asked", fields.get("user-agent", ""))], f"<p>{path}".encode()
 
 
+def by_alpn(http2, answer=OK):
+    """A server's handler: this one where h2 was chosen, else this answer to a request."""
+
+    async def handler(reader, writer):
+        if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2":
+            await http2(reader, writer)
+        else:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
+            await reader.read()
+
+    return handler
+
+
 def fetched(handler, tls, *paths, way=NEEDED, shut=None, loop="uvloop", offers=None, fetch=None, **options):
     """What a client gets of these paths from a server behind a door, with the door."""
 
@@ -256,18 +270,8 @@ class TestOffers:
     @pytest.mark.parametrize(("way", "protocol"), [(NEEDED, ""), (PREFER, "h2")])
     def test_a_server_that_speaks_both(self, way, protocol, tmp_path):
         """Only who prefers HTTP/2 speaks it with a server that can do without."""
-        pages = Http2Pages(page)
-
-        async def handler(reader, writer):
-            if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2":
-                await pages(reader, writer)
-            else:
-                await reader.readuntil(b"\r\n\r\n")
-                writer.write(OK)
-                await reader.read()
-
         tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
-        (got,), door, _ = fetched(handler, tls, way=way, shut=OPEN)
+        (got,), door, _ = fetched(by_alpn(Http2Pages(page)), tls, way=way, shut=OPEN)
 
         assert (got.protocol, len(door.hellos)) == (protocol, 1)
 
@@ -275,14 +279,9 @@ class TestOffers:
         """A handshake that ends without a word, as on a machine that has too much to do, changes no protocol."""
         tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
 
-        async def handler(reader, writer):
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(OK)
-            await reader.read()
-
         async def go():
             async with (
-                behind_door(handler, tls, None) as (door, port),
+                behind_door(by_alpn(Http2Pages(page)), tls, None) as (door, port),
                 client(NAMES, http2=Http2Offers(NEEDED)) as http,
             ):
                 await http.fetch(f"https://site.test:{port}/")
@@ -296,30 +295,15 @@ class TestOffers:
     def test_a_server_that_chooses_http11_and_speaks_http2(self, tmp_path):
         """A front that takes what is offered, before a server of HTTP/2 alone, is offered HTTP/2 as well."""
         tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
-        pages = Http2Pages(page)
+        settings = b"\0\0\0\4\0\0\0\0\0"
 
-        async def handler(reader, writer):
-            if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2":
-                await pages(reader, writer)
-            else:
-                await reader.readuntil(b"\r\n\r\n")
-                writer.write(b"\0\0\0\4\0\0\0\0\0")  # SETTINGS
-
-        (got,), door, _ = fetched(handler, tls, shut=OPEN)
+        (got,), door, _ = fetched(by_alpn(Http2Pages(page), settings), tls, shut=OPEN)
 
         assert (got.protocol, door.hellos) == ("h2", [False, True])
 
     def test_a_server_that_wants_http11_for_a_page(self, tmp_path):
         """HTTP_1_1_REQUIRED is an answer that did not come; the next try is by HTTP/1.1."""
-        refuses = frames(reset(13), hang=True)
-
-        async def handler(reader, writer):
-            if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2":
-                await refuses(reader, writer)
-            else:
-                await reader.readuntil(b"\r\n\r\n")
-                writer.write(OK)
-                await reader.read()
+        handler = by_alpn(frames(reset(13), hang=True))
 
         async def go():
             tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webcrawl.base.loading import load
+from webcrawl.base.names import OURS
 from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.arguments import Heard, Rules
@@ -57,7 +58,7 @@ def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Pri
 
 def hearing_of(path: str, prioritizer: Prioritizer) -> Heard | None:
     """The `heard` of a prioritizer of the user's own, of which an error costs no link of the page."""
-    if path.startswith("webcrawl.") or not isinstance(prioritizer, Learning):
+    if path.startswith(OURS) or not isinstance(prioritizer, Learning):
         return None
     from webcrawl.crawl.own_features import guarded  # noqa: PLC0415 - where somebody has something of their own
 

@@ -15,14 +15,13 @@ from typing import Any
 import re2
 
 from webcrawl.base.loading import load
-from webcrawl.base.names import current
+from webcrawl.base.names import OURS, current
 from webcrawl.base.settings.crawl_settings import URL_FILTERS
 from webcrawl.base.settings.setting_kinds import Whole, is_none, text, words
 from webcrawl.urls.filters.filter_protocol import quiet
 
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
 _ORDER = Whole(0, 1000)
-OURS = "webcrawl."
 
 
 class Dotted:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgpack
 
 from webcrawl import settings as defaults
+from webcrawl.base.names import OURS
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.checks.check import RETRIES
 from webcrawl.crawl.control.changeable import CHANGEABLE
@@ -22,7 +23,6 @@ FILTERS = "URL_FILTERS "
 CONNECTIONS = "HOST_CONNECTIONS "
 RANGE = re.compile(r"range\((\d+), (\d+)\)")
 BETWEEN = ", "  # what joins the values of a list
-OURS = "webcrawl."
 NAMES = (
     *("USER_AGENT", "URL_SCOPE", "URL_SCHEMES", "URL_MAX_LENGTH", "URL_MAX_DEPTH", "URL_EXCLUDE_FILE"),
     *("URL_EXCLUDE_EXTENSIONS", "URL_INCLUDE", "URL_EXCLUDE", "TRAP_RULES"),
