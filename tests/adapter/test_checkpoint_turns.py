@@ -5,7 +5,7 @@ import time
 from contextlib import closing
 from itertools import groupby
 
-from webcrawl.adapter.keeping import by_turns
+from webcrawl.adapter.checkpointing import by_turns
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import Outputs

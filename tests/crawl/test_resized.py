@@ -2,7 +2,7 @@
 
 import asyncio
 
-from webcrawl.frontier.slots import RESERVE, SHARE, Slots
+from webcrawl.frontier.fetch_slots import RESERVE, SHARE, FetchSlots
 from webcrawl.net.connection import Deadlines
 from webcrawl.net.connection_pool import ConnectionPool
 from webcrawl.net.protocols import Bounds
@@ -10,7 +10,7 @@ from webcrawl.net.protocols import Bounds
 
 def test_shares_follow_the_slots():
     """More slots, or fewer, are shared as if there had been as many from the start; hosts and requests stay counted."""
-    slots, fresh = Slots(10), Slots(320)
+    slots, fresh = FetchSlots(10), FetchSlots(320)
     slots.hosts, slots.asked = [4, 3, 2, 1], [1, 0, 0, 0]
     slots.resize(320)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.moving_hives import Drone, World, slot_map
 from tests.support.revisits import Told
 from webcrawl.base.model import Outcome
-from webcrawl.crawl.hive.message import Kind
+from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive_parts import Mailbox
 from webcrawl.crawl.revisit.record import PageRecord, is_ahead
 from webcrawl.crawl.revisit.revisits import Revisits

@@ -12,7 +12,7 @@ from webcrawl.crawl.uplink import FIRST, LONGEST, PROBES, REMIND, Uplink
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, DnsFailed, Sign, TlsFailed
-from webcrawl.net.outage import Detector
+from webcrawl.net.outage_detector import Detector
 from webcrawl.net.robots_book import RobotsBook, Verdict
 from webcrawl.store.crawldb import CrawlDB
 

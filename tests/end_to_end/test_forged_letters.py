@@ -12,8 +12,8 @@ from tests.support.hives import Hive
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from webcrawl.base.model import Link
-from webcrawl.crawl.hive import message as wire
-from webcrawl.crawl.hive.message import Kind, Message
+from webcrawl.crawl.hive import letter as wire
+from webcrawl.crawl.hive.letter import Kind, Letter
 
 SIZE = (2000, 3000)
 
@@ -89,7 +89,7 @@ def put(redis, web, proxy):
                 middle = len(some) // 2
                 made = [*some[:middle], *([good] if kind is Kind.LINKS else []), *some[middle:]]
                 client.xadd(
-                    key, {field: _sealed(Message(kind, message.sender, message.generation, 0, made), identifier)}
+                    key, {field: _sealed(Letter(kind, message.sender, message.generation, 0, made), identifier)}
                 )
     return len(items) + 3, len(heads)
 

@@ -180,11 +180,11 @@ class TestPoliteness:
 class TestEnds:
     @pytest.mark.parametrize("status", [200, 301, 404, 408, 500, 503, *map(int, (Status.TIMEOUT, Status.DNS_FAILED))])
     def test_it_is_known_whether_a_link_comes_again(self, frontier, status):
-        """`tries_again` says what `done` is going to return, and changes nothing."""
+        """`will_retry` says what `done` is going to return, and changes nothing."""
         add(frontier, "http://a/1", "http://a/2")
         link, outcome = frontier.take(0), Outcome(status, 0.2)
 
-        said = [frontier.tries_again(link, outcome, 0.2) for _ in range(2)]
+        said = [frontier.will_retry(link, outcome, 0.2) for _ in range(2)]
 
         assert said == [not frontier.done(link, outcome, 0.2)] * 2
 

@@ -18,7 +18,7 @@ from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier import frontier, place_shares, places, rotation, url_selection
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.slots import PROVEN
+from webcrawl.frontier.fetch_slots import PROVEN
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.host_row import State

@@ -2,8 +2,8 @@
 
 from tests.support.frontiers import OK, add, make
 from tests.support.saving import prepared
-from webcrawl.crawl.hive.message import Kind
-from webcrawl.crawl.hive.sound_items import Sound
+from webcrawl.crawl.hive.letter import Kind
+from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import merge_host, pack_host
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.host_row import check
@@ -44,7 +44,7 @@ def test_it_moves_with_the_host(db):
     assert not here.http2
     merge_host(here, record, 0.0)
     assert here.http2
-    assert Sound(print).items(Kind.SLOT, [[0, "host", name, record]], 1024) == [[0, "host", name, record]]
+    assert LetterCheck(print).items(Kind.SLOT, [[0, "host", name, record]], 1024) == [[0, "host", name, record]]
 
 
 def test_look_says_so(db):

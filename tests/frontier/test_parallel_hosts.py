@@ -216,7 +216,7 @@ class TestWholeHost:
         links = taken(frontier, 0)
         predicted = []
         for link in links:
-            predicted.append(frontier.tries_again(link, REFUSED, 1))
+            predicted.append(frontier.will_retry(link, REFUSED, 1))
             assert frontier.done(link, REFUSED, 1) is not predicted[-1]
 
         assert predicted == [True] * 3

@@ -65,7 +65,7 @@ def booked(policy, most, seconds):
     """The wait after a hundred quick answers and as many that take so many seconds."""
     book, host = Booking(policy(10.0, 1.0, 300.0), Limits(1, 1, slow_down=most)), Host("a.test", None)
     for at, took in enumerate([0.2] * 100 + [seconds] * 100):
-        book(host, Link("http://a.test/"), Outcome(200, seconds=took), float(at))
+        book.book(host, Link("http://a.test/"), Outcome(200, seconds=took), float(at))
     return book.wait(host)
 
 
@@ -90,8 +90,8 @@ def test_a_failure_counts_once():
         for at in range(40):
             outcome = Outcome(501 if at % 4 == 3 else 200, seconds=0.2)
             for _ in range(looks):
-                book.tries_again(host, Link("http://a.test/"), outcome, float(at))
-            book(host, Link("http://a.test/"), outcome, float(at))
+                book.will_retry(host, Link("http://a.test/"), outcome, float(at))
+            book.book(host, Link("http://a.test/"), outcome, float(at))
         waits.append(book.wait(host))
 
     assert waits[0] == waits[1]
@@ -102,7 +102,7 @@ def test_other_settings_do_not_forget_it():
     policy, host = Mercator(10.0, 1.0, 300.0), Host("a.test", None)
     book = Booking(policy, Limits(1, 1, slow_down=MOST))
     for at, took in enumerate([0.2] * 100 + [1.2] * 100):
-        book(host, Link("http://a.test/"), Outcome(200, seconds=took), float(at))
+        book.book(host, Link("http://a.test/"), Outcome(200, seconds=took), float(at))
     before = book.wait(host)
     book.change(Mercator(5.0, 1.0, 300.0), Limits(1, 1, slow_down=MOST))
 
@@ -120,7 +120,7 @@ def load(most, *, others):
         busy = others if now > 3600 else 0.1
         took = 0.2 / (1.0 - busy)
         now += took
-        book(host, Link("http://a.test/"), Outcome(200, seconds=took), now)
+        book.book(host, Link("http://a.test/"), Outcome(200, seconds=took), now)
         if now > 3600:
             count, total = count + 1, total + took
         now = max(now, host.ready_at)

@@ -6,7 +6,7 @@ from tests.fuzzing.target import Target, chance, pieces
 from webcrawl.content.formats import xml_listings
 from webcrawl.net.websub import listening
 from webcrawl.net.websub.hub_discovery import HUBS, offer
-from webcrawl.net.websub.listening import Asked
+from webcrawl.net.websub.listening import HubRequest
 from webcrawl.net.websub.subscriptions import is_signed
 
 URL = "http://a.test/feed"
@@ -63,7 +63,7 @@ class Server:
 def hubs(data: bytes) -> None:
     """One request gives at most one push and one answer; a page has a few hubs, and a name on its own site."""
     server, transport = Server(), Transport()
-    asked = Asked(server)
+    asked = HubRequest(server)
     asked._transport = transport
     for piece in pieces(data, chance(data)) or [b""]:
         asked.data_received(piece)

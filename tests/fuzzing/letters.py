@@ -2,7 +2,7 @@
 
 from tests.fuzzing.target import Target
 from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.message import CRC, EXACT, HEAD, START, Kind, Message, pack, unpack
+from webcrawl.crawl.hive.letter import CRC, EXACT, HEAD, START, Kind, Letter, pack, unpack
 from webcrawl.store.rowcrc import crc32_of_many
 
 HIVE = b"sixteen bytes 16"
@@ -29,11 +29,11 @@ def _sum(data: bytes) -> int:
 
 
 SEEDS = [
-    pack(Message(Kind.LINKS, 3, 7, 0, [LINK, LINK]), HIVE),
-    pack(Message(Kind.QUEUED, 0, 1, 9, [LINK], 5), HIVE),
-    pack(Message(Kind.VOTES, 1, 1, 0, [["a.test", "http://b.test/"]]), HIVE),
-    pack(Message(Kind.ROBOTS, 2, 1, 0, [[LINK, 200, b"User-agent: *\n", None, [1.5, True]]]), HIVE),
-    pack(Message(Kind.SLOT, 2, 1, 1, [{"a": [1, -1, 2**40]}], 1), HIVE),
+    pack(Letter(Kind.LINKS, 3, 7, 0, [LINK, LINK]), HIVE),
+    pack(Letter(Kind.QUEUED, 0, 1, 9, [LINK], 5), HIVE),
+    pack(Letter(Kind.VOTES, 1, 1, 0, [["a.test", "http://b.test/"]]), HIVE),
+    pack(Letter(Kind.ROBOTS, 2, 1, 0, [[LINK, 200, b"User-agent: *\n", None, [1.5, True]]]), HIVE),
+    pack(Letter(Kind.SLOT, 2, 1, 1, [{"a": [1, -1, 2**40]}], 1), HIVE),
 ]
 TOKENS = [
     b"WCHV\1",
@@ -46,4 +46,4 @@ TOKENS = [
     b" ",
 ]
 
-TARGETS = [Target("letter", letter, SEEDS, TOKENS, rooms=("webcrawl.crawl.hive.message",))]
+TARGETS = [Target("letter", letter, SEEDS, TOKENS, rooms=("webcrawl.crawl.hive.letter",))]

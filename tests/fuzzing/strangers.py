@@ -5,7 +5,7 @@ from tests.fuzzing.target import Target, chance, pieces
 from webcrawl.crawl.control.exclusions import wish_of
 from webcrawl.tools.optout import serving
 from webcrawl.tools.optout.deciding import LARGEST, MOST_LINES, _lines
-from webcrawl.tools.optout.serving import Asked, Form, Pages
+from webcrawl.tools.optout.serving import Form, OptoutRequest, Pages
 from webcrawl.tools.optout.token import CannotName, Tokens, Wish, subject_of
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.host_names import RegisteredDomains
@@ -35,7 +35,7 @@ class Stub(Form):
         self._tokens, self._clock, self._domains = TOKENS_, lambda: 1.8e9, DOMAINS
 
 
-class Request(Asked):
+class Request(OptoutRequest):
     """Of the same, without an event loop."""
 
     def _post(self, said):

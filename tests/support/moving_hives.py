@@ -15,7 +15,7 @@ from tests.support.saving import prepared
 from tests.support.seens import ROOMY, disk
 from webcrawl.base.model import Link, Outcome, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.hive.message import EXACT, Kind
+from webcrawl.crawl.hive.letter import EXACT, Kind
 from webcrawl.crawl.hive.partition import SlotFingerprints
 from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving

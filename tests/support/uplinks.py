@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from random import Random
 
 from webcrawl.net.errors import Sign
-from webcrawl.net.outage import Detector, Failure, Record
+from webcrawl.net.outage_detector import Detector, Failure, Record
 
 CONNECT, ANSWER = 10.0, 30.0  # seconds of the two time-outs
 DELAY = 3.0  # seconds between two requests to a host

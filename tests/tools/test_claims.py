@@ -25,7 +25,7 @@ from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.profiling import bound_words
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
-from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
+from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.store.jobdir.series import Series
@@ -554,7 +554,7 @@ CLAIMS = {
             ("running (no network)", {"state": "running", "trouble": "no network"}, {"state": "running"}),
         ],
     ),
-    "frontier/waits.py": (
+    "frontier/wait_words.py": (
         waits,
         [
             ("as {host} asks (Retry-After)", {"rule": RETRY_AFTER}, {}),

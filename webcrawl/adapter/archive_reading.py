@@ -21,10 +21,10 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred, fail
 
 from webcrawl.adapter.barrier import Barrier
-from webcrawl.adapter.booking import Booking
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.inline_downloads import Inline
+from webcrawl.adapter.page_end import PageEnd
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
@@ -90,7 +90,7 @@ class RereadingScheduler(FrontierScheduler):
         values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
         robots = RobotsRequests(self.visitor, self.fail, pages=False)
-        self._booking = Booking(
+        self._booking = PageEnd(
             self.crawl,
             self.visitor,
             robots,

@@ -36,7 +36,7 @@ from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Outcome
 from webcrawl.content.html.mimetype import parse
-from webcrawl.content.html.on_demand import visible_text
+from webcrawl.content.html.shown_text import visible_text
 from webcrawl.crawl.rendering.places import ASKED, Places
 from webcrawl.net.browser.browser_proxy import USER, BrowserProxy, Identity
 from webcrawl.net.browser.proxy_messages import Ask, Told, refusal

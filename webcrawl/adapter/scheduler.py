@@ -19,7 +19,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.booking import Archiving, Booking
+from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.adapter.commanding import heed
 from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, hush
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
@@ -27,7 +27,7 @@ from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
-from webcrawl.adapter.keeping import Keeping, by_turns
+from webcrawl.adapter.page_end import Archiving, PageEnd
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.request_giving import Giving
 from webcrawl.adapter.request_intake import Intake
@@ -68,11 +68,11 @@ class FrontierScheduler:
     spider: Spider
     _intake: Intake
     _giving: Giving
-    _booking: Booking
+    _booking: PageEnd
 
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
-        self.keeping, self.waking, self.hive = Keeping(crawler), Waking(), HiveSide()
+        self.keeping, self.waking, self.hive = Checkpointing(crawler), Waking(), HiveSide()
         self.archiving = Archiving()
         self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
@@ -161,7 +161,7 @@ class FrontierScheduler:
         unheard = UnheardMeta(self.crawler.settings)
         self._intake = Intake(crawl.parts, self.spider, self.dupefilter, unheard, self.fail, classes=classes)
         self._giving = Giving(crawl, self.spider, robots, self.waking, bandwidth, classes=classes)
-        self._booking = Booking(
+        self._booking = PageEnd(
             crawl, self.visitor, robots, self.archiving, downloader.barrier, downloader.inline, bandwidth, self.fail
         )
         self._install(self._booking.finished, robots.answered)

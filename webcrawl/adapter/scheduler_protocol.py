@@ -7,7 +7,7 @@ from typing import Protocol
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.keeping import Keeping
+from webcrawl.adapter.checkpointing import Checkpointing
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
 
@@ -23,7 +23,7 @@ class Scheduled(Protocol):
 
     crawl: Crawl
     crawler: Crawler
-    keeping: Keeping
+    keeping: Checkpointing
     begun: float
     stopping: bool
 

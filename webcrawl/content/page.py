@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from webcrawl.base.model import Exchange, Link, Timings, header
 from webcrawl.base.page_values import Change
 from webcrawl.content.formats import document_reader, link_header
-from webcrawl.content.html import on_demand
+from webcrawl.content.html import shown_text
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.encodings import decode
 from webcrawl.content.html.found_links import Found, FoundLink, LinkColumns, PageLink
@@ -79,7 +79,7 @@ def _visible(page: Page) -> str:
     ahead: Found | None = page.exchange.found if page.exchange is not None else None
     if ahead is not None and ahead.text:
         return ahead.text
-    shown = on_demand.visible(page.body, page.header("content-type"), page.find_encoding())
+    shown = shown_text.visible(page.body, page.header("content-type"), page.find_encoding())
     if shown is None:
         return page.text if page.content_type.startswith("text/") else ""
     return shown
@@ -112,11 +112,11 @@ def _links(page: Page) -> list[PageLink]:
     """None of an answer that is not the page, such as an error's."""
     if not 200 <= page.status < 300:
         return []
-    return on_demand.page_links(page.all_found)
+    return shown_text.page_links(page.all_found)
 
 
 def _about(page: Page) -> About:
-    return on_demand.about(page.body, page.header("content-type"), page.find_encoding())
+    return shown_text.about(page.body, page.header("content-type"), page.find_encoding())
 
 
 def _fingerprint(page: Page) -> int | None:
@@ -140,10 +140,10 @@ def _score(page: Page) -> float | None:
 def _canonical(page: Page) -> str:
     """The document's own word goes before its header's."""
     if page.about.canonical:
-        return on_demand.resolved(page.about.canonical, page.base or page.url)
+        return shown_text.resolved(page.about.canonical, page.base or page.url)
     named = (address for kind, address, _, _ in link_header.links(page.headers) if kind == "canonical")
     address = next(named, "")
-    return on_demand.resolved(address, page.url) if address else ""
+    return shown_text.resolved(address, page.url) if address else ""
 
 
 @dataclass(slots=True)
@@ -282,24 +282,24 @@ class Page(_Answer):
         """Finds `visible_text`, `language`, `headings` and their like in one reading, unless some are known."""
         known = self.looked_up or {}
         if "about" not in known and "visible_text" not in known:
-            found = on_demand.shown(self.body, self.header("content-type"), self.find_encoding())
+            found = shown_text.shown(self.body, self.header("content-type"), self.find_encoding())
             if found is not None:
                 self.looked_up = {**known, "about": found[0], "visible_text": found[1]}
 
     @property
     def guessed_language(self) -> str:
         """The language of the visible text, as an ISO 639-1 code; needs resiliparse."""
-        return on_demand.guessed_language(self.visible_text)
+        return shown_text.guessed_language(self.visible_text)
 
     @property
     def contradicts_language(self) -> bool:
         """True if the visible text is surely in another language than `language` says; needs resiliparse."""
-        return bool(self.language) and on_demand.contradicts(self.language, self.visible_text)
+        return bool(self.language) and shown_text.contradicts(self.language, self.visible_text)
 
     @property
     def main_text(self) -> str:
         """The text without navigation, readers' comments and the like; needs trafilatura."""
-        return on_demand.main_text(self.text)
+        return shown_text.main_text(self.text)
 
     @property
     def is_prerequisite(self) -> bool:

@@ -30,6 +30,7 @@ from webcrawl.crawl.hive.drone_identity import refuse_drone
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
+from webcrawl.crawl.last_run import keep_terms, terms_of
 from webcrawl.crawl.lost_requests import Refusals, Unkept
 from webcrawl.crawl.moments import Moments, listener
 from webcrawl.crawl.open_frontier import open_frontier
@@ -43,7 +44,6 @@ from webcrawl.crawl.saved_state import FilterStates, SavedCounters, SavedStatist
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.segments import FOUND, FoundLog
 from webcrawl.crawl.setting_changes import Filters, heed, heed_sheets
-from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.frontier.addresses import Addresses
@@ -56,7 +56,7 @@ from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.layout import shares
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.seen.protocol import SeenStore
-from webcrawl.net.outage import Detector
+from webcrawl.net.outage_detector import Detector
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.record.logs.url_trace import MAGIC, UrlTrace

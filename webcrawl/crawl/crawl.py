@@ -18,7 +18,7 @@ from webcrawl.crawl.parts import Follower, Parts
 from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.feeding import SLICE, Feeding
-from webcrawl.frontier.waits import Waits
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.errors import TakenAway
 from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.history_line import mix
@@ -98,10 +98,10 @@ class Crawl:
 
     # -- answers
 
-    def tries_again(self, link: Link, outcome: Outcome) -> bool:
+    def will_retry(self, link: Link, outcome: Outcome) -> bool:
         """True if `finish` is going to queue the link once more."""
         self.parts.uplink.excuse(outcome)
-        return outcome.status in NO_OUTCOMES or self.parts.frontier.tries_again(link, outcome, self._ended(outcome))
+        return outcome.status in NO_OUTCOMES or self.parts.frontier.will_retry(link, outcome, self._ended(outcome))
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Returns the downloads to be cut because others wait for their slots; `full`: no slot is free."""

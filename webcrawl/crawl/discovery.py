@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from webcrawl.base.model import Link, Packed, is_needed, may_need, pack_found, url_of
-from webcrawl.base.room import fitting
+from webcrawl.base.row_bound import fitting
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.frontier.arguments import Heard
 from webcrawl.frontier.protocol import Frontier

@@ -12,11 +12,11 @@ from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.drone_identity import keep_map
 from webcrawl.crawl.hive.inbox import Inbox
+from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.member import Membership, Obeyed, Post
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import BY_HOST, SlotFingerprints
 from webcrawl.crawl.hive.slot_moves import Moving
-from webcrawl.crawl.hive.sound_items import Sound
 from webcrawl.crawl.hive.splitter import Splitter
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.parts import Parts
@@ -53,7 +53,7 @@ def open_post(
     """
     slot_of = member.partition.slot
     outbox = Outbox(db, member.me, member.hive)
-    sound = Sound(partial(check_link, takes=takes), lose)
+    sound = LetterCheck(partial(check_link, takes=takes), lose)
     drone = Drone(member.me, outbox, lambda slots: keep_map(db, slots), sound)
     domains = member.partition.way != BY_HOST
     drone.moving = Moving(

@@ -16,7 +16,7 @@ import msgpack
 from webcrawl.base.loading import load
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.terms import OURS, OtherTerms
+from webcrawl.crawl.last_run import OURS, OtherTerms
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.protocol import Frontier, FrontierFactory
 from webcrawl.frontier.walk_frontier import WalkFrontier

@@ -84,7 +84,7 @@ class Rereading(Offline):
     discovery, robots_answers = Counted, Reread
     rereads = True
 
-    def tries_again(self, link: Link, outcome: Outcome) -> bool:  # noqa: ARG002
+    def will_retry(self, link: Link, outcome: Outcome) -> bool:  # noqa: ARG002
         """Nothing is."""
         return False
 

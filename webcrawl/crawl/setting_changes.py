@@ -16,9 +16,9 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce
 from webcrawl.crawl.control.sheets import BUDGET, DEPTH, OF_HOST, PerHost, Sheets, without_conflict
 from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.last_run import SCOPE, OtherTerms, Terms, refuse
 from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
 from webcrawl.crawl.saved_state import FilterStates
-from webcrawl.crawl.terms import SCOPE, OtherTerms, Terms, refuse
 from webcrawl.frontier.booking import Own
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.protocol import Frontier as AnyFrontier

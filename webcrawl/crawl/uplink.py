@@ -14,7 +14,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.errors import FetchError, Sign
-from webcrawl.net.outage import Detector, Failure, Record
+from webcrawl.net.outage_detector import Detector, Failure, Record
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.net.robots_entry import Row
 

@@ -14,7 +14,7 @@ from webcrawl.frontier.outcomes import is_cut_short
 from webcrawl.frontier.parallel_hosts import Several
 from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.frontier.unwell import give_back
-from webcrawl.frontier.walls import brought_back, opens
+from webcrawl.frontier.walled_hosts import brought_back, opens
 from webcrawl.store.jobdir.host_row import WALLS, FailedRow, behind_wall, given_up
 
 
@@ -57,7 +57,7 @@ class Answers:
             return self._book.walled(host, link, outcome, now)
         if host.lanes is not None:
             return self._several.book(host, link, outcome, now)
-        return self._book(host, link, outcome, now)
+        return self._book.book(host, link, outcome, now)
 
     def _final(self, host: Host, link: Link, outcome: Outcome) -> None:
         self._domains.answered(host, link, outcome.status)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
+from webcrawl.frontier.fetch_slots import ANSWERED, NEW, PROVEN, UNPROVEN, FetchSlots
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.slots import ANSWERED, NEW, PROVEN, UNPROVEN, Slots
 from webcrawl.store.jobdir.host_row import State
 
 Entry = tuple[float, int, Host]  # when the host is due, its ticket
@@ -20,7 +20,7 @@ class BackEnd:
     An unproven host may hold a slot until it times out. However many there are, they leave slots to better hosts.
     """
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: FetchSlots) -> None:
         self.active: dict[str, Host] = {}
         self.slots = slots
         self._heaps: list[list[Entry]] = [[], [], [], []]  # one for each standing

@@ -8,7 +8,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.arguments import Heard
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.protocol import Found, InFlight, Looks, Outages
-from webcrawl.frontier.waits import Waits
+from webcrawl.frontier.wait_words import Waits
 
 NEVER = float("inf")
 

@@ -30,7 +30,7 @@ from webcrawl.frontier.unwell import (
     returned,
     soon,
 )
-from webcrawl.frontier.walls import gap, met
+from webcrawl.frontier.walled_hosts import gap, met
 from webcrawl.store.jobdir.host_row import behind_wall
 
 HOSTS = 1 << 16
@@ -115,7 +115,7 @@ class Limits:
 Own = tuple[Politeness, Limits]  # of one host
 
 
-class Asked(Protocol):
+class WaitFacts(Protocol):
     """The fields that a host's wait depends on: of a host in memory, or of its row."""
 
     @property
@@ -145,7 +145,7 @@ class Booking:
         """The politeness and limits of this host."""
         return self._general if self.own is None else self.own[name] or self._general
 
-    def __call__(
+    def book(
         self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True, happened: bool = True
     ) -> tuple[float, Link] | None:
         """Returns when to retry the link, and how it is queued then; None if it is finished.
@@ -159,7 +159,7 @@ class Booking:
         limits, status = self._limits if self.own is None else self.of(host.name)[1], outcome.status
         plain = is_plain(outcome)
         most = 0 if plain and self._limits.retry_codes is None else self._most(link, outcome)
-        again = self._again(host, link, outcome, most) if most > 1 else None
+        again = self._retry_link(host, link, outcome, most) if most > 1 else None
         if status > 0 or status in UNANSWERED:
             host.times.append(outcome.seconds)
             del host.times[:-5]
@@ -215,11 +215,11 @@ class Booking:
         del host.times[:-5]
         host.ready_at = max(host.ready_at, now + max(self.wait(host), self._limits.retry_wait))
 
-    def tries_again(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> bool:
+    def will_retry(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> bool:
         """True if booking this outcome will lead to a retry. A wall's answer is kept, whatever follows."""
         if outcome.wall or not self._most(link, outcome):  # most are answers
             return False
-        return self(replace(host, times=[*host.times]), link, outcome, now, news=news, happened=False) is not None
+        return self.book(replace(host, times=[*host.times]), link, outcome, now, news=news, happened=False) is not None
 
     def is_worth(self, link: Link, outcome: Outcome) -> bool:
         """True if the link is worth another attempt, if this one is charged to it."""
@@ -230,7 +230,7 @@ class Booking:
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
         return 0 if most and link.is_own else most
 
-    def _again(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
+    def _retry_link(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
         """The link as it is queued once more, or None. A failure of its host uses up none of the attempts."""
         last, unwell = link.attempt + 1 >= most, is_unwell(link, outcome)
         charged = is_charged if unwell else self.health.is_charged
@@ -241,7 +241,7 @@ class Booking:
         over = not host.failures and link.struck + 1 >= STRIKES and (outcome.wait > 0 or not unwell)
         return None if over else replace(link, struck=link.struck + 1)
 
-    def wait(self, host: Asked) -> float:
+    def wait(self, host: WaitFacts) -> float:
         """Seconds between two requests to the host if none fails."""
         politeness, limits = self._general if self.own is None else self.of(host.name)
         wait = politeness.wait(host.times)
@@ -254,7 +254,7 @@ class Booking:
         """True if there may be a host that may have several requests at once."""
         return self.own is not None or self._limits.connections is not None
 
-    def connections(self, host: Asked) -> int:
+    def connections(self, host: WaitFacts) -> int:
         """The number of its requests at once. A Crawl-delay is between any two: its robots.txt goes first."""
         limits = self.of(host.name)[1]
         if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):

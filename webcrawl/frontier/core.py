@@ -11,9 +11,9 @@ from webcrawl.frontier.arguments import Gate, Hooks, Queues, Rules
 from webcrawl.frontier.back_end import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charges
+from webcrawl.frontier.fetch_slots import FetchSlots
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.hosts_set_aside import SetAside
-from webcrawl.frontier.slots import Slots
 
 
 class Core:
@@ -22,7 +22,7 @@ class Core:
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, resumed: float) -> None:
         """`resumed`: requests from the last checkpoint until then are unknown, so that every host waits its turn."""
         self.queues, self.hosts = queues, queues.hosts
-        self.back = BackEnd(Slots(rules.limits.fetchers, hooks.awaited))
+        self.back = BackEnd(FetchSlots(rules.limits.fetchers, hooks.awaited))
         self.aside = SetAside(queues.aside, queues.hosts, queues.parked, rules.limits.host_failures)
         self.book = Booking(rules.politeness, rules.limits)
         self.addresses, self.admission, self.resumed = hooks.addresses, hooks.admission, resumed

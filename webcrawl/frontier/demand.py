@@ -8,9 +8,9 @@ from typing import Protocol, TypeVar
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
+from webcrawl.frontier.fetch_slots import NEW, PROVEN
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.frontier.slots import NEW, PROVEN
 
 LOOKS = 4  # hosts let in to find one that answers before an unproven host gets the slot, or one that waits for it
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy

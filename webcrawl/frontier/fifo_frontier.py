@@ -199,7 +199,7 @@ class FifoFrontier(Bare):
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         host, number = self._received(link)
-        again = self.tries_again(link, outcome, now)
+        again = self.will_retry(link, outcome, now)
         self.counters["hosts answered"] += outcome.status > 0 and not host.times
         host.times = [*host.times[-4:], outcome.seconds]
         wait = max(self._wait(host), min(outcome.wait, self._limits.retry_after_max))
@@ -227,7 +227,7 @@ class FifoFrontier(Bare):
             return Status.ROBOTS_UNREACHABLE
         return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
 
-    def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:  # noqa: ARG002 - now or later is the same
+    def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:  # noqa: ARG002 - now or later is the same
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
         return not link.is_prerequisite and link.attempt + 1 < most
 

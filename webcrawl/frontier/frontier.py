@@ -19,7 +19,7 @@ from webcrawl.frontier.host_notes import HostNotes
 from webcrawl.frontier.host_steering import Steering
 from webcrawl.frontier.hosts import FIRST, Host
 from webcrawl.frontier.lending import NO_PAGE, Lending
-from webcrawl.frontier.outage import Outage
+from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.places import Places
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import Found
@@ -192,11 +192,11 @@ class Frontier:
                 if host.lanes is not None:
                     self._rotation.places.several.change(host)
 
-    def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
+    def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:
         """True if `done` would return False, i.e. the link would be retried."""
         core = self.core
         host = core.back.active[host_of(link.url)]
-        return core.book.tries_again(host, link, outcome, now, news=self._rotation.places.several.is_news(host, link))
+        return core.book.will_retry(host, link, outcome, now, news=self._rotation.places.several.is_news(host, link))
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""

@@ -9,8 +9,8 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.unwell import LONGER
-from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
-from webcrawl.frontier.walls import gap
+from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
+from webcrawl.frontier.walled_hosts import gap
 from webcrawl.store.jobdir.host_row import PLACES, Health, State, behind_wall, given_up
 
 MOST = 1000  # URLs that are shown of one host

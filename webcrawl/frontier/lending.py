@@ -90,7 +90,7 @@ class Lending:
             outcome, at = ended
             if outcome.status != Status.UNTRIED:
                 booked = replace(host, times=[*host.times])  # its page is not finished: it will be booked when it is
-                self._book(booked, NO_PAGE, outcome, at)
+                self._book.book(booked, NO_PAGE, outcome, at)
                 ready = max(ready, booked.ready_at)
         return ready
 
@@ -124,7 +124,7 @@ class Lending:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
             charge = self._core.charges.note(host, NO_PAGE, now) if outcome.doubtful else None
-            self._book(host, NO_PAGE, outcome, now)
+            self._book.book(host, NO_PAGE, outcome, now)
             if charge is not None:
                 charge.failures = host.failures
             host.ip = outcome.ip or host.ip

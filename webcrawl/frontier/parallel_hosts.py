@@ -127,9 +127,9 @@ class Several:
         """Books the outcome: the wait is one lane's, unless the host has failed or asked for it."""
         lanes, ready, failures = host.lanes, host.ready_at, host.failures
         if lanes is None:
-            return self._book(host, link, outcome, now)
+            return self._book.book(host, link, outcome, now)
         news, host.ready_at = self.is_news(host, link), 0.0  # so that it is the wait after this one alone
-        again = self._book(host, link, outcome, now, news=news)
+        again = self._book.book(host, link, outcome, now, news=news)
         if host.failures > failures:
             lanes.failed()
         if host.failures > failures or outcome.wait:

@@ -16,7 +16,7 @@ from webcrawl.frontier.arguments import Decision, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.waits import Waits
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.crawldb import CrawlDB
 
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
@@ -56,7 +56,7 @@ class Queue(Protocol):
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books how a download ended; False if the link comes again."""
 
-    def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
+    def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:
         """True if `done` would return False."""
 
     def unasked(self, link: Link, now: float) -> None:

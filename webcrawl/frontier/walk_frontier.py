@@ -10,7 +10,7 @@ from webcrawl.frontier.arguments import Hooks, Queues, Rules
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_inspection import Look
-from webcrawl.frontier.outage import Outage
+from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.url_selection import Giving
 from webcrawl.frontier.walkers import Walkers

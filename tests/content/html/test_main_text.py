@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.content.html.on_demand import main_text
+from webcrawl.content.html.shown_text import main_text
 
 pytest.importorskip("trafilatura")
 

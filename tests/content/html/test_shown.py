@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.cases import cases
 from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.html.on_demand import ShownReader, visible_text
 from webcrawl.content.html.self_description import AboutReader
+from webcrawl.content.html.shown_text import ShownReader, visible_text
 from webcrawl.content.html.trees import document
 
 READER = ShownReader()

@@ -5,9 +5,9 @@ import gzip
 import pytest
 
 from tests.support.cases import cases
-from webcrawl.content.html import on_demand
+from webcrawl.content.html import shown_text
 from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.html.on_demand import visible_text
+from webcrawl.content.html.shown_text import visible_text
 from webcrawl.content.html.trees import document
 
 # HTML, and its text
@@ -40,7 +40,7 @@ class TestVisibleText:
     def test_it_is_the_same_by_libxml2(self, name, monkeypatch):
         """A page that is too heavy for lexbor has the same text."""
         html, text = TEXTS[name]
-        monkeypatch.setattr(on_demand.tree_guard, "heavy", lambda _: True)
+        monkeypatch.setattr(shown_text.tree_guard, "heavy", lambda _: True)
         assert visible_text(html.encode(), "html") == text
 
     def test_xhtml(self):
@@ -64,7 +64,7 @@ class TestVisibleText:
             body = gzip.decompress(path.read_bytes())
             text, kind = document(body, "text/html", encoding_of(body, "text/html", "http://a.test/"))
             ours = visible_text(text, kind).split()
-            others = " ".join(on_demand._of_root(on_demand.plain_root(on_demand.defused(text)))).split()
+            others = " ".join(shown_text._of_root(shown_text.plain_root(shown_text.defused(text)))).split()
             differing += abs(len(ours) - len(others)) > len(ours) // 20
 
         assert differing <= len(pages) // 20

@@ -8,7 +8,7 @@ import pytest
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.errors import HiveError, LaterMap
-from webcrawl.crawl.hive.message import Kind, Message
+from webcrawl.crawl.hive.letter import Kind, Letter
 from webcrawl.crawl.hive.partition import Partition
 from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
@@ -74,7 +74,7 @@ def ours(drone, *, wanted=True):
 
 
 def take(drone, kind, *items, generation=1):
-    drone.take(Message(kind, 1, generation, 1, list(items)))
+    drone.take(Letter(kind, 1, generation, 1, list(items)))
     return drone.home.got
 
 

@@ -14,7 +14,7 @@ from tests.support.examples import examples
 from tests.support.places import IN_MEMORY
 from webcrawl.crawl.hive.inbox import Inbox
 from webcrawl.crawl.hive.keys import order
-from webcrawl.crawl.hive.message import EXACT, Kind, unpack
+from webcrawl.crawl.hive.letter import EXACT, Kind, unpack
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.outgoing_letters import SIZE
 from webcrawl.store.crawldb import CrawlDB

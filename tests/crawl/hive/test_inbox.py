@@ -5,18 +5,18 @@ import pytest
 from tests.support.saving import prepared
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
 from webcrawl.crawl.hive.inbox import Inbox
-from webcrawl.crawl.hive.message import Kind, Message, pack
+from webcrawl.crawl.hive.letter import Kind, Letter, pack
 from webcrawl.store.crawldb import CrawlDB
 
 HIVE = b"sixteen bytes 16"
 
 
 def plain(item, sender=1):
-    return pack(Message(Kind.VOTES, sender, 1, 0, [item]), HIVE)
+    return pack(Letter(Kind.VOTES, sender, 1, 0, [item]), HIVE)
 
 
 def exact(number, sender=1, channel=5):
-    return pack(Message(Kind.SLOT, sender, 1, number, [f"{sender} {channel} {number}"], channel), HIVE)
+    return pack(Letter(Kind.SLOT, sender, 1, number, [f"{sender} {channel} {number}"], channel), HIVE)
 
 
 class Job:

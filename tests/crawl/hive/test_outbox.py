@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.saving import prepared
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.message import EXACT, LARGEST, Kind, unpack
+from webcrawl.crawl.hive.letter import EXACT, LARGEST, Kind, unpack
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.outgoing_letters import SIZE
 from webcrawl.store.crawldb import CrawlDB

@@ -1,6 +1,6 @@
 """What a page links to is divided by owner, and a link of somebody else is sent once."""
 
-from webcrawl.crawl.hive.message import Kind
+from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.partition import Partition
 from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.crawl.hive.splitter import Splitter

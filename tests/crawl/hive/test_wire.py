@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from webcrawl.base.model import Link
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
-from webcrawl.crawl.hive.message import (
+from webcrawl.crawl.hive.letter import (
     CRC,
     EXACT,
     HEAD,
@@ -16,7 +16,7 @@ from webcrawl.crawl.hive.message import (
     MAGIC,
     VERSION,
     Kind,
-    Message,
+    Letter,
     TooLong,
     hive_id,
     pack,
@@ -26,7 +26,7 @@ from webcrawl.store.rowcrc import crc32_of_many
 
 HIVE, OTHER = b"sixteen bytes 16", b"another sixteen!"
 LINKS = [Link("http://a.test/1", "LL", "http://b.test/", "http://c.test/").pack(), Link("http://a.test/\xe4").pack()]
-LETTER = pack(Message(Kind.LINKS, 3, 7, 0, LINKS), HIVE)
+LETTER = pack(Letter(Kind.LINKS, 3, 7, 0, LINKS), HIVE)
 
 words = st.text(st.characters(blacklist_categories=("Cc", "Zs", "Zl", "Zp", "Cs")), max_size=8)
 links = st.builds(Link, words, words, words, words, st.integers(0, 9), words, words, words).map(Link.pack)
@@ -41,7 +41,7 @@ def messages(draw):
     items = draw(st.lists(links | values, max_size=5))
     number, channel = draw(st.integers(1, 2**64 - 1)), draw(st.integers(1, 2**32 - 1))
     numbered = (number, items, channel) if kind in EXACT else (0, items)
-    return Message(kind, draw(st.integers(0, 4095)), draw(st.integers(0, 2**32 - 1)), *numbered)
+    return Letter(kind, draw(st.integers(0, 4095)), draw(st.integers(0, 2**32 - 1)), *numbered)
 
 
 def sealed(items=b"\x90", *, kind=Kind.VOTES, sender=0, channel=0, number=0, count=0, frame=None, version=VERSION):
@@ -67,13 +67,13 @@ class TestPacking:
 
     def test_mappings_by_number(self):
         """The keys of a mapping may be numbers."""
-        message = Message(Kind.SLOT, 0, 1, 1, [{1: "one", b"2": {"three": 3.5}}], 1)
+        message = Letter(Kind.SLOT, 0, 1, 1, [{1: "one", b"2": {"three": 3.5}}], 1)
 
         assert unpack(pack(message, HIVE), HIVE) == message
 
     def test_text_of_any_page(self):
         """Lone surrogates, as pages may have them, come back."""
-        message = Message(Kind.VOTES, 0, 1, 0, [["a.test", "http://b.test/\ud800"]])
+        message = Letter(Kind.VOTES, 0, 1, 0, [["a.test", "http://b.test/\ud800"]])
 
         assert unpack(pack(message, HIVE), HIVE) == message
 
@@ -81,7 +81,7 @@ class TestPacking:
         """Links of one page take a few bytes each, because they are compressed together."""
         links = [Link(f"http://a.test/{n}", "L", "http://b.test/", "http://b.test/").pack() for n in range(256)]
 
-        assert len(pack(Message(Kind.LINKS, 0, 1, 0, links), HIVE)) < 256 * 10
+        assert len(pack(Letter(Kind.LINKS, 0, 1, 0, links), HIVE)) < 256 * 10
 
     def test_the_key_is_not_on_the_wire(self):
         """A letter has a digest of the hive's key, not the key."""
@@ -92,7 +92,7 @@ class TestPacking:
     def test_a_letter_has_a_largest_size(self, most):
         """Items that take more than a letter may have are refused before they are compressed."""
         with pytest.raises(TooLong, match="1 items for another drone take") as raised:
-            pack(Message(Kind.SLOT, 0, 1, 1, [bytes(most)], 1), HIVE, most)
+            pack(Letter(Kind.SLOT, 0, 1, 1, [bytes(most)], 1), HIVE, most)
 
         assert isinstance(raised.value, HiveError)
 
@@ -100,7 +100,7 @@ class TestPacking:
 class TestRefusing:
     def test_another_hive(self):
         """A letter of another hive is refused, also one that this program could read."""
-        assert refusal(pack(Message(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith("a message is of another hive")
+        assert refusal(pack(Letter(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith("a message is of another hive")
 
     def test_a_letter_of_another_version_is_refused_by_its_number(self):
         """A letter of another version is refused by its number, before anything else is compared."""

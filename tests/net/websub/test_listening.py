@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.net.websub import listening as module
-from webcrawl.net.websub.listening import Asked, Callback, Push
+from webcrawl.net.websub.listening import Callback, HubRequest, Push
 
 TOKEN = "abc"  # noqa: S105 - in a path
 
@@ -132,7 +132,7 @@ def test_chunks_that_say_nothing(monkeypatch, piece):
 
     async def run():
         transport, pushes = Transport(), []
-        one = Asked(Callback(None, verify, pushes.append, lambda token: token == TOKEN))
+        one = HubRequest(Callback(None, verify, pushes.append, lambda token: token == TOKEN))
         one.connection_made(transport)
         one.data_received(b"POST /abc HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
         if piece.startswith(b"X"):

@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webcrawl.base.readable import url_without_credentials
-from webcrawl.base.room import FEW
+from webcrawl.base.row_bound import FEW
 from webcrawl.store.jobdir.link_line import MOST, field, lines, page_lines, unlogged
 
 STRANGE = ["a\tb", "\\", "\x7f", "\x00", "\x85", "\u2028", "\ud800", "\u00a0", "é", "http://u:p@a.test/x", "mailto:a@b"]

@@ -14,7 +14,7 @@ from webcrawl.store.requests_log import KEY
 from webcrawl.tools.account.account_page import kept, page, sheet
 from webcrawl.tools.account.site_account import (
     Account,
-    Asked,
+    AccountRow,
     Gap,
     NoSite,
     Site,
@@ -35,7 +35,7 @@ def end(started, status=200, **more):
 
 
 def asked(at, tries=0, url="http://a.test/"):
-    return Asked(at, "GET", url, "", tries)
+    return AccountRow(at, "GET", url, "", tries)
 
 
 def test_times_are_read_as_they_are_written():

@@ -20,7 +20,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.extensions import disk_space, progress
 from webcrawl.adapter.extensions.disk_space import DiskSpace
 from webcrawl.adapter.extensions.progress import Lines
-from webcrawl.frontier.waits import Waits
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.lab.simweb.mix import GROUPS, even
 from webcrawl.lab.simweb.name_server import NAMES
 

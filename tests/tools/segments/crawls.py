@@ -8,8 +8,8 @@ from scrapy.settings import Settings
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.last_run import keep_terms, terms_of
 from webcrawl.crawl.segments import FOLDER, FOUND, FoundLog
-from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.outputs import Outputs

@@ -6,7 +6,7 @@ import msgpack
 
 from tests.support.objectstore import FakePlace, StoredCrawl
 from tests.tools.segments.crawls import builder, values
-from webcrawl.crawl.terms import keep_terms, terms_of
+from webcrawl.crawl.last_run import keep_terms, terms_of
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments.left import left_by

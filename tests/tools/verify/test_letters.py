@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.commands import command
 from webcrawl.crawl.hive.inbox import Inbox
-from webcrawl.crawl.hive.message import Kind, Message, pack
+from webcrawl.crawl.hive.letter import Kind, Letter, pack
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.verify.verify_crawl import verify
@@ -29,7 +29,7 @@ def _drone(copy):
             outbox.put(1, kind, [LINK, LINK])
             outbox.close(0.0, all=True)
         inbox.new_epoch("run:1")
-        inbox.received("3-0", pack(Message(Kind.SLOT, 1, 1, 1, ["piece"], 5), HIVE))
+        inbox.received("3-0", pack(Letter(Kind.SLOT, 1, 1, 1, ["piece"], 5), HIVE))
         db.checkpoint()
     return copy
 
@@ -47,7 +47,7 @@ def told(drone, changes):
 
 
 def letter(kind=Kind.LINKS, sender=0, number=0, channel=0, items=(LINK,), hive=HIVE):
-    return pack(Message(kind, sender, 1, number, list(items), channel), hive)
+    return pack(Letter(kind, sender, 1, number, list(items), channel), hive)
 
 
 def test_a_sound_drone(drone):

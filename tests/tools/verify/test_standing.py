@@ -14,7 +14,7 @@ from tests.support.saving import prepared
 from webcrawl.base.model import Link
 from webcrawl.crawl.hive import drone_identity
 from webcrawl.crawl.hive.inbox import Inbox
-from webcrawl.crawl.hive.message import Kind
+from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.crawl.hive.slot_map import SLOTS, SlotMap

@@ -6,7 +6,7 @@ import pytest
 
 from webcrawl import settings as defaults
 from webcrawl.crawl.checks import check
-from webcrawl.crawl.terms import terms_of
+from webcrawl.crawl.last_run import terms_of
 from webcrawl.tools.why.filtering import Filters, first_refusal
 from webcrawl.tools.why.saved_settings import SavedSheets, values_of
 from webcrawl.urls.filters.filter_protocol import Origin

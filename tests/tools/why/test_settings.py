@@ -4,7 +4,7 @@ import pytest
 
 from webcrawl import settings as defaults
 from webcrawl.crawl.checks import check
-from webcrawl.crawl.terms import terms_of
+from webcrawl.crawl.last_run import terms_of
 from webcrawl.tools.why.saved_settings import NAMES, values_of
 from webcrawl.urls.foldings import no_index
 

@@ -17,7 +17,7 @@ from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally, judge, thread_seconds
 from webcrawl.crawl.profiling.bound_words import NO_WAY_OUT, PREFIX, sentence
-from webcrawl.frontier.waits import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER
+from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER
 
 INTERVAL = 1.0  # seconds between two looks
 BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop

@@ -17,7 +17,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.base.quantities import count, short
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.frontier.waits import Waits
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 if TYPE_CHECKING:

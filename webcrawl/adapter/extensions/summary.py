@@ -26,7 +26,7 @@ from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.profiling.bound_words import in_words
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
-from webcrawl.frontier.waits import FAILING, Waits
+from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import revisit_figures
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # un
 
 from webcrawl.content.documents.quality import COLUMNS, plain, quality
 from webcrawl.content.html.encodings import decode
-from webcrawl.content.html.on_demand import likely_language
+from webcrawl.content.html.shown_text import likely_language
 from webcrawl.content.html.trees import defused
 from webcrawl.content.neardup.near_duplicates import fingerprint
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from webcrawl.content.html.found_links import LICENSE, Said
-from webcrawl.content.html.on_demand import resolved
+from webcrawl.content.html.shown_text import resolved
 from webcrawl.content.preferences import vocabularies
 from webcrawl.content.preferences.purpose_bits import DOCUMENT, EARLIER, HEADER, NONE, Preferences, Statement, combined
 from webcrawl.content.preferences.vocabularies import RSL, address, robots_tag_directives

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from webcrawl.content.html import tree_guard
-from webcrawl.content.html.on_demand import lines_of, taken_from
+from webcrawl.content.html.shown_text import lines_of, taken_from
 from webcrawl.content.html.trees import defused
 
 MOST = 262_144  # bytes: a larger document is none of these

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from selectolax.lexbor import LexborHTMLParser
 
-from webcrawl.content.html.on_demand import ENOUGH, NEAR, SAME, SURE, knows_languages, likely_language
+from webcrawl.content.html.shown_text import ENOUGH, NEAR, SAME, SURE, knows_languages, likely_language
 from webcrawl.urls.canonical import canonical_links
 
 MOST = 1000  # links with hreflang

@@ -15,7 +15,7 @@ from webcrawl.base.settings.setting_kinds import Choices, text, words
 from webcrawl.content.formats.document_kinds import ALL
 from webcrawl.content.preferences.purpose_bits import PURPOSES
 from webcrawl.crawl.checks.code import Dotted
-from webcrawl.crawl.checks.places import File
+from webcrawl.crawl.checks.paths import File
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import WAYS, read_regions
 from webcrawl.crawl.revisit.importance import IMPORTANCES

@@ -54,7 +54,7 @@ from webcrawl.crawl.checks.network_values import (
     Servers,
     TlsVersion,
 )
-from webcrawl.crawl.checks.places import File, Folder, MarksFile, MetricsFile, MetricsPort
+from webcrawl.crawl.checks.paths import File, Folder, MarksFile, MetricsFile, MetricsPort
 from webcrawl.net.identity.request_signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES

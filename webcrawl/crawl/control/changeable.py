@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from webcrawl.crawl.checks import SettingError, read
-from webcrawl.crawl.checks.places import File
+from webcrawl.crawl.checks.paths import File
 from webcrawl.crawl.checks.scrapys import TAKEN
 from webcrawl.crawl.checks.table import KINDS, SCRAPYS
 from webcrawl.crawl.control.command import CommandError

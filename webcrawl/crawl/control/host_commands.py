@@ -193,14 +193,14 @@ ROWS = (
 )
 
 
-class Asked(Protocol):
+class AboutUrl(Protocol):
     """The part of a crawl that this command needs."""
 
     def about(self, url: str) -> Mapping[str, Any]:
         """The facts about a canonical URL."""
 
 
-def about(crawl: Asked, *urls: str) -> Mapping[str, Any]:
+def about(crawl: AboutUrl, *urls: str) -> Mapping[str, Any]:
     """By canonical URL."""
     return {url: crawl.about(url) for url in map(_canonical, urls)}
 

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 from webcrawl.base.model import Link, Packed, Status, authority_of, unpack
 from webcrawl.crawl.hive.errors import HiveError, LaterMap
-from webcrawl.crawl.hive.message import Kind, Message
+from webcrawl.crawl.hive.letter import Kind, Letter
+from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
-from webcrawl.crawl.hive.sound_items import Sound
 from webcrawl.crawl.hive.splitter import Splitter
 
 OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
@@ -53,11 +53,15 @@ class Drone:
     splitter: Splitter
 
     def __init__(
-        self, me: int, outbox: Outbox, keep: Callable[[SlotMap], None] = lambda _: None, sound: Sound | None = None
+        self,
+        me: int,
+        outbox: Outbox,
+        keep: Callable[[SlotMap], None] = lambda _: None,
+        sound: LetterCheck | None = None,
     ) -> None:
         """`keep` puts a later map into the state; `sound` knows what may come in a letter, and go."""
         self.me, self._outbox, self._keep = me, outbox, keep
-        self._sound = sound or Sound()
+        self._sound = sound or LetterCheck()
         self.received = 0
         self.rerouted: dict[int, Iterator[None]] = {}  # for drones that are gone: slices of the work
 
@@ -159,7 +163,7 @@ class Drone:
 
     # -- from others
 
-    def take(self, message: Message) -> None:
+    def take(self, message: Letter) -> None:
         """Books a letter. What is not ours goes on to its owner.
 
         LaterMap: nothing was booked. By our map the pieces of a slot that is now ours would go back to their sender,

@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.keys import BEGINNING, order
-from webcrawl.crawl.hive.message import EXACT, Message, unpack
+from webcrawl.crawl.hive.letter import EXACT, Letter, unpack
 from webcrawl.store.crawldb import CrawlDB, Part
 
 META = "hive/inbox"  # in the database
@@ -21,7 +21,7 @@ META = "hive/inbox"  # in the database
 class Inbox(Part):
     """A Part of the checkpoint, and its follower (`committed`)."""
 
-    def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Message], None]) -> None:
+    def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Letter], None]) -> None:
         self._db, self._hive, self._handle = db, hive, handle
         self.epoch, self.place = "", BEGINNING
         self._last: dict[int, tuple[int, int]] = {}  # by sender: channel and number
@@ -52,7 +52,7 @@ class Inbox(Part):
         """Passes over what is not of this hive."""
         self.place = place
 
-    def _is_next(self, message: Message) -> bool:
+    def _is_next(self, message: Letter) -> bool:
         channel, number = self._last.get(message.sender, (0, 0))
         expected = number + 1 if channel == message.channel else 1
         if message.number > expected:

@@ -16,8 +16,8 @@ from typing import Any
 import msgpack
 
 from webcrawl.crawl.hive.keys import order
-from webcrawl.crawl.hive.message import EXACT, LARGEST, Kind, Message, TooLong, pack, unpack
-from webcrawl.crawl.hive.outgoing_letters import Collections, Lane, Letter, stored
+from webcrawl.crawl.hive.letter import EXACT, LARGEST, Kind, Letter, TooLong, pack, unpack
+from webcrawl.crawl.hive.outgoing_letters import Collections, Lane, PackedLetter, stored
 from webcrawl.store.crawldb import CrawlDB
 
 META = "hive/outbox"  # in the database: channel and last number of the exact letters for each drone
@@ -50,7 +50,7 @@ class Outbox:
         self._collections = Collections(self._add, clock)
         self._lanes: dict[tuple[int, bool], Lane] = {}
         self._acknowledged: dict[int, int] = {}  # the place of each drone in this epoch
-        self._turn = 0  # of epochs: see Letter
+        self._turn = 0  # of epochs: see PackedLetter
         self._held = 0  # bytes of letters in memory
         self._counts: Counter[str] = Counter()
         saved = db.get(META)
@@ -82,7 +82,7 @@ class Outbox:
         exact = kind in EXACT
         lane = self._lane(drone, exact=exact)
         channel = self._channel(drone) if exact else 0
-        message = Message(kind, self._me, self.generation, lane.end if exact else 0, items, channel)
+        message = Letter(kind, self._me, self.generation, lane.end if exact else 0, items, channel)
         try:
             data = pack(message, self._hive, COMFORTABLE if len(items) > 1 else LARGEST)
         except TooLong:
@@ -123,9 +123,9 @@ class Outbox:
 
     # -- out
 
-    def due(self, drone: int, most: int) -> list[Letter]:
+    def due(self, drone: int, most: int) -> list[PackedLetter]:
         """The next letters that may be sent, at most so many, in order; exact ones first."""
-        letters: list[Letter] = []
+        letters: list[PackedLetter] = []
         size = 0
         for lane, exact in self._lanes_of(drone) if drone not in self._closed_lanes else ():
             end = min(lane.ready if exact else lane.end, lane.next + most - len(letters))
@@ -133,7 +133,7 @@ class Outbox:
                 size += len(data)
                 if letters and size > AT_ONCE:
                     return letters
-                letters.append(Letter(number, exact, self._turn, data))
+                letters.append(PackedLetter(number, exact, self._turn, data))
         return letters
 
     def _lanes_of(self, drone: int) -> Iterator[tuple[Lane, bool]]:
@@ -141,7 +141,7 @@ class Outbox:
             if (drone, exact) in self._lanes:
                 yield self._lanes[drone, exact], exact
 
-    def sent(self, drone: int, letter: Letter, place: str) -> None:
+    def sent(self, drone: int, letter: PackedLetter, place: str) -> None:
         """The server has this letter, the first of those due that was not sent, at this place of the stream."""
         if letter.turn != self._turn:  # it was on its way while an epoch ended
             return

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from webcrawl.crawl.hive.message import EXACT, Kind
+from webcrawl.crawl.hive.letter import EXACT, Kind
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -29,7 +29,7 @@ SIZE, AGE = 256, 1.0  # items and seconds after which a letter is closed
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class PackedLetter:
     """A message as it goes over the wire, and which it is for the spool."""
 
     number: int  # in its lane

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from webcrawl.base.model import Packed
-from webcrawl.crawl.hive.message import Kind
+from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.partition import range_of
 from webcrawl.frontier.host_handover import Moves, Piece
 from webcrawl.frontier.seen.protocol import ExportsKeys

@@ -12,7 +12,7 @@ import msgpack
 from webcrawl.base.model import Packed
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.incoming_slots import NAME, Coming, Deliver, Parking
-from webcrawl.crawl.hive.message import Kind
+from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.outgoing_slots import Item, Leaves, Leaving, Outgoing, all_taken, as_it_is
 from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.frontier.frontier import Frontier

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.hive.message import Kind
+from webcrawl.crawl.hive.letter import Kind
 from webcrawl.frontier.seen.caches.protocol import UrlCache
 
 KNOWN = 1 << 16  # authorities whose slots are remembered

@@ -25,7 +25,7 @@ class Listener(http_answerer.Listener):
     """`text` makes the answer. At most one look at the crawl per second, whoever asks how often."""
 
     def __init__(self, port: socket.socket, text: Callable[[], bytes]) -> None:
-        super().__init__(port, lambda: Asked(self))
+        super().__init__(port, lambda: FigureRequest(self))
         self._text, self._bound = text, str(port.getsockname()[0])
         self._answer, self._made_at = b"", float("-inf")
 
@@ -40,7 +40,7 @@ class Listener(http_answerer.Listener):
         return self._answer
 
 
-class Asked(http_answerer.Connection):
+class FigureRequest(http_answerer.Connection):
     """A request for the figures."""
 
     def __init__(self, listener: Listener) -> None:

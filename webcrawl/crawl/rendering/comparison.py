@@ -7,7 +7,7 @@ from typing import NamedTuple
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.link_reader import LinkReader
-from webcrawl.content.html.on_demand import resolved, visible
+from webcrawl.content.html.shown_text import resolved, visible
 
 KINDS = ("a", "area", "frame", "iframe")  # links that lead to other pages
 SLIGHT = 10  # a text that has grown by less than one in so many, such as a clock's, is the same

@@ -40,11 +40,11 @@ class Callback(Listener):
     def __init__(
         self, listening: socket.socket, verify: Verify, push: Callable[[Push], None], knows: Callable[[str], bool]
     ) -> None:
-        super().__init__(listening, lambda: Asked(self))
+        super().__init__(listening, lambda: HubRequest(self))
         self.verify, self.push, self.knows = verify, push, knows
 
 
-class Asked(Connection):
+class HubRequest(Connection):
     """A hub that verifies, or pushes."""
 
     def __init__(self, callback: Callback) -> None:

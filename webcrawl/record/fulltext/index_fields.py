@@ -23,7 +23,7 @@ from urllib.parse import unquote
 import tantivy
 
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.on_demand import SAME, knows_languages, likely_language
+from webcrawl.content.html.shown_text import SAME, knows_languages, likely_language
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.host_names import names_above
 
@@ -200,14 +200,14 @@ class BadQuery(ValueError):  # noqa: N818 - reads as what it is
 
 
 @dataclass(slots=True)
-class Asked:
+class ParsedQuery:
     """A query in tantivy's language: `words`, most of which a page has to have, and what it must have or not have."""
 
     words: list[str]
     others: list[str]
 
 
-def asked(query: str, languages: Sequence[str]) -> Asked:
+def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
     """The query for an index that has pages in these languages; BadQuery if one of the three has no sense.
 
     A query with operators or few words is a whole, in which all is asked for that they do not make optional.
@@ -229,8 +229,8 @@ def asked(query: str, languages: Sequence[str]) -> Asked:
             others.append(piece)
             whole.append(piece)
     if len(words) <= FEW or not _OPERATORS.isdisjoint(others):
-        return Asked([], ["".join(whole)])
-    return Asked(words, [piece for piece in others if not piece.isspace()])
+        return ParsedQuery([], ["".join(whole)])
+    return ParsedQuery(words, [piece for piece in others if not piece.isspace()])
 
 
 def as_code(query: str) -> str | None:

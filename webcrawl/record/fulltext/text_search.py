@@ -21,8 +21,8 @@ from webcrawl.record.fulltext.index_fields import (
     ORDINAL,
     SEARCHED,
     STEMMERS,
-    Asked,
     BadQuery,
+    ParsedQuery,
     as_code,
     asked,
     language_of,
@@ -193,7 +193,7 @@ class Search:
         except ValueError as error:
             raise BadQuery(f"{query[:SHOWN]}: {str(error)[:SHOWN]}") from error
 
-    def _parsed(self, query: Asked) -> tantivy.Query:
+    def _parsed(self, query: ParsedQuery) -> tantivy.Query:
         if not query.words:
             return self._plain(query.others[0])
         words = [(tantivy.Occur.Should, self._plain(word)) for word in query.words]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from webcrawl.base.model import Archived, Exchange, Link, Outcome
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.found_links import Found
-from webcrawl.content.html.on_demand import resolved
+from webcrawl.content.html.shown_text import resolved
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Preferences
 from webcrawl.urls.canonical import redirect_target

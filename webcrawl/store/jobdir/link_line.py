@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from webcrawl.base.readable import STRANGE, spelled, url_without_credentials
-from webcrawl.base.room import FEW, fitting
+from webcrawl.base.row_bound import FEW, fitting
 
 LOG = "logs/links.log"
 SHAPE = re.compile(rb"([^\t\n]*\t){4}[^\t\n]*\n")

@@ -13,7 +13,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED
 from webcrawl.tools import charts
-from webcrawl.tools.account.site_account import Account, Asked, unknown, waits
+from webcrawl.tools.account.site_account import Account, AccountRow, unknown, waits
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.markup import Column, Html, head, note, section, table, tag, tiles
 from webcrawl.tools.report.sections.overview import time_axis
@@ -207,7 +207,7 @@ def _requests(account: Account) -> Html:
     )
 
 
-def _row(account: Account, one: Asked) -> tuple[str | float | None, ...]:
+def _row(account: Account, one: AccountRow) -> tuple[str | float | None, ...]:
     again = f" (try {one.tries + 1})" if one.tries else ""
     return (
         *(numbers.when(one.at), f"{one.method} {one.url}{again}", one.end.status if one.end else None, _bytes(one)),
@@ -215,7 +215,7 @@ def _row(account: Account, one: Asked) -> tuple[str | float | None, ...]:
     )
 
 
-def _bytes(one: Asked) -> float | None:
+def _bytes(one: AccountRow) -> float | None:
     return one.end.size if one.end is not None else None
 
 
@@ -229,7 +229,7 @@ RULES = {
 }
 
 
-def outcome(one: Asked, *, lost: bool) -> str:
+def outcome(one: AccountRow, *, lost: bool) -> str:
     """The end of the request in words; `lost`: a kill may have taken the answer."""
     if one.end is None:
         return "not known: the crawler was stopped hard" if lost else "no whole answer, or tried again"
@@ -237,7 +237,7 @@ def outcome(one: Asked, *, lost: bool) -> str:
     return "answered" if status > 0 else f"failed ({status})"
 
 
-def kept(one: Asked) -> str:
+def kept(one: AccountRow) -> str:
     """The part of the answer that the crawl keeps, in words."""
     end = one.end
     if end is None or end.size is None:
@@ -271,7 +271,7 @@ def sheet(account: Account) -> Iterator[str]:
     yield buffer.getvalue()
 
 
-def _sheet_row(account: Account, one: Asked) -> list[object]:
+def _sheet_row(account: Account, one: AccountRow) -> list[object]:
     end = one.end
     done: list[object] = ["", "", ""] if end is None else [end.status, end.size, end.seconds]
     about = ["", "", "", ""] if end is None else [end.digest, end.via, end.path, end.notes]

@@ -33,7 +33,7 @@ class Gap(NamedTuple):
     until: float  # infinite: now
     drone: str = ""  # of a hive; empty of a single crawl
 
-    def has(self, one: Asked) -> bool:
+    def has(self, one: AccountRow) -> bool:
         """True if this request is one of them."""
         return self.drone == one.drone and self.since - 1 <= one.at <= self.until
 
@@ -44,7 +44,7 @@ class Account:
 
     jobdir: Path
     site: Site
-    requests: list[Asked] = field(default_factory=list)
+    requests: list[AccountRow] = field(default_factory=list)
     unasked: list[CrawlLine] = field(
         default_factory=list
     )  # URLs that ended without a request, refused ones for instance
@@ -66,7 +66,7 @@ class Account:
         return [end for end in self.unasked if end.status == Status.ROBOTS_FORBIDDEN]
 
     @property
-    def robots(self) -> list[Asked]:
+    def robots(self) -> list[AccountRow]:
         """Requests for robots.txt."""
         return [one for one in self.requests if one.path.endswith("P")]
 
@@ -95,7 +95,7 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
         account.unlogged.append(crawl.name)
     account.requests += asked
     account.requests += [
-        Asked(one.started or one.at, "GET", one.url, one.path, 0, end=one, drone=drone) for one in alone
+        AccountRow(one.started or one.at, "GET", one.url, one.path, 0, end=one, drone=drone) for one in alone
     ]
     account.unasked += [end for end in ends if end.started is None]
     saved = read(data)
@@ -117,12 +117,12 @@ def _about(wish: OptOut, site: Site) -> bool:
     return site.has(there) or ("/" not in rule and Site(host_of(there)).has(f"http://{site.name}/"))
 
 
-def unknown(account: Account, one: Asked) -> bool:
+def unknown(account: Account, one: AccountRow) -> bool:
     """True if a request without an outcome lies in a gap of whoever made it."""
     return one.end is None and any(gap.has(one) for gap in account.gaps)
 
 
-def waits(account: Account) -> Iterator[tuple[str, list[Asked]]]:
+def waits(account: Account) -> Iterator[tuple[str, list[AccountRow]]]:
     """Requests by the rule that set the wait before them, those of a version that did not write it left out."""
     rules = sorted({one.rule for one in account.requests if one.rule})
     for rule in rules:
@@ -168,7 +168,7 @@ IsOurs = Callable[[str], bool]  # whether a URL is the site's
 
 
 @dataclass(slots=True)
-class Asked:
+class AccountRow:
     """A line of requests.log, and what came of it as far as that is known."""
 
     at: float
@@ -190,11 +190,11 @@ def ends_of(path: Path, length: int, is_ours: IsOurs, wanted: bytes) -> Iterator
             yield end
 
 
-def asked_of(path: Path, is_ours: IsOurs, wanted: bytes, drone: str = "") -> Iterator[Asked]:
+def asked_of(path: Path, is_ours: IsOurs, wanted: bytes, drone: str = "") -> Iterator[AccountRow]:
     """The site's lines of requests.log, all of it: no checkpoint knows where it ends."""
     for line in lines_with(path, wanted):
         if (sent := request_line.read(line)) is not None and is_ours(sent.url):
-            yield Asked(*sent, drone=drone)
+            yield AccountRow(*sent, drone=drone)
 
 
 def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator[bytes]:
@@ -215,13 +215,13 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
                 yield from (line for line in data[:whole].split(b"\n") if wanted in line)
 
 
-def joined(asked: list[Asked], ends: list[CrawlLine]) -> list[CrawlLine]:
+def joined(asked: list[AccountRow], ends: list[CrawlLine]) -> list[CrawlLine]:
     """Gives each request what came of it; returns the ends that have no request.
 
     An end belongs to the last request for its URL that was sent before it. Others for it were tried again, or repeated
     after a kill.
     """
-    by_url: dict[str, list[Asked]] = defaultdict(list)
+    by_url: dict[str, list[AccountRow]] = defaultdict(list)
     for one in asked:
         by_url[one.url].append(one)
     alone: list[CrawlLine] = []

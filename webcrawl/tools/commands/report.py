@@ -97,7 +97,7 @@ def _defaults() -> Mapping[str, str]:
 
     from webcrawl import settings  # noqa: PLC0415
     from webcrawl.adapter.values import plain_values  # noqa: PLC0415
-    from webcrawl.crawl.terms import terms_of  # noqa: PLC0415
+    from webcrawl.crawl.last_run import terms_of  # noqa: PLC0415
 
     ours = Settings()
     ours.setmodule(settings, "project")

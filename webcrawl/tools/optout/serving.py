@@ -166,7 +166,7 @@ class Form(Listener):
         check: Check,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(port, lambda: Asked(self))
+        super().__init__(port, lambda: OptoutRequest(self))
         self.pages, self.check = pages, check
         self._tokens, self._clock = tokens, clock
         self._domains = RegisteredDomains(1024)
@@ -187,7 +187,7 @@ class Form(Listener):
         return Token(subject, asked, self._tokens.issue(subject.rule, asked, now), int(now) + LIFE)
 
 
-class Asked(Connection):
+class OptoutRequest(Connection):
     """One request of a stranger's."""
 
     too_long_head = TOO_LARGE  # the name that is typed is in it

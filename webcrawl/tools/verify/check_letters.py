@@ -12,7 +12,7 @@ import msgpack
 from webcrawl.crawl.hive import inbox, outbox
 from webcrawl.crawl.hive.errors import ForeignMessage
 from webcrawl.crawl.hive.keys import order
-from webcrawl.crawl.hive.message import EXACT, LINKS, Message, read
+from webcrawl.crawl.hive.letter import EXACT, LINKS, Letter, read
 from webcrawl.crawl.hive.outgoing_letters import END, NAME, RowName, read_name
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.queue_row import link_flaw
@@ -41,7 +41,7 @@ def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFi
         yield snapshot.damaged(f"table meta, {outbox.META}: drone {drone} has exact letters, but not up to {last}")
 
 
-def _links_flaw(message: Message) -> str:
+def _links_flaw(message: Letter) -> str:
     return next(filter(None, map(link_flaw, message.items)), "") if message.kind in LINKS else ""
 
 
@@ -59,7 +59,7 @@ class _Numbers:
         self.seen[row.drone, row.exact] = row.number
         return "" if row.number == before + 1 else f"follows letter {before}"
 
-    def flaw(self, row: RowName, hive: bytes, message: Message) -> str:
+    def flaw(self, row: RowName, hive: bytes, message: Letter) -> str:
         """The reason why this letter does not belong here; empty if it does."""
         self.author = self.author or (hive, message.sender)
         if self.author != (hive, message.sender):

@@ -16,8 +16,8 @@ from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
 from webcrawl.crawl.hive.partition import SlotFingerprints, partition_of
 from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.last_run import FOLLOW, ON
 from webcrawl.crawl.segments import FOUND
-from webcrawl.crawl.terms import FOLLOW, ON
 from webcrawl.record.objectstore.stored import stored_in
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir import meta_row

@@ -23,7 +23,7 @@ RESERVE = 3
 SLOW, USUAL, UNKNOWN, STEP = 5.0, 4.0, 15.0, 1.05
 
 
-class Slots:
+class FetchSlots:
     """Counts the active hosts of each standing and their requests in flight, and decides who may have a free slot."""
 
     def __init__(self, count: int = 0, awaited: Callable[[], bool] | None = None) -> None:

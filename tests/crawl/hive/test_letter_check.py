@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
-from webcrawl.crawl.hive.message import LINKS, Kind
-from webcrawl.crawl.hive.sound_items import Sound
+from webcrawl.crawl.hive.letter import LINKS, Kind
+from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import pack_host
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.listed import Listed
@@ -88,7 +88,7 @@ def check(link):
 @pytest.mark.parametrize("kind", Kind)
 def test_what_drones_send(kind):
     """All that a drone writes is taken in as it is."""
-    sound = Sound(check)
+    sound = LetterCheck(check)
     assert sound.items(kind, [*SOUND[kind]], SLOTS) == SOUND[kind]
     assert sound.refused == 0
 
@@ -100,7 +100,7 @@ def test_a_host_of_which_everything_is_known():
     host.wall, host.missing, host.listed = WallRow("anubis", 3.5, 2, (LINK,)), SHOWN, Listed(7)
     assert len(host.row) == len(FAILED) == len(FailedRow._fields)
     (record,) = msgpack.unpackb(msgpack.packb([pack_host(host, 5.0)]))
-    sound, piece = Sound(check), [0, "host", "a.test", record]
+    sound, piece = LetterCheck(check), [0, "host", "a.test", record]
 
     assert sound.items(Kind.SLOT, [piece], SLOTS) == [piece]
     assert sound.items(Kind.SLOT, [[0, "host", "a.test", [*HOST[:5], [*HOST[5], ["x"]], *HOST[6:]]]], SLOTS) == []
@@ -111,14 +111,14 @@ def test_a_bad_item_loses_no_other(kind):
     """Each item that is not of the closed form is left out and counted, and those beside it are taken in."""
     good = SOUND[kind][0]
     for item in UNSOUND[kind]:
-        sound = Sound(check)
+        sound = LetterCheck(check)
         assert sound.items(kind, [good, item, good], SLOTS) == [good, good], item
         assert sound.refused == 1
 
 
 def test_a_bad_link_in_a_piece_of_a_slot():
     """A piece of a slot loses only the URLs that are none."""
-    sound = Sound(check)
+    sound = LetterCheck(check)
     pieces = [
         [1, "urls", "a.test", [LINK, FORGED, b"x"]],
         [1, "later", "a.test", [[True, 1.0, FORGED], [True, 1.0, LINK]]],
@@ -133,7 +133,7 @@ def test_a_bad_link_in_a_piece_of_a_slot():
 
 def test_it_is_told_once(caplog):
     """The first one has a line, which says why; all are counted."""
-    sound = Sound(check)
+    sound = LetterCheck(check)
     sound.items(Kind.LINKS, [FORGED, b"x", FORGED], SLOTS)
 
     (line,) = caplog.messages
@@ -144,21 +144,21 @@ def test_it_is_told_once(caplog):
 @given(st.sampled_from(Kind), st.lists(values, max_size=3))
 def test_any_items(kind, items):
     """Whatever the items are, those that are taken in can be packed, and nothing is raised."""
-    msgpack.packb(Sound(check).items(kind, items, SLOTS), unicode_errors="surrogatepass")
+    msgpack.packb(LetterCheck(check).items(kind, items, SLOTS), unicode_errors="surrogatepass")
 
 
 @given(st.sampled_from(sorted(LINKS)), st.binary(max_size=40) | st.text(max_size=9).map(str.encode))
 def test_a_link_with_other_bytes_must_unpack(kind, more):
     """A link with other bytes in it is taken in only if it can be unpacked."""
     for record in (LINK + more, more + LINK, LINK[:9] + more + LINK[9:], LINK[:40] + more + LINK[40:]):
-        for one in Sound(check).items(kind, [record], SLOTS):
+        for one in LetterCheck(check).items(kind, [record], SLOTS):
             unpack(one)
 
 
 def test_what_may_leave():
     """A request that other drones refuse stays here, and is told; a robots.txt goes without it."""
     told = []
-    sound = Sound(check, lambda kind, line: told.append((kind, line)))
+    sound = LetterCheck(check, lambda kind, line: told.append((kind, line)))
     bad_robots = Link("http://a.test/robots.txt", "P", history="http://b.test", request="bad").pack()
 
     assert [sound.leaving(one) for one in (LINK, ASKED, FORGED, bad_robots)] == [LINK, ASKED, None, ROBOTS]

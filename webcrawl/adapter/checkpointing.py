@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 TOGETHER, PAUSE, NOTHING = 0.004, 0.001, 0.000_05
 
 
-class Keeping:
+class Checkpointing:
     """Takes the checkpoints of the crawl that is open. Others wait for one, or hear of each."""
 
     _crawl: Crawl

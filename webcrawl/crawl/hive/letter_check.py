@@ -15,7 +15,7 @@ from typing import Any
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
-from webcrawl.crawl.hive.message import LINKS, Kind
+from webcrawl.crawl.hive.letter import LINKS, Kind
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class UnsoundError(ValueError):
     """Says in a few words what an item is not."""
 
 
-class Sound:
+class LetterCheck:
     """`check` raises ValueError if what a link brings beside its URL is not of the closed form.
 
     `lose` is told the kind and a line of each request of our own spider that no other drone would take.

@@ -34,7 +34,7 @@ def crawl(frontier, outcome, until=30 * DAY):
             continue
         came = outcome(link.url, now)
         now += 0.01
-        assert not frontier.tries_again(link, came, now)
+        assert not frontier.will_retry(link, came, now)
         asked.append((now, link.url, came.wall, frontier.done(link, came, now)))
     return asked
 

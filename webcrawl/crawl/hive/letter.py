@@ -52,7 +52,7 @@ LINKS = frozenset((Kind.LINKS, Kind.QUEUED))
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Letter:
     """A batch of items for one drone."""
 
     kind: Kind
@@ -73,7 +73,7 @@ def hive_id(hive: bytes) -> bytes:
     return hashlib.blake2b(hive, digest_size=16, person=b"webcrawl hive").digest()
 
 
-def pack(message: Message, hive: bytes, most: int = LARGEST) -> bytes:
+def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
     """The bytes of a message. TooLong: its items take more than `most` bytes before they are compressed."""
     items = msgpack.packb(message.items, unicode_errors=SURROGATES)
     if len(items) > most:
@@ -93,12 +93,12 @@ def pack(message: Message, hive: bytes, most: int = LARGEST) -> bytes:
     return b"".join((head, CRC.pack(crc32_of_many(frame, crc32_of_many(head))), frame))
 
 
-def unpack(data: bytes, hive: bytes) -> Message:
+def unpack(data: bytes, hive: bytes) -> Letter:
     """The message that `pack` made these bytes of, for the same hive."""
     return read(data, hive_id(hive))[1]
 
 
-def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Message]:
+def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
     """The mark of a message's hive, and the message. `expected`: no other hive's is read."""
     if len(data) < START or not data.startswith(MAGIC):
         raise ForeignMessage("a message of this hive was expected, but its first bytes are not those of one")
@@ -116,7 +116,7 @@ def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Message]:
         raise ForeignMessage(f"a message is of kind {kind}, which this program does not know") from error
     if sender >= MOST_DRONES or (what in EXACT) != bool(number) or (what in EXACT) != bool(channel):
         raise ForeignMessage(f"a message says that drone {sender} sent it with number {number}: no hive has that")
-    message = Message(what, sender, generation, number, _items(frame), channel)
+    message = Letter(what, sender, generation, number, _items(frame), channel)
     _check_items(message.items, count)
     return hive, message
 

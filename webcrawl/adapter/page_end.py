@@ -32,7 +32,7 @@ class Archiving:
             self.archive(link, exchange)
 
 
-class Booking:
+class PageEnd:
     """Books each trip once."""
 
     def __init__(
@@ -66,13 +66,13 @@ class Booking:
         if trip.link is not None and trip.outcome is not None:
             if trip.exchange is not None and (trip.exchange.status >= 400 or trip.exchange.status == ACCEPTED):
                 self._visitor.looks(trip.link, trip.exchange, trip.outcome)
-            trip.comes_again = trip.abandoned or self._crawl.tries_again(trip.link, trip.outcome)
+            trip.comes_again = trip.abandoned or self._crawl.will_retry(trip.link, trip.outcome)
 
     def _book(self, trip: Trip) -> None:
         link, outcome, exchange, archive = trip.link, trip.outcome, trip.exchange, self._archiving.archive
         if link is not None and outcome is not None and exchange is not None:
             is_plain = outcome.status == HTTPStatus.OK and not outcome.short
-            exchange.again = not is_plain and self._crawl.tries_again(link, outcome)
+            exchange.again = not is_plain and self._crawl.will_retry(link, outcome)
         if exchange is None or not exchange.again:  # else our network has turned out to be away since its page was made
             for write in trip.writes or ():
                 write()

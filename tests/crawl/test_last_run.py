@@ -8,7 +8,7 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.adapter.values import plain_values
-from webcrawl.crawl.terms import OtherTerms, changes, keep_terms, late_outputs, more_pages, refuse, terms_of
+from webcrawl.crawl.last_run import OtherTerms, changes, keep_terms, late_outputs, more_pages, refuse, terms_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import TERMS as META
 
@@ -241,7 +241,7 @@ class TestMorePages:
 class TestKept:
     def test_of_the_last_run(self, tmp_path, caplog):
         """Each run is compared with the one before it."""
-        caplog.set_level("INFO", "webcrawl.crawl.terms")
+        caplog.set_level("INFO", "webcrawl.crawl.last_run")
         said = []
         for scope in ("any", "host", "host", "any"):
             with closing(CrawlDB(tmp_path)) as db:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.uplinks import Web, crawl
 from webcrawl.net.errors import Sign
-from webcrawl.net.outage import CALM, ENOUGH, WINDOW, Detector, Failure, Record
+from webcrawl.net.outage_detector import CALM, ENOUGH, WINDOW, Detector, Failure, Record
 
 MANY = int(ENOUGH)
 

@@ -8,9 +8,9 @@ from webcrawl.base.model import Link
 from webcrawl.frontier.arguments import Gate
 from webcrawl.frontier.charges import CUT_SHORT, Charge
 from webcrawl.frontier.core import Core
+from webcrawl.frontier.fetch_slots import ANSWERED, DOUBTFUL, NEW, PROVEN
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN
 from webcrawl.frontier.url_selection import Giving
 from webcrawl.store.jobdir.host_row import State
 
