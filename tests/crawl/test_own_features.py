@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 
 from tests.crawl.test_assembly import values
+from webcrawl.adapter.crawl_end import as_failure
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.own_features import PREFIX, open_features
-from webcrawl.crawl.rules import hearing_of
+from webcrawl.crawl.rules import hearing_of, prioritizer_of
+from webcrawl.crawl.saved_state import FilterStates
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
+from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.optout import RulesError
 
 HERE = "tests.crawl.test_own_features"
@@ -62,6 +65,23 @@ class Failing:
         raise ZeroDivisionError
 
     admit = answered = heard = ended = request = figures = _fail
+
+
+class Misspelt(Gate):
+    """Has a good method, one that is nearly another, and a helper."""
+
+    def figure(self):
+        return {}
+
+    def helper(self):
+        return None
+
+
+class Levels:
+    """Has levels, and says none."""
+
+    def __init__(self, levels):
+        pass
 
 
 class Awaiting:
@@ -182,7 +202,15 @@ def test_numpys_answers_are_answers(opened, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("moment", "answer"), [("request", "X"), ("request", [("X", "y")]), ("figures", {"a": "b"}), ("figures", [1])]
+    ("moment", "answer"),
+    [
+        ("request", "X"),
+        ("request", [("X", "y")]),
+        ("request", [(b"X:", b"y")]),
+        ("request", [(b"X", b"y\r\nZ: z")]),
+        ("figures", {"a": "b"}),
+        ("figures", [1]),
+    ],
 )
 def test_wrong_headers_and_figures_are_errors(opened, monkeypatch, caplog, moment, answer):
     """They would end the crawl at a request or a checkpoint, far from whoever is to blame."""
@@ -198,6 +226,15 @@ def test_methods_that_nobody_could_use_are_refused(opened, name):
     """What is to be awaited, or iterated, would say nothing; a state that nobody takes back ends the next run."""
     with pytest.raises(RulesError, match=rf"^FEATURES: {HERE}\.{name}"):
         opened(name)
+
+
+def test_a_method_with_nearly_a_moments_name_is_told(opened, caplog):
+    """Nobody calls it, and nothing else would say so."""
+    opened("Misspelt")
+
+    assert [record.message for record in caplog.records] == [
+        f"FEATURES: {HERE}.Misspelt.figure is called by nobody: is figures meant?"
+    ]
 
 
 def test_its_state_is_that_of_the_checkpoint(tmp_path):
@@ -284,6 +321,38 @@ def test_a_prioritizer_that_raises_costs_no_links(caplog):
     heard(URL, [])
 
     assert [record.message for record in caplog.records] == [f"{HERE}.Deaf.heard"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("Gate", "cannot be made: TypeError"), ("Levels", r"a prioritizer has a method level\(link\)")]
+)
+def test_what_is_no_prioritizer_is_named(name, why):
+    """The start says which class it is, and what it lacks."""
+    with pytest.raises(RulesError, match=rf"^FRONTIER_PRIORITIZER: {HERE}\.{name}:? {why}"):
+        prioritizer_of({"FRONTIER_PRIORITIZER": f"{HERE}.{name}", "FRONTIER_LEVELS": 1}, str)
+
+
+def test_a_filters_state_that_cannot_be_kept_ends_the_crawl(db, caplog):
+    """The line says whose it is, and the log where it failed."""
+    forgets = Unpackable()
+    forgets.name, forgets.keep = "forgets", list
+    FilterStates(db, Chain([forgets]))
+
+    with pytest.raises(StoreError, match=r"^the state of URL_FILTERS: TypeError.*object"):
+        db.checkpoint()
+    assert [record.message for record in caplog.records] == ["the state of URL_FILTERS"]
+
+
+def test_an_error_of_the_users_own_code_is_placed():
+    """What else ends a crawl as a bug says in which of the user's files it is."""
+    own: dict = {}
+    exec(compile("def level(link):\n    return link.nothing", "/project/mine.py", "exec"), own)  # noqa: S102
+    try:
+        Chain([own["level"](1)])
+    except AttributeError as error:
+        failure, _ = as_failure(error, "")
+
+    assert str(failure).endswith(" in level (/project/mine.py, line 2)")
 
 
 def test_figures_of_numpy_are_numbers(opened, monkeypatch):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import sysconfig
+from pathlib import Path
+from traceback import extract_tb
 
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
@@ -14,6 +18,11 @@ from webcrawl.store.errors import StoreError
 # Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is not in the crawl.
 BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", "store_failed"})
 FINISHED = "finished"  # Scrapy's: nothing is left to do
+_NOT_THE_USERS = (  # ours, Python's, what is installed, what has no file
+    f"{Path(__file__).parents[1]}{os.sep}",
+    *(f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
+    "<",
+)
 HURRIED = frozenset(("shutdown", "stopped"))  # by a signal (Scrapy's) or by command: within seconds
 
 
@@ -35,9 +44,17 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
     if isinstance(error, StoreError):
         return error, True
     refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
-    failure = StoreError(f"{refused}: nothing {saved} is kept" if refused else f"half a change: {error!r}")
+    failure = StoreError(
+        f"{refused}: nothing {saved} is kept" if refused else f"half a change: {error!r}{_where(error)}"
+    )
     failure.__cause__ = error
     return failure, bool(refused)
+
+
+def _where(error: Exception) -> str:
+    """The last line of code that is neither ours nor a library's: a filter's or prioritizer's of the user's own."""
+    lines = [one for one in extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_THE_USERS)]
+    return f" in {lines[-1].name} ({lines[-1].filename}, line {lines[-1].lineno})" if lines else ""
 
 
 def hush() -> None:

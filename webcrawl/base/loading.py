@@ -12,6 +12,8 @@ from typing import Any
 def load(path: str) -> Any:
     """The class or function at a dotted path. ValueError names the path and says why it cannot be imported."""
     module, _, name = path.rpartition(".")
+    if not module:
+        raise ValueError(f"{path}: a dotted path names its module too, as in my_module.{path}")
     try:
         return getattr(import_module(module), name)
     except Exception as error:  # a foreign module may raise anything while it is imported

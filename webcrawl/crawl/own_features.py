@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
 from math import inf, isfinite
 from numbers import Real
@@ -24,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 OWN = ("admit", "request", "answered", "heard", "ended", "figures")  # the others are about when the crawl acts
 LATER = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)  # nothing is said until it is awaited or read
+NAMES = {*OWN, "from_settings", "state", "restore"}
+TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
+UNSENDABLE = frozenset(b"\0\r\n")
 PREFIX = "feature."  # before the dotted path of one that has a state, in the table meta
 NOTHING: dict[str, Any] = {"request": (), "figures": {}}  # what counts as said by one that raises; else None
 
@@ -44,10 +49,18 @@ def open_features(paths: Sequence[str], values: Mapping[str, Any], db: CrawlDB, 
                 raise RulesError(f"FEATURES: {path}.{moment} is to be a plain method: nobody awaits it")
             safe = guarded(path, moment, call)
             getattr(moments, moment).append(_asked(safe) if moment == "admit" else safe)
+        _tell_misspelt(path, type(feature))
         if hasattr(feature, "state") != hasattr(feature, "restore"):
             raise RulesError(f"FEATURES: {path}: state and restore belong together")
         if hasattr(feature, "state"):
             SavedFeature(db, path, feature)
+
+
+def _tell_misspelt(path: str, kind: type) -> None:
+    """A method whose name is nearly a moment's is never called, and nothing else would say so."""
+    for name in (name for name, member in vars(kind).items() if callable(member) and name not in NAMES):
+        if near := get_close_matches(name, OWN, 1, cutoff=0.8):
+            logger.warning("FEATURES: %s.%s is called by nobody: is %s meant?", path, name, near[0])
 
 
 class SavedFeature(Part):
@@ -122,6 +135,8 @@ def _headers(found: Any) -> list[tuple[bytes, bytes]]:
     pairs = [(name, value) for name, value in found]
     if not all(isinstance(part, bytes) for pair in pairs for part in pair):
         raise TypeError(f"{pairs!r}: headers are pairs of bytes")
+    if not all(TOKEN.fullmatch(name) and not UNSENDABLE.intersection(value) for name, value in pairs):
+        raise ValueError(f"{pairs!r}: not a header's name, or a value of more than one line")
     return pairs
 
 

@@ -15,6 +15,7 @@ from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Focused, Learning, Prioritizer
 from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.optout import RulesError
 
 SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
@@ -49,8 +50,14 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
 
 
 def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Prioritizer:
-    """The prioritizer, which has heard of nothing yet."""
-    prioritizer: Prioritizer = load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"])
+    """The prioritizer, which has heard of nothing yet. RulesError if it is none, or cannot be made."""
+    path = values["FRONTIER_PRIORITIZER"]
+    try:
+        prioritizer: Prioritizer = load(path)(values["FRONTIER_LEVELS"])
+    except Exception as error:  # anything may be wrong with a class of the user's own
+        raise RulesError(f"FRONTIER_PRIORITIZER: {path} cannot be made: {error!r}") from error
+    if not callable(getattr(prioritizer, "level", None)):
+        raise RulesError(f"FRONTIER_PRIORITIZER: {path}: a prioritizer has a method level(link)")
     if isinstance(prioritizer, Focused):
         prioritizer.focus(site, values["FOCUS_LANGUAGES"])
     return prioritizer

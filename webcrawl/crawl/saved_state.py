@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping
 
@@ -10,8 +11,11 @@ import msgpack
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import COUNTERS, FILTERS, STATISTICS
 from webcrawl.urls.filters.filter_chain import Chain
+
+logger = logging.getLogger(__name__)
 
 
 class SavedCounters(Part):
@@ -67,6 +71,10 @@ class FilterStates(Part):
         db.join(self)
 
     def save(self) -> None:
-        states = self.chain.state()
-        if states:
-            self._db.set(FILTERS, msgpack.packb(states))
+        try:
+            data = msgpack.packb(states) if (states := self.chain.state()) else b""
+        except Exception as error:  # of a filter of the user's own
+            logger.exception("the state of URL_FILTERS")
+            raise StoreError(f"the state of URL_FILTERS: {error!r}") from error
+        if data:
+            self._db.set(FILTERS, data)
