@@ -29,7 +29,7 @@ START = "start"
 OTHER = "other"
 CALLER = ""  # its callers are charged
 
-SCHEDULER = ("scheduler", "request_intake", "request_giving", "booking", "keeping", "waking")
+SCHEDULER = ("scheduler", "request_intake", "request_giving", "page_end", "checkpointing", "waking")
 
 # The longest matching prefix of a file's name decides. C code counts as the line of Python that called it. What only
 # the event loop calls is uvloop's own code, OpenSSL, and the kernel's work on sockets.
