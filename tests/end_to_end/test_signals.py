@@ -12,6 +12,7 @@ from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.hub import hub
 from tests.support.ports import free_port
+from webcrawl.adapter.extensions import websub
 from webcrawl.tools.verify.verify_crawl import verify
 
 POLICY = "tests.support.only_listings.OnlyListings"
@@ -90,7 +91,7 @@ OLD, NEW = "2024-01-01T00:00:00Z", later(3600)
 
 
 @contextmanager
-def subscribed(tmp_path, **more):
+def subscribed(tmp_path, settings=None, **more):
     """A site with a feed, its hub, a crawl, and the run of it that was asked to subscribe."""
     documents = {"/": Document(b"<link rel=alternate type=application/atom+xml href=/feed>"), "/a": Document(b"a")}
     with changing_site(documents) as site, hub() as the_hub:
@@ -98,9 +99,10 @@ def subscribed(tmp_path, **more):
             setattr(the_hub, name, value)
         documents["/feed"] = Document(feed(site, the_hub, ("/a", OLD)), media="application/atom+xml")
         port = free_port()
-        settings = {"WEBSUB_PORT": port, "WEBSUB_ADDRESS": f"http://127.0.0.1:{port}/hubs", "CHECKPOINT_INTERVAL": 0.3}
+        callback = {"WEBSUB_PORT": port, "WEBSUB_ADDRESS": f"http://127.0.0.1:{port}/hubs", "CHECKPOINT_INTERVAL": 0.3}
         policy = "tests.support.only_listings.OnlySignals"
-        crawl = site.crawl(tmp_path, REVISIT_POLICY=policy, REVISIT_AGE=0.2, **LISTED, **settings)
+        crawl = site.crawl(tmp_path, REVISIT_POLICY=policy, REVISIT_AGE=0.2, **LISTED, **callback)
+        crawl.settings.update(settings or {})
         runs = [crawl.start()]
         wait_until(lambda: the_hub.asked and site.of("/a"))
         yield site, the_hub, crawl, runs
@@ -194,6 +196,21 @@ def pushed(the_hub, body):
     with suppress(URLError, ConnectionError):
         return the_hub.publish(body) == 202
     return False
+
+
+class LooksAlways:
+    """Has hubs looked for all the time, so that a look falls between the steps of a crawl's end."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        websub.INTERVAL = 0.001
+        return cls()
+
+
+def test_hubs_are_left_alone_before_the_state_is_closed(tmp_path):
+    """A crawl that ends meanwhile ends well: nothing looks into a closed database."""
+    with subscribed(tmp_path, {"EXTENSIONS": json.dumps({f"{__name__}.LooksAlways": 0})}) as (_, the_hub, _, _):
+        assert the_hub.asked
 
 
 def test_a_change_that_no_date_announces(tmp_path):

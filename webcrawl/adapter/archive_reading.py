@@ -86,7 +86,7 @@ class RereadingScheduler(FrontierScheduler):
         check_outputs(values)
         start_threads()
         self._barrier = downloader.barrier
-        self._stops.callback(downloader.inline.close)
+        self.stops.callback(downloader.inline.close)
         values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
         robots = RobotsRequests(self.visitor, self.fail, pages=False)

@@ -81,7 +81,7 @@ class FrontierScheduler:
         self.begun, self.stopping = time.monotonic(), False
         self._reason = ""
         self._lost = 0  # requests of the spider, in this run and those that were killed before
-        self._stops, self._ends = ExitStack(), ExitStack()  # what ends before the last checkpoint, and after it
+        self.stops, self._ends = ExitStack(), ExitStack()  # what ends before the last checkpoint, and after it
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -116,8 +116,8 @@ class FrontierScheduler:
         self.crawl, self.visitor = self._assembled(values, downloader.total_concurrency, makes_pages=makes_pages)
         self._connect_network(downloader)
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
-        self._stops.callback(self.waking.stop)
-        self._stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
+        self.stops.callback(self.waking.stop)
+        self.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
         robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._connect_requests(downloader, robots)
         ahead = self._connect_answers(values, downloader, makes_pages=makes_pages)
@@ -169,7 +169,7 @@ class FrontierScheduler:
         turns = Turns(inline, downloader.in_flight, self.wake, self.fail, share_addresses=per_address)
         downloader.turns = turns
         downloader.inline.crawl = OpenCrawl(inline, turns, robots, self.archiving.inline, self.fail)
-        self._stops.callback(downloader.inline.close)
+        self.stops.callback(downloader.inline.close)
         self._ends.callback(turns.close)
 
     def _install(self, finished: Callable[[Any], None], robots: Callable[[Any], Any] | None = None) -> None:
@@ -228,7 +228,7 @@ class FrontierScheduler:
         """Takes the last checkpoint: no request is under way any more."""
         if self.over:  # it could not be opened
             return
-        self._stops.close()
+        self.stops.close()
         try:
             self.archiving.end()  # again: pipelines may have awaited something while they closed
             self._lost = self._report_lost()
