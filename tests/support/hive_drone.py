@@ -52,8 +52,7 @@ def do(word, jobdir, stopped):
 
 
 def say(line):
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+    os.write(1, f"{line}\n".encode())  # not by sys.stdout: a signal may come in the middle of another line
 
 
 def at_eof():

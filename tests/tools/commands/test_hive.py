@@ -220,8 +220,8 @@ class TestEnds:
         wait_until(lambda: process.send_signal(signal.SIGUSR1) or "\ncheckpoint\n" in hive.log(0), pause=0.1)
         process.send_signal(signal.SIGTERM)
 
-        process.ended()
-        assert process.returncode == 0
+        said = process.ended()
+        assert process.returncode == 0, said
 
     def test_a_supervisor_that_is_killed(self, hive):
         """Drones whose supervisor is gone end cleanly by themselves; the next one waits for them, and goes on."""
