@@ -332,7 +332,7 @@ def run(world, drones, rounds=3000):
                 drone.checkpoint()
                 busy = True
             busy = busy or bool(drone.seen.pending) or len(drone.frontier) > drone.frontier.over_budget
-            busy = busy or not drone.moving.settled
+            busy = busy or not drone.moving.settled or drone.moving.map.generation < world.maps[-1].generation
         busy = busy or any(drone.box.place < len(world.streams[drone.number]) for drone in drones)  # not read yet
         if not busy:
             return
