@@ -416,3 +416,16 @@ def test_what_earlier_archives_have(tmp_path, since):
 
     line = "2 records without a body, which earlier archives have; --with JOBDIR packs it"
     assert said == ([line, "  2 in archives that are not known here"] if since else [])
+
+
+def test_an_earlier_record_of_the_same_second(tmp_path):
+    """What another archive has is counted also if the package begins in the second of its capture."""
+    archive = Archive(tmp_path / "job")
+    archive.write(exchange(SEED, b"<p>here"), Link(SEED))
+    one = exchange("http://a.test/same", b"<p>there")
+    one.refers = Referred("<urn:uuid:1>", one.url, "2023-11-14T22:13:20Z", one.digest)
+    archive.write(one, Link(one.url))
+    archive.stop()
+
+    [said, _] = pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter())
+    assert said.startswith("1 record without")

@@ -60,6 +60,16 @@ class Needed:
         return bisect_left(self._keys, _key(Reference(line.url, line.stamp, line.digest)) + 1)
 
 
+def answered(needed: Needed, indexes: Iterable[Path], first: str) -> None:
+    """Those to the package's first second may be to its own records; all others are older than it."""
+    mark = f" {first} ".encode("latin-1")
+    for index in indexes if needed else ():
+        with regular(index) as lines:
+            for data in lines:
+                if mark in data and (line := _line(data)) is not None and needed.has(line):
+                    needed.found(line)
+
+
 def _key(reference: Reference) -> int:
     return url_key(" ".join(reference))
 

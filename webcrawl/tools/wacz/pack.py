@@ -28,7 +28,7 @@ from webcrawl.store.disk import own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.tools.verify.gzip_members import Torn
-from webcrawl.tools.wacz.earlier_records import ARCHIVE, INDEX, Lies, Needed, copy, look, said
+from webcrawl.tools.wacz.earlier_records import ARCHIVE, INDEX, Lies, Needed, answered, copy, look, said
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
@@ -79,7 +79,9 @@ def pack(
         if found["forgotten"]:
             yield f"{count(found['forgotten'], 'record')} of sites that want to be forgotten {STAY}"
         both = list(zip(archives.paths, indexes, strict=True))
-        needed = Needed(_elsewhere(both))
+        first = first_of(indexes)
+        needed = Needed(_elsewhere(both, first))
+        answered(needed, indexes, first)
         if needed and earlier:
             found["earlier"], told = copy(needed, earlier, folder, forgotten)
             yield from told
@@ -149,8 +151,7 @@ def _refuse_other(file: BinaryIO, archive: Path) -> None:
         raise _damaged(archive, torn) from torn
 
 
-def _elsewhere(both: list[tuple[Path, Path]]) -> Iterator[Reference]:
-    first = first_of(index for _, index in both)
+def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[Reference]:
     for archive, index in both:
         try:
             yield from elsewhere(archive, index, first)

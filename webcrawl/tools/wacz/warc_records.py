@@ -172,7 +172,10 @@ class Reference(NamedTuple):
 
 
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
-    """Of an archive file with its index: the references to a time before the first of the package."""
+    """Of an archive file with its index: the references to a time not after the first of the package.
+
+    Those to its first second may be to its own records.
+    """
     end = archive.stat().st_size
     with regular(index) as lines, regular(archive) as file:
         for line in lines:
@@ -181,7 +184,7 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
                 if record is None:
                     raise Torn("the file ends early")
                 reference = Reference.of(record.fields, "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date")
-                if "" < reference.stamp < first:
+                if "" < reference.stamp <= first:
                     yield reference
 
 
