@@ -7,6 +7,8 @@ from scrapy import Request
 
 from webcrawl.adapter.pipelines import requests
 from webcrawl.adapter.pipelines.requests import RequestsPipeline
+from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.base.model import Link, Outcome
 from webcrawl.store.disk import Disk
 from webcrawl.store.requests_log import SyncedLog
 
@@ -36,3 +38,18 @@ def test_no_timer_outlives_the_file(timers, tmp_path):
 
     assert timers == []
     assert (tmp_path / "logs/requests.log").read_text().count("http://a/") == 1
+
+
+def test_a_wait_begins_when_the_answer_has_ended(tmp_path):
+    """As the host's wait does, and not some milliseconds later, when a busy machine hears of it."""
+    pipeline = RequestsPipeline(None, tmp_path)
+    pipeline._log = SyncedLog(Disk(), tmp_path / "logs/requests.log")
+    request = Request("http://a/")
+    trip = Trip(Link(request.url), keep=frozenset())
+    give_trip(request, trip)
+    trip.outcome = Outcome(200, at=5.0)
+    pipeline._sent_out[request] = "a"
+
+    pipeline._left(request)
+
+    assert pipeline._answered == {"a": 5.0}

@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import call_later
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.pipelines.output import is_plain
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.url_text import host_of
 from webcrawl.net.errors import Untried
@@ -87,7 +87,10 @@ class RequestsPipeline:
         host = self._sent_out.pop(request, None)
         if host is not None:
             self._answered.pop(host, None)
-            self._answered[host] = time.time()
+            trip = trip_of(request)
+            outcome = trip.outcome if trip is not None else None
+            # The time from which its wait counts: the core may have been taken away since.
+            self._answered[host] = (outcome.at if outcome is not None else 0) or time.time()
             if len(self._answered) > HOSTS:
                 del self._answered[next(iter(self._answered))]
 
