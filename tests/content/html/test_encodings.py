@@ -11,6 +11,15 @@ from tests.support.cases import cases
 from webcrawl.content.html import encodings
 from webcrawl.content.html.encoding_sniffing import declared, encoding_of, guess, is_utf_8
 
+SENTENCES = (
+    "La città è una comunità di persone che vivono in un luogo; perché non c'è più tempo, si va.",
+    "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία σήμερα και αύριο",
+    "いろはにほへとちりぬるを わかよたれそつねならむ 一番",
+    "เป็นมนุษย์สุดประเสริฐเลิศคุณค่า กว่าบรรดาฝูงสัตว์เดรัจฉาน",
+    "ऋषियों को सताने वाले दुष्ट राक्षसों के राजा रावण",
+    "نص حكيم له سر قاطع وذو شأن عظيم مكتوب على ثوب أخضر",
+    "天地玄黃宇宙洪荒日月盈昃辰宿列張一二三四五寒來暑往秋收冬藏",
+)
 RUSSIAN = "<p>Съешь ещё этих мягких французских булок, да выпей же чаю</p>" * 3
 
 
@@ -149,6 +158,24 @@ class TestGuess:
 
         assert guess(body) == encoding
         assert encodings.decode(body, encoding) == text
+
+    @pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be", "utf-32-le", "utf-32-be"])
+    @pytest.mark.parametrize("sentence", SENTENCES)
+    def test_the_order_of_bytes_is_that_of_the_markup(self, sentence, encoding):
+        """In UTF-16 and UTF-32 without a mark, the zeros of spaces and markup tell which byte comes first."""
+        text = f"<p>{sentence}</p>" * 40
+
+        assert guess(text.encode(encoding)) == encoding
+
+    @given(st.lists(st.integers(0, 799), max_size=6))
+    @example([1, 3, 5, 7, 9, 11])
+    def test_few_zeros_do_not_make_a_text_wide(self, places):
+        """A page in ASCII with a few zeros, wherever they are, is not in UTF-16."""
+        body = bytearray(b"All words of this page are in ASCII. " * 22)[:800]
+        for place in places:
+            body[place] = 0
+
+        assert not guess(bytes(body)).startswith("utf-16")
 
     def test_zeros_in_a_text_say_nothing(self):
         """A page with a zero byte in it is in the encoding that it would have without."""

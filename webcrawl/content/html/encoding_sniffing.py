@@ -109,6 +109,8 @@ SAMPLE = 1024
 WINDOW = 1 << 16  # bytes that the slower detector gets
 SURE = 0.15  # its answers below are right less often than those of browsers' detector
 UNICODE = ("utf-16", "utf-32")
+WIDE_SAMPLE = 4096  # bytes in which zeros are counted
+FEW_ZEROS, RARE_ZEROS = 6, 12  # more than so many, and one in so many characters, make a text UTF-16
 # No encoding uses `<` or `>` as the second byte of a character: text may be cut there.
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff][^<>]*")
 
@@ -120,7 +122,7 @@ def guess(body: bytes, host: str = "") -> str:
     the top-level domain of `host` decides between encodings that differ only by language.
     """
     if b"\0" in body[:SAMPLE]:
-        found = _by_chardet(body)
+        found = _by_zeros(body[:WIDE_SAMPLE]) or _by_chardet(body)
         if found.startswith(UNICODE):
             return found
         return encodings.UTF_8 if is_utf_8(body) else _by_browsers(sample(body), host)  # zeros in a text
@@ -131,6 +133,28 @@ def guess(body: bytes, host: str = "") -> str:
     if is_utf_8(body):
         return encodings.UTF_8
     return _by_chardet(body) or _by_browsers(sample(body), host)
+
+
+def _by_zeros(body: bytes) -> str:
+    """UTF-16 or UTF-32 by where the zeros of spaces and markup stand; empty if they are few, or stand anywhere.
+
+    chardet goes by the letters, and takes some languages for letters of another in the other order of bytes.
+    """
+    at = [body[place::4].count(0) for place in range(4)]
+    fours, even, odd = len(body) // 4, at[0] + at[2], at[1] + at[3]
+    if fours and at[3] == fours and at[2] > fours // 2 > at[0]:
+        found = "utf-32-le"
+    elif fours and at[0] == fours and at[1] > fours // 2 > at[3]:
+        found = "utf-32-be"
+    elif FEW_ZEROS < max(even, odd) > 4 * min(even, odd) and max(even, odd) > 2 * fours // RARE_ZEROS:
+        found = "utf-16le" if odd > even else "utf-16be"
+    else:
+        return ""
+    try:
+        codecs.getincrementaldecoder(found)().decode(body)
+    except UnicodeDecodeError:
+        return ""
+    return found
 
 
 def _by_chardet(body: bytes) -> str:
