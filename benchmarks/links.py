@@ -25,8 +25,7 @@ from webcrawl.base.model import Link
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import SLICE, Crawl
 from webcrawl.crawl.parts import Parts
-from webcrawl.crawl.profiling.profile import profiled
-from webcrawl.crawl.profiling.stages import OTHER, START
+from webcrawl.crawl.profiling.profile import OTHER, START, profiled
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.runs import RunWriter
 from webcrawl.urls.url_fingerprint import Fingerprints

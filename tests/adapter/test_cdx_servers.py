@@ -9,8 +9,8 @@ import pytest
 from tests.record.since.test_lines import DIGEST, line
 from tests.support.cdx_server import cdx_server
 from tests.support.warc_crawl import exchange
-from webcrawl.adapter import cdx_servers
-from webcrawl.adapter.cdx_servers import CdxServers
+from webcrawl.adapter import earlier_pages
+from webcrawl.adapter.earlier_pages import CdxServers
 
 PAGE = exchange("http://a.test/x", b"<p>")
 
@@ -72,7 +72,7 @@ def test_no_answer_is_counted_and_told_once(ask, caplog):
 
 def test_a_page_waits_only_so_long(ask, monkeypatch):
     """Whoever drips its answer is cut off; the end of the crawl does not wait for it either."""
-    monkeypatch.setattr(cdx_servers, "PATIENCE", 0.2)
+    monkeypatch.setattr(earlier_pages, "PATIENCE", 0.2)
     over = Event()
     with cdx_server() as slow:
         slow.fail = lambda site: over.wait(30)

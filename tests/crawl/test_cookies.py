@@ -2,8 +2,8 @@
 
 import pytest
 
-from webcrawl.crawl import cookies
-from webcrawl.crawl.cookies import after, header
+from webcrawl.crawl import redirect_chain
+from webcrawl.crawl.redirect_chain import after, header
 
 NOW = 1_700_000_000.0
 HTTP, HTTPS = "http://a.test/", "https://a.test/"
@@ -145,20 +145,20 @@ class TestSent:
 class TestFloods:
     def test_so_many_and_no_more(self):
         """The first COUNT cookies of a chain are kept, of whichever hosts; those that are kept may change."""
-        jar = kept(*(f"c{number}=1" for number in range(cookies.COUNT - 1)))
+        jar = kept(*(f"c{number}=1" for number in range(redirect_chain.COUNT - 1)))
         jar = kept(*(f"d{number}=1" for number in range(9)), url="http://b.test/", jar=jar)
-        assert len(jar) == cookies.COUNT
+        assert len(jar) == redirect_chain.COUNT
         assert sent(kept("c0=2", jar=jar)).startswith("c0=2;")
 
     def test_so_many_lines_are_read(self):
         """Of an answer's Set-Cookie headers the first LINES are read, even if they set nothing."""
-        lines = ["no cookie"] * (cookies.LINES - 1)
+        lines = ["no cookie"] * (redirect_chain.LINES - 1)
         assert len(kept(*lines, "a=1", "b=2")) == 1
 
     def test_so_long_and_no_longer(self):
         """The cookies of a chain have BYTES bytes at most; one that fits is kept after one that does not."""
-        half = cookies.BYTES // 2
+        half = redirect_chain.BYTES // 2
         jar = kept(f"a={'x' * half}", f"b={'x' * half}", "c=1")
         assert [cookie.name for cookie in jar] == [b"a", b"c"]
-        assert len(header(jar, HTTP)) <= cookies.BYTES
+        assert len(header(jar, HTTP)) <= redirect_chain.BYTES
         assert sent(kept("a=1", f"b={'x' * half}", jar=jar)).startswith("a=1; c=1; b=xx")

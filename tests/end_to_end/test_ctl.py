@@ -10,7 +10,7 @@ from tests.support.commanding import Console
 from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings
-from webcrawl.crawl.control.changeable import CHANGEABLE, OF_LIMITS
+from webcrawl.crawl.control.in_force import CHANGEABLE, OF_LIMITS
 from webcrawl.crawl.control.wire import NAME
 from webcrawl.lab.simweb import World, running
 

@@ -2,8 +2,7 @@
 
 from tests.fuzzing.target import Target, chance
 from webcrawl.base.model import Link, unpack
-from webcrawl.crawl.cookies import BYTES
-from webcrawl.crawl.redirect_chain import cookie_header, follow
+from webcrawl.crawl.redirect_chain import BYTES, cookie_header, follow
 from webcrawl.net.http_request import RequestWriter, parse_target
 
 URLS = ["http://a.test/", "https://a.test/x/y?z", "http://www.a.test/x", "https://[::1]/", "http://127.0.0.1:8080/x/"]
@@ -41,6 +40,6 @@ TARGETS = [
             *(b"Max-Age=", b"-1", b"0", b"Expires=", b"Thu, 01 Jan 1970 00:00:00 GMT"),
             *(b"__Secure-", b"__Host-", b"\xff", b"\0", b"\t", b"\n"),
         ],
-        rooms=("webcrawl.crawl.cookies", "webcrawl.crawl.redirect_chain"),
+        rooms=("webcrawl.crawl.redirect_chain", "webcrawl.crawl.redirect_chain"),
     )
 ]

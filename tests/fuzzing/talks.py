@@ -12,7 +12,7 @@ from tests.support.net_answers import WHOLE
 from tests.support.net_http import Gate, Names, replay, serving
 from webcrawl.base.model import Exchange
 from webcrawl.content.html.found_links import Found
-from webcrawl.crawl.listings import ftp_links, menu_links
+from webcrawl.crawl.page_reading import ftp_links, menu_links
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.ftp_listing import LISTING
@@ -278,12 +278,13 @@ FRAMES = [  # heads of frames, and heads in small letters
 ]
 PAGE = b"\0\0\0\4\0\0\0\0\0\0\0\5\1\4\0\0\0\1\x88\x0f\x0d\x015\0\0\5\0\1\0\0\0\1hello"
 HTTP2 = ("webcrawl.net.http2",)
+LISTED = ("webcrawl.net.ftp_listing", "webcrawl.crawl.page_reading")
 
 TARGETS = [
     Target("http2", http2, [PAGE, PAGE + PAGE[9:], PAGE[:9] + FRAMES[-6] + PAGE[9:]], FRAMES, rooms=HTTP2),
     Target("ftp", ftp, [TALK, TALK.replace(b"hello\0", LIST), b"220 x\r\n530 no\r\n"], [*SPOKEN, *LINES], rooms=FTP),
     Target("ftp_reply", replies, [TALK, b"220-a\n 220 b\n220-\n220 c\n"], SPOKEN, rooms=("webcrawl.net.ftp_session",)),
-    Target("ftp_listing", listing, [LIST], LINES, _listings, ("webcrawl.net.ftp_listing", "webcrawl.crawl.listings")),
+    Target("ftp_listing", listing, [LIST], LINES, _listings, LISTED),
     Target("gopher", gopher, [MENU, b"text\r\n..dot\r\n.\r\n", b"3error\t\te\t1\r\n"], ITEMS, _menus, GOPHER),
     Target("gopher_menu", menu, [MENU], ITEMS, _menus, GOPHER),
     Target("client", client, list(WHOLE.values()), [b"HTTP/1.1 200 OK\r\n", b"Content-Length: 3\r\n", b"\r\n\r\n",

@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import count
 
 from tests.support.named_sites import sites
-from webcrawl.crawl.cookies import BYTES, COUNT
+from webcrawl.crawl.redirect_chain import BYTES, COUNT
 from webcrawl.settings import REDIRECT_MAX_HOPS
 
 FRESH = count()

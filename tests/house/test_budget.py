@@ -4,15 +4,15 @@ import re
 
 from benchmarks.support.budget import BUDGET, TIMES, over, table
 from tests.support.places import ROOT
-from webcrawl.crawl.profiling import stages
+from webcrawl.crawl.profiling import profile
 
-STAGES = {stages.FILES[name] for name in stages.FILES} - {stages.CALLER}
+STAGES = {profile.FILES[name] for name in profile.FILES} - {profile.CALLER}
 TEXT = (ROOT / "docs/performance.md").read_text(encoding="utf-8").partition("### A budget")[2].partition("\n## ")[0]
 
 
 def test_every_stage_has_a_budget():
     """Those of the profiler, and no other."""
-    assert BUDGET.keys() == STAGES | {stages.COMPRESSION, stages.START, stages.OTHER}
+    assert BUDGET.keys() == STAGES | {profile.COMPRESSION, profile.START, profile.OTHER}
 
 
 def test_the_page_has_the_same():

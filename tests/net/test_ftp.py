@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.net_ftp import client, real
 from tests.support.net_http import LOOPS, Gate, run
-from webcrawl.crawl.listings import ftp_links
+from webcrawl.crawl.page_reading import ftp_links
 from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)

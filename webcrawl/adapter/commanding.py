@@ -24,13 +24,12 @@ from webcrawl.adapter.scheduler_protocol import Scheduled
 from webcrawl.adapter.user_settings import origin
 from webcrawl.base.names import path_of
 from webcrawl.base.readable import text_without_credentials
-from webcrawl.crawl.control.changeable import OF_REQUESTS
 from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.control.in_force import OF_REQUESTS
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.lost_requests import reason_of
-from webcrawl.crawl.profiling.profile import Sampler
-from webcrawl.crawl.profiling.stages import OTHER, judge
+from webcrawl.crawl.profiling.profile import OTHER, Sampler, judge
 from webcrawl.record.logs.error_tail import last_errors
 from webcrawl.urls.optout import OptOut
 from webcrawl.urls.seeds.seed_rows import SeedError

@@ -28,18 +28,17 @@ from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.page_end import Archiving, PageEnd
+from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
-from webcrawl.adapter.request_giving import Giving
-from webcrawl.adapter.request_intake import Intake
 from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
+from webcrawl.adapter.request_passage import Giving, Intake
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
-from webcrawl.adapter.waking import Waking, from_thread
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Link

@@ -18,9 +18,8 @@ from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.control.changeable import SCOPE
 from webcrawl.crawl.control.exclusions import FileOptOuts
-from webcrawl.crawl.control.in_force import InForce, PausedHosts, ordered
+from webcrawl.crawl.control.in_force import SCOPE, InForce, PausedHosts, ordered
 from webcrawl.crawl.control.sheets import Sheets
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import CrawlLog

@@ -14,8 +14,7 @@ from webcrawl.base.loading import load
 from webcrawl.base.quantities import count
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.control.changeable import OF_REVISITS
-from webcrawl.crawl.control.in_force import InForce
+from webcrawl.crawl.control.in_force import OF_REVISITS, InForce
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.revisit.importance import ByReputation, Weighed
 from webcrawl.crawl.revisit.policies.steered import Steered

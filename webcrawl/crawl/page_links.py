@@ -12,8 +12,8 @@ from webcrawl.base.row_bound import FEW
 from webcrawl.content.html.found_links import FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery, fitting_links
-from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.moments import Moments
+from webcrawl.crawl.page_reading import LISTINGS
 from webcrawl.crawl.withholding import forget_links
 
 KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link

@@ -2,16 +2,130 @@
 
 It is a field of the link, so it is stored wherever the link is, and forgotten with the last hop. Most redirects set no
 cookie: then it is the keys of the URLs, and reading it takes no decoding.
+
+Nothing is kept here. A cookie belongs to the host that set it and goes to no other, whatever its Domain says. It has no
+expiry, but one that is set to have expired is removed.
 """
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 import msgpack
 
-from webcrawl.crawl.cookies import Cookie, Jar, after, header
+from webcrawl.base.url_text import host_of
+
+COUNT = 20  # cookies kept at most,
+BYTES = 4096  # and bytes of their names, values and paths with what is between them: no Cookie header is longer
+LINES = 50  # Set-Cookie headers of one answer that are read: dates and all, 3 ms
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # a server that sends these means nothing good
+_NUMBER = re.compile(rb"-?[0-9]+")
+DATE = 64  # bytes of an Expires that are read
+
+
+class Cookie(NamedTuple):
+    """One cookie. Its first three fields tell it from others."""
+
+    host: str
+    path: bytes
+    name: bytes
+    value: bytes
+    secure: bool
+
+    @property
+    def size(self) -> int:
+        return len(self.path) + len(self.name) + len(self.value) + 2
+
+
+Jar = tuple[Cookie, ...]
+"""In the order in which they were first set."""
+
+
+def after(jar: Jar, lines: Sequence[bytes], url: str, now: float) -> Jar:
+    """The cookies after an answer of this URL with these Set-Cookie headers; those that do not fit are left out."""
+    kept = {cookie[:3]: cookie for cookie in jar}
+    for line in lines[:LINES]:
+        cookie, expired = _read(line, url, now)
+        if cookie is None or _guarded(cookie, kept.values(), url):
+            continue
+        old = kept.get(cookie[:3])
+        if expired:
+            kept.pop(cookie[:3], None)
+        elif sum(one.size for one in kept.values()) - (old.size if old else 0) + cookie.size <= BYTES and (
+            old is not None or len(kept) < COUNT
+        ):
+            kept[cookie[:3]] = cookie
+    return tuple(kept.values())
+
+
+def header(jar: Jar, url: str) -> bytes:
+    """The Cookie header of a request for this URL; empty if there is nothing to send. Longer paths go first."""
+    scheme, host, path = url.partition(":")[0], host_of(url), _path(url)
+    if scheme not in ("http", "https"):
+        return b""
+    sent = [
+        cookie
+        for cookie in jar
+        if cookie.host == host and (scheme == "https" or not cookie.secure) and _covers(cookie.path, path)
+    ]
+    sent.sort(key=lambda cookie: -len(cookie.path))
+    return b"; ".join(b"%b=%b" % (cookie.name, cookie.value) for cookie in sent)
+
+
+def _read(line: bytes, url: str, now: float) -> tuple[Cookie | None, bool]:
+    """The cookie that a Set-Cookie header sets, if it may, and whether it has expired."""
+    pair, *rest = line.split(b";")
+    name, equals, value = (part.strip(b" \t") for part in pair.partition(b"="))
+    if not (name and equals) or _CONTROL.search(line) or len(name) + len(value) > BYTES:
+        return None, False
+    said = {key.strip(b" \t").lower(): text.strip(b" \t") for key, _, text in (part.partition(b"=") for part in rest)}
+    host, secure, path = host_of(url), b"secure" in said, said.get(b"path", b"")
+    if not _may(name.lower(), said, host, safe=secure and url.startswith("https:"), secure=secure):
+        return None, False
+    if not path.startswith(b"/"):
+        path = _path(url).rpartition(b"/")[0] or b"/"
+    return Cookie(host, path, name, value, secure), _has_expired(said, now)
+
+
+def _may(name: bytes, said: dict[bytes, bytes], host: str, *, safe: bool, secure: bool) -> bool:
+    """True if this host may set such a cookie."""
+    domain = said.get(b"domain", b"").lower().removeprefix(b".")
+    if domain and host.encode() != domain and not host.encode().endswith(b"." + domain):
+        return False
+    if name.startswith(b"__host-"):
+        return safe and said.get(b"path") == b"/" and not domain
+    return safe or not (secure or name.startswith(b"__secure-"))
+
+
+def _guarded(cookie: Cookie, kept: Iterable[Cookie], url: str) -> bool:
+    """True if it would replace or hide a secure one, though it comes unencrypted."""
+    if url.startswith("https:"):
+        return False
+    return any(one.secure and one.name == cookie.name and one.host == cookie.host for one in kept)
+
+
+def _has_expired(said: dict[bytes, bytes], now: float) -> bool:
+    age = said.get(b"max-age", b"")
+    if _NUMBER.fullmatch(age):
+        return age.startswith(b"-") or not age.strip(b"0")
+    try:
+        return parsedate_to_datetime(said.get(b"expires", b"")[:DATE].decode("latin-1")).timestamp() <= now
+    except (ValueError, OverflowError):
+        return False
+
+
+def _path(url: str) -> bytes:
+    """The path of a canonical URL."""
+    return b"/" + url.split("/", 3)[3].partition("?")[0].encode()
+
+
+def _covers(path: bytes, asked: bytes) -> bool:
+    """RFC 6265 5.1.4."""
+    return asked == path or (asked.startswith(path) and (path.endswith(b"/") or asked[len(path) :].startswith(b"/")))
 
 
 def follow(chain: str, key: int, url: str, lines: Sequence[bytes], now: float) -> str:

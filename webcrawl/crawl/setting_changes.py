@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any
 
 from webcrawl.crawl.admission import CrawlAdmission
-from webcrawl.crawl.control.changeable import OF_FILTERS, OF_FRONTIER
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.crawl.control.in_force import InForce
+from webcrawl.crawl.control.in_force import OF_FILTERS, OF_FRONTIER, InForce
 from webcrawl.crawl.control.sheets import BUDGET, DEPTH, OF_HOST, PerHost, Sheets, without_conflict
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.last_run import SCOPE, OtherTerms, Terms, refuse

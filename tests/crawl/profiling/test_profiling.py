@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 import webcrawl
-from webcrawl.crawl.profiling import stages
-from webcrawl.crawl.profiling.profile import Profile, Sampler
-from webcrawl.crawl.profiling.stages import judge
+from webcrawl.crawl.profiling import profile
+from webcrawl.crawl.profiling.profile import Profile, Sampler, judge
 from webcrawl.record.warc import warc_record
 
 PACKAGE = Path(webcrawl.__file__).parent
@@ -151,7 +150,7 @@ def theirs(name):
 
 
 class TestStages:
-    @pytest.mark.parametrize("name", stages.FILES)
+    @pytest.mark.parametrize("name", profile.FILES)
     def test_the_table_names_files_that_are_there(self, name):
         """Every entry is the beginning of a file's name, in this project, in an installed package or in Python."""
         folders = [PACKAGE.parent, *map(Path, sys.path)]
@@ -161,20 +160,20 @@ class TestStages:
     @pytest.mark.parametrize(
         ("frames", "stage"),
         [
-            ([theirs("twisted/internet/asyncioreactor.py"), theirs("scrapy/crawler.py")], stages.LOOP),
-            ([theirs("selectolax/helper.py"), ours("content/html/link_reader.py"), ours("visit.py")], stages.PARSING),
-            ([ours("urls/host_names.py"), ours("frontier/frontier.py"), ours("crawl.py")], stages.FRONTIER),
-            ([ours("store/runs.py"), ours("frontier/seen/sweep.py")], stages.SEEN),
-            ([ours("store/crawldb.py"), ours("frontier/seen/disk.py")], stages.DISK),
-            ([ours("net/robots_book.py"), ours("robots.py")], stages.ROBOTS),
-            ([theirs("scrapy/http/request.py"), ours("requests.py")], stages.ENGINE),
+            ([theirs("twisted/internet/asyncioreactor.py"), theirs("scrapy/crawler.py")], profile.LOOP),
+            ([theirs("selectolax/helper.py"), ours("content/html/link_reader.py"), ours("visit.py")], profile.PARSING),
+            ([ours("urls/host_names.py"), ours("frontier/frontier.py"), ours("crawl.py")], profile.FRONTIER),
+            ([ours("store/runs.py"), ours("frontier/seen/sweep.py")], profile.SEEN),
+            ([ours("store/crawldb.py"), ours("frontier/seen/disk.py")], profile.DISK),
+            ([ours("net/robots_book.py"), ours("robots.py")], profile.ROBOTS),
+            ([theirs("scrapy/http/request.py"), ours("requests.py")], profile.ENGINE),
             (
                 [theirs("scrapy/core/engine.py"), Frame(Code("<frozen importlib._bootstrap>")), ours("crawl.py")],
-                stages.START,
+                profile.START,
             ),
             (
                 [Frame(Code(f"{PACKAGE.parent}/.venv/lib/python3.11/site-packages/scrapy/core/engine.py"))],
-                stages.ENGINE,
+                profile.ENGINE,
             ),
             ([Frame(Code("/home/somebody/pipeline.py"))], ""),
         ],
@@ -188,24 +187,24 @@ class TestStages:
         source = Path(warc_record.__file__).read_text().splitlines()
         line = next(number for number, text in enumerate(source, 1) if "isal_zlib.compress(" in text)
 
-        assert judge()(ours("record/warc/warc_record.py", line)) == stages.COMPRESSION
-        assert judge()(ours("record/warc/warc_record.py", line - 1)) == stages.WARC
+        assert judge()(ours("record/warc/warc_record.py", line)) == profile.COMPRESSION
+        assert judge()(ours("record/warc/warc_record.py", line - 1)) == profile.WARC
 
     def test_what_has_no_line(self):
         """An instruction without a source line still belongs to its file."""
-        assert judge()(ours("record/warc/warc_record.py", None)) == stages.WARC
+        assert judge()(ours("record/warc/warc_record.py", None)) == profile.WARC
 
 
 class TestProfile:
     def profile(self, seconds=4.0):
-        return Profile(1.0, defaultdict(float, {stages.PARSING: 2.0, stages.DISK: 1.0}), 0.5, seconds, 300)
+        return Profile(1.0, defaultdict(float, {profile.PARSING: 2.0, profile.DISK: 1.0}), 0.5, seconds, 300)
 
     def test_shares(self):
         """The shares are of all CPU time, including that before the samples, largest first; their sum is 1."""
         assert [*self.profile().shares().items()] == [
-            (stages.PARSING, 0.5),
-            (stages.DISK, 0.25),
-            (stages.START, 0.25),
+            (profile.PARSING, 0.5),
+            (profile.DISK, 0.25),
+            (profile.START, 0.25),
         ]
 
     def test_verdict(self):

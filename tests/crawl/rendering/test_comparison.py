@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.crawl.rendering.comparison import Comparison
+from webcrawl.crawl.rendering.deciding import Comparison
 
 URL = "http://a.test/page"
 LONG = "<p>words that the server sends, which are many</p>" * 20

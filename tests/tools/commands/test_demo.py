@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from tests.support.crawling import wait_until
 from tests.support.places import ROOT
-from webcrawl.crawl.profiling import stages
+from webcrawl.crawl.profiling import profile
 from webcrawl.lab.commands.demo import own_settings
 
 DEMO = [sys.executable, "-m", "scrapy", "demo"]
@@ -80,7 +80,9 @@ def test_profile(tmp_path):
     shares = {stage: float(share) for share, stage in (row.split(" %  ") for row in rows)}
     assert "start" in shares
     assert len(shares) >= 5  # a second has few samples: any stage but the start may be missed
-    assert shares.keys() <= {value for name, value in vars(stages).items() if name.isupper() and isinstance(value, str)}
+    assert shares.keys() <= {
+        value for name, value in vars(profile).items() if name.isupper() and isinstance(value, str)
+    }
     assert abs(sum(shares.values()) - 100) <= 0.1 * len(shares)
     assert re.fullmatch(r" 100\.0 %  of [\d.]+ CPU seconds, \d+ % of it in the kernel; \d+ samples", total)
     known = re.search(r"this machine can do \d+ pages per second per core; the bottleneck is: (.+)", verdict)

@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import call_later
 
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.crawl.control.changeable import OF_LIMITS
+from webcrawl.crawl.control.in_force import OF_LIMITS
 
 TIMEOUT = "CLOSESPIDER_TIMEOUT"
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
-from webcrawl.crawl.control.changeable import ALIASES, check_set
 from webcrawl.crawl.control.command import Answer, Command, CommandError
 from webcrawl.crawl.control.exclusions import ROWS as OF_LEAVING
 from webcrawl.crawl.control.exclusions import Leaves
 from webcrawl.crawl.control.host_commands import ROWS as OF_HOSTS
 from webcrawl.crawl.control.host_commands import Steered, about, check_about
+from webcrawl.crawl.control.in_force import ALIASES, check_set
 from webcrawl.crawl.control.sheets import FOR
 from webcrawl.crawl.control.sheets import ROWS as OF_SHEETS
 

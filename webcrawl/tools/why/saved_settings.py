@@ -12,7 +12,7 @@ from webcrawl import settings as defaults
 from webcrawl.base.names import OURS
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.checks.check import RETRIES
-from webcrawl.crawl.control.changeable import CHANGEABLE
+from webcrawl.crawl.control.in_force import CHANGEABLE
 from webcrawl.crawl.control.in_force import PAUSED_HOSTS as PAUSED
 from webcrawl.crawl.control.sheets import META, PerHost, names_for, without_conflict
 from webcrawl.store.jobdir import meta_row
