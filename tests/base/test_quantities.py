@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.base.quantities import count, short
+from webcrawl.base.readable import count, short
 
 
 class TestShort:

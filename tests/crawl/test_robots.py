@@ -9,9 +9,8 @@ import pytest
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.crawl import admission
-from webcrawl.crawl.admission import CHASE, RobotsAdmission
+from webcrawl.crawl.admission import CHASE, RobotsAdmission, RobotsAnswers
 from webcrawl.crawl.inline import InlineDownloads
-from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.robots_rows import RobotsRows

@@ -7,8 +7,7 @@ from tests.support.ordered_hive import two_drones
 from tests.support.owners_form import form, zone
 from tests.support.places import ROOT
 from webcrawl.crawl.control.client import Client
-from webcrawl.crawl.hive.partition import partition_of
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap, partition_of
 from webcrawl.lab.simweb import World, running
 from webcrawl.urls.host_names import RegisteredDomains
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from tests.support.crawling import PATIENCE, POLITE, Crawl
 from tests.support.cuts import hive_cut
 from tests.support.warc_reader import read
-from webcrawl.crawl.hive.partition import partition_of
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap, partition_of
 from webcrawl.lab.simweb import by_host, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.lab.simweb.truth import registered
 from webcrawl.tools.verify.verify_hive import verify_hive

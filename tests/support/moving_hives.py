@@ -16,8 +16,7 @@ from tests.support.seens import ROOMY, disk
 from webcrawl.base.model import Link, Outcome, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.letter import EXACT, Kind
-from webcrawl.crawl.hive.partition import SlotFingerprints
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB

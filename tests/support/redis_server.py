@@ -16,7 +16,7 @@ from tests.support.ports import free_port
 from webcrawl.crawl.hive.drone_registry import Member
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.embedded import find_binary
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap
 
 LEASE = 30.0
 

@@ -15,7 +15,7 @@ from scrapy import Spider
 from webcrawl.adapter.crawl_end import FINISHED
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Status
-from webcrawl.base.quantities import count as counted
+from webcrawl.base.readable import count as counted
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file

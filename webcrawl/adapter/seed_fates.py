@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.net.errors import FetchError

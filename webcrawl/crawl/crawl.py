@@ -12,10 +12,10 @@ from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status, is_sitemap
 from webcrawl.content.recognise import wall_of
+from webcrawl.crawl.admission import RobotsAnswers
 from webcrawl.crawl.crawl_log import count_known, notes_of
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.parts import Follower, Parts
-from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.feeding import SLICE, Feeding
 from webcrawl.frontier.wait_words import Waits

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.command import CommandError

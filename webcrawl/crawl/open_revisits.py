@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 
 from webcrawl.base.loading import load
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.in_force import OF_REVISITS, InForce

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.base.model import Link
-from webcrawl.crawl.admission import RobotsAdmission
+from webcrawl.crawl.admission import RobotsAdmission, RobotsAnswers
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.exclusions import FileOptOuts
 from webcrawl.crawl.control.in_force import InForce
@@ -21,7 +21,6 @@ from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.request_word import Takes
-from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.protocol import Frontier

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.crawl.admission import RobotsAnswers
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import notes_of
 from webcrawl.crawl.discovery import Discovery
-from webcrawl.crawl.robots_answers import RobotsAnswers
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
 from webcrawl.net.robots_said import RobotsSaid
 

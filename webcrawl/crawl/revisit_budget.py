@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from math import exp
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 
 logger = logging.getLogger(__name__)
 

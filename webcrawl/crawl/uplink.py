@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import inf
 
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.frontier.protocol import Frontier

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, zip_longest
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.net.dns_answer import Answer, Failure, Lookup, known_without_asking
 from webcrawl.net.dns_silence import LATER, WAIT, Silence
 from webcrawl.net.errors import DnsFailed, NoNameServer, NoSocket

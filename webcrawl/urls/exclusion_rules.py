@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
 from webcrawl.urls.optout import OptOut, RulesError, noted

@@ -7,7 +7,7 @@ import pytest
 from webcrawl.adapter.engine_pause import hold
 from webcrawl.adapter.extensions import quiet_hours
 from webcrawl.adapter.extensions.quiet_hours import QuietHours, quiet_until
-from webcrawl.crawl.checks.hours import Hours
+from webcrawl.crawl.checks.table import Hours
 
 NIGHT, NOON = (22 * 60, 6 * 60), (12 * 60, 13 * 60 + 30)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from webcrawl.crawl.hive.drone_report import Report
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import Queen
-from webcrawl.crawl.hive.slot_map import SlotMap
 
 
 @dataclass

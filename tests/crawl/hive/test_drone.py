@@ -9,8 +9,7 @@ from webcrawl.base.model import Link, Status
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.errors import HiveError, LaterMap
 from webcrawl.crawl.hive.letter import Kind, Letter
-from webcrawl.crawl.hive.partition import Partition
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.crawl.hive.splitter import Splitter
 from webcrawl.frontier.arguments import Rules, Shape

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.crawl.hive.partition import SlotFingerprints, range_of
-from webcrawl.crawl.hive.slot_map import SLOTS
+from webcrawl.crawl.hive.partition import SLOTS, SlotFingerprints, range_of
 from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.foldings import HostRules
 from webcrawl.urls.link_pipeline import LinkPipeline

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.partition import Partition, partition_of, read_regions
-from webcrawl.crawl.hive.slot_map import SLOTS, SlotMap
+from webcrawl.crawl.hive.partition import SLOTS, Partition, SlotMap, partition_of, read_regions
 from webcrawl.urls.host_names import RegisteredDomains
 
 members = st.sets(st.integers(0, 20), min_size=1, max_size=8)

@@ -1,8 +1,7 @@
 """What a page links to is divided by owner, and a link of somebody else is sent once."""
 
 from webcrawl.crawl.hive.letter import Kind
-from webcrawl.crawl.hive.partition import Partition
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.splitter import Splitter
 from webcrawl.frontier.seen.caches.clock import ClockCache
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.crawl.rendering.host_need import Need, Pace
+from webcrawl.crawl.rendering.deciding import Need, Pace
 
 
 def rendered(pace, pages, *, same):

@@ -12,7 +12,7 @@ from webcrawl.crawl.control import answer_text
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.operator import Look
-from webcrawl.crawl.hive.slot_map import SLOTS, SlotMap
+from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.tools.supervisor import asked
 from webcrawl.tools.supervisor.asked import AskedHive, status
 

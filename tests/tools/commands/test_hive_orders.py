@@ -24,8 +24,8 @@ from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.supervisor import hive_watch
-from webcrawl.tools.supervisor.hive_watch import Watching
+from webcrawl.tools.supervisor import hive_run
+from webcrawl.tools.supervisor.hive_run import Watching
 from webcrawl.tools.supervisor.servers import URL, at
 
 
@@ -297,7 +297,7 @@ class Cut:
 
 def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
     """Where the hive's end meets a question to the server, which fails for that, nothing is asked again."""
-    monkeypatch.setattr(hive_watch, "INTERVAL", 0)
+    monkeypatch.setattr(hive_run, "INTERVAL", 0)
 
     async def run():
         cut = Cut()

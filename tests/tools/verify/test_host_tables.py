@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from webcrawl.crawl.rendering.host_need import Need
+from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit.announcers import Announcers
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB

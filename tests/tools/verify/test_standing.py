@@ -16,8 +16,7 @@ from webcrawl.crawl.hive import drone_identity
 from webcrawl.crawl.hive.inbox import Inbox
 from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.partition import partition_of
-from webcrawl.crawl.hive.slot_map import SLOTS, SlotMap
+from webcrawl.crawl.hive.partition import SLOTS, SlotMap, partition_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.verify.verify_hive import check_post, standing_of, verify_hive
 from webcrawl.urls.host_names import RegisteredDomains

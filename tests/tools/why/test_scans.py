@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from webcrawl.base.model import Link, Outcome
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.crawl_line import read as log_line
-from webcrawl.tools.why import log_search as log_module
-from webcrawl.tools.why import record_search as index_module
-from webcrawl.tools.why.log_search import LogFile, pieces_from_end
-from webcrawl.tools.why.record_search import Indexes, lines_of
+from webcrawl.tools.why import file_search as index_module
+from webcrawl.tools.why import file_search as log_module
+from webcrawl.tools.why.file_search import Indexes, LogFile, lines_of, pieces_from_end
 
 KEYS = st.text("abz)/,", min_size=1, max_size=30)
 

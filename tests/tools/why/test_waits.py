@@ -9,9 +9,9 @@ from webcrawl.base.model import Link
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.store.jobdir.host_row import State
 from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.file_search import LogFile
 from webcrawl.tools.why.form import Form
 from webcrawl.tools.why.host_facts import Delay, Load, ended, new_host
-from webcrawl.tools.why.log_search import LogFile
 from webcrawl.tools.why.queued import FRONT, HOST, RETRY, Place
 from webcrawl.tools.why.verdict import due_in
 

@@ -17,7 +17,7 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base import names
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 

@@ -14,7 +14,7 @@ from webcrawl.adapter.extensions.summary import Summary, unexpected
 from webcrawl.adapter.next_commands import search_command
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base.quantities import count, short
+from webcrawl.base.readable import count, short
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.record.archives.archives import Archives
 

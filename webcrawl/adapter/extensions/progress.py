@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.seed_fates import SeedFates
-from webcrawl.base.quantities import count, short
+from webcrawl.base.readable import count, short
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh

@@ -19,8 +19,7 @@ from webcrawl.adapter.next_commands import next_commands
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Status
-from webcrawl.base.quantities import count
-from webcrawl.base.readable import shortened
+from webcrawl.base.readable import count, shortened
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.profiling.bound_words import in_words

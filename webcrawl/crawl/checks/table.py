@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from webcrawl.base.settings.setting_kinds import (
     Switch,
     Whole,
     Word,
+    is_none,
 )
 from webcrawl.crawl.checks.code import (
     Component,
@@ -30,7 +32,6 @@ from webcrawl.crawl.checks.code import (
     MaybeComponent,
     MaybeDotted,
 )
-from webcrawl.crawl.checks.hours import Hours
 from webcrawl.crawl.checks.identity import AgentOrigin, KeyFile, MailAddress
 from webcrawl.crawl.checks.known_words import (
     NONE,
@@ -61,6 +62,46 @@ from webcrawl.urls.filters.scope import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+
+DAY_MINUTES = 24 * 60  # minutes
+_SPAN = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])")
+
+
+class Hours:
+    """Spans of the day, as minutes since midnight: the first, and the one at which it is over."""
+
+    @property
+    def allowed(self) -> str:
+        return "spans of the day in UTC, such as 22:00-06:00,12:00-13:30; none: no hours"
+
+    def read(self, value: Any, /) -> list[tuple[int, int]]:
+        if is_none(value):
+            return []
+        spans = [_span(text.strip()) for text in str(value).split(",")]
+        if (
+            len(
+                {
+                    (begin + minute) % DAY_MINUTES
+                    for begin, end in spans
+                    for minute in range((end - begin) % DAY_MINUTES)
+                }
+            )
+            == DAY_MINUTES
+        ):
+            raise ValueError  # nothing would ever be fetched
+        return spans
+
+
+def _span(text: str) -> tuple[int, int]:
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        raise ValueError
+    hour, minute, last_hour, last_minute = map(int, found.groups())
+    begin, end = 60 * hour + minute, 60 * last_hour + last_minute
+    if begin == end:
+        raise ValueError  # a day, or nothing at all
+    return begin, end
 
 
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the clients run on its event loop

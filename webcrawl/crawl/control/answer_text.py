@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from webcrawl.base.quantities import count
-from webcrawl.base.readable import readable
+from webcrawl.base.readable import count, readable
 from webcrawl.crawl.profiling.bound_words import in_words as causes_in_words
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.wire import LONGEST_ANSWER, address, folder_of, read_answer, request
 

@@ -11,8 +11,8 @@ import msgpack
 from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.drone_registry import state_of
 from webcrawl.crawl.hive.hive_command import Command
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.session import Session
-from webcrawl.crawl.hive.slot_map import SlotMap
 
 MOST_COMMANDS = 10_000
 REST = 5000  # milliseconds

@@ -11,14 +11,14 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_report import Report
 from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import ForeignMessage
 from webcrawl.crawl.hive.hive_command import OVER, RELEASE
 from webcrawl.crawl.hive.member import Post
+from webcrawl.crawl.hive.partition import Groups
 from webcrawl.crawl.hive.queen import Decisions, Queen
-from webcrawl.crawl.hive.slot_map import Groups
 from webcrawl.store.jobdir.stats_file import merged
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from webcrawl.crawl.hive.errors import HiveError, LaterMap
 from webcrawl.crawl.hive.letter import Kind, Letter
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.crawl.hive.splitter import Splitter
 

@@ -10,7 +10,7 @@ import msgpack
 
 from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB
 
 IDENTITY, MAP, KEY = "hive/identity", "hive/map", "key"

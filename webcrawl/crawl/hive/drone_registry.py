@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.slot_map import Groups, SlotMap
+from webcrawl.crawl.hive.partition import Groups, SlotMap
 
 FORMAT = 1  # of the registry, the letters and their meaning: drones of two formats do not work together
 

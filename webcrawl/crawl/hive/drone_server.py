@@ -16,7 +16,7 @@ from webcrawl.crawl.hive.drone_registry import place_of, state_of
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.hive_command import Command
 from webcrawl.crawl.hive.keys import BEGINNING
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap
 
 FIELD = b"d"  # of an entry in a stream
 LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile

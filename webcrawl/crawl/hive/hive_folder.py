@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.crawl.hive.errors import HiveError, refused
-from webcrawl.crawl.hive.slot_map import MOST_DRONES
+from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.disk import appending, regular
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file

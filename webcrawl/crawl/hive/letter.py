@@ -19,7 +19,7 @@ import msgpack
 import zstandard
 
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
-from webcrawl.crawl.hive.slot_map import MOST_DRONES
+from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.rowcrc import crc32_of_many
 
 MAGIC, VERSION = b"WCHV", 1

@@ -14,9 +14,8 @@ import msgpack
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.inbox import Inbox
 from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.partition import Partition
+from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.queen import Wanted
-from webcrawl.crawl.hive.slot_map import SlotMap
 from webcrawl.store.crawldb import CrawlDB, Part
 
 META = "hive/obeyed"

@@ -13,7 +13,7 @@ from webcrawl.crawl.hive.drone_registry import Record, place_of
 from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import ForeignMessage
 from webcrawl.crawl.hive.hive_command import RESIZE, Command, wanted_by
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap
 
 
 @dataclass(frozen=True, slots=True)

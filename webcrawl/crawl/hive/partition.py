@@ -1,25 +1,111 @@
-"""Divides the web: each host belongs to one slot, by its registered domain, itself, or its top-level domain.
+"""Divides the web among drones: each host belongs to one slot, and each slot to one drone.
 
 Never by URL, which would put a host in two hands. Fingerprints begin with the slot, so that those of a slot are one
 range of the sorted files, and can be moved.
+
+Of a host, `Partition` names the slot. Each slot goes to the drone that draws the greatest number for it and
+has not got its share yet; shares differ by one slot at most. A drone which joins or leaves takes or gives only its own
+share. Without shares, of 200 drones one would have 14 of 1,024 slots, and some none
+(docs/hive.md#to-the-scale-of-the-web).
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import msgpack
 from siphashc import siphash
 
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.slot_map import MOST_DRONES, SLOTS
 from webcrawl.urls.url_fingerprint import Fingerprints
+
+SLOTS = 1 << 10  # of each group
+MOST_DRONES = 1 << 12
+DRAWS = b"webcrawl's slots"  # nothing can be won by aiming at it: it only says which drone draws which slot
+Groups = Sequence[Sequence[int]]  # the drones that each group prefers; () for all
+
+
+@dataclass(frozen=True, slots=True)
+class SlotMap:
+    """The owners of all slots; a later map has a higher generation."""
+
+    generation: int
+    drones: tuple[int, ...]  # all members, ascending
+    owners: array[int]  # drone of each slot
+
+    @classmethod
+    def fair(cls, drones: Iterable[int], groups: Groups = ((),), generation: int = 1) -> SlotMap:
+        """Of each group the drones that are members share its slots; if none is, all do."""
+        nobody = cls(generation - 1, (), array("H"))
+        return nobody.resized(drones, groups)
+
+    def resized(self, drones: Iterable[int], groups: Groups = ((),)) -> SlotMap:
+        """The next map, with these members; no more slots move than must."""
+        members = tuple(sorted(set(drones)))
+        if not members or not 0 <= members[0] <= members[-1] < MOST_DRONES:
+            raise ValueError(f"drones {members}: one or more are needed, with numbers from 0 to {MOST_DRONES - 1}")
+        owners = array("H")
+        for number, preferred in enumerate(groups):
+            first = number * SLOTS
+            able = [drone for drone in dict.fromkeys(preferred) if drone in members] or members
+            owners.extend(_shared(first, self.owners[first : first + SLOTS], able))
+        return SlotMap(self.generation + 1, members, owners)
+
+    def owned(self, drone: int) -> list[int]:
+        """The slots of this drone, ascending."""
+        return [slot for slot, owner in enumerate(self.owners) if owner == drone]
+
+    def moved(self, later: SlotMap) -> list[tuple[int, int, int]]:
+        """The differences of a later map: slot, former owner, new owner."""
+        both = zip(self.owners, later.owners, strict=True)
+        return [(slot, before, after) for slot, (before, after) in enumerate(both) if before != after]
+
+    def pack(self) -> bytes:
+        return bytes(msgpack.packb((self.generation, self.drones, self.owners.tobytes())))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> SlotMap:
+        """The inverse of `pack`."""
+        generation, drones, owners = msgpack.unpackb(data)
+        return cls(generation, tuple(drones), array("H", owners))
+
+
+def _shared(first: int, before: Sequence[int], able: Sequence[int]) -> list[int]:
+    """The owners of a group's slots, which begin at `first`: those before as far as their shares allow."""
+    owned: dict[int, list[int]] = {drone: [] for drone in able}
+    free = [*range(first + len(before), first + SLOTS)]
+    for slot, drone in enumerate(before, first):
+        owned.get(drone, free).append(slot)
+    share, more = divmod(SLOTS, len(able))
+    shares = dict.fromkeys(able, share)
+    for drone in sorted(able, key=lambda drone: -len(owned[drone]))[:more]:  # where the fewest have to move
+        shares[drone] += 1
+    for drone, slots in owned.items():
+        slots.sort(key=lambda slot: _draw(slot, drone), reverse=True)
+        free += slots[shares[drone] :]
+        del slots[shares[drone] :]
+    hungry = [drone for drone in able if len(owned[drone]) < shares[drone]]
+    for slot in sorted(free):
+        winner = max(hungry, key=lambda drone: _draw(slot, drone))
+        owned[winner].append(slot)
+        if len(owned[winner]) == shares[winner]:
+            hungry.remove(winner)
+    owners = {slot: drone for drone, slots in owned.items() for slot in slots}
+    return [owners[slot] for slot in range(first, first + SLOTS)]
+
+
+def _draw(slot: int, drone: int) -> int:
+    return int(siphash(DRAWS, f"{slot} {drone}"))
+
 
 BY_DOMAIN, BY_HOST, BY_TLD = "domain", "host", "tld"
 WAYS = (BY_DOMAIN, BY_HOST, BY_TLD)
-KEY = b"webcrawl's parts"  # the same in all drones
+PARTS = b"webcrawl's parts"  # the same in all drones
 CACHED = 1 << 16  # hosts
 
 HASH = 54  # bits below those of the slot
@@ -49,7 +135,7 @@ class Partition:
         self.slot: Callable[[str], int] = lru_cache(CACHED)(self._draw)
 
     def _draw(self, host: str) -> int:
-        return self._group(host) * SLOTS + siphash(KEY, self._key(host)) % SLOTS
+        return self._group(host) * SLOTS + siphash(PARTS, self._key(host)) % SLOTS
 
     def _group(self, host: str) -> int:
         """By the registered domain, so that all hosts of one are in the same group; the longest suffix decides."""

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from webcrawl.crawl.hive.drone_report import Report, State
-from webcrawl.crawl.hive.slot_map import Groups, SlotMap
+from webcrawl.crawl.hive.partition import Groups, SlotMap
 
 GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
 BEATS = 2  # after this many further ones a report was surely made after the look that saw the first

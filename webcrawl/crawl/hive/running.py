@@ -21,7 +21,7 @@ from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.hive_command import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.member import Post
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from webcrawl.crawl.hive.drone_registry import Member, Record, Registry, entered
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.hive_command import Command, wanted_by
 from webcrawl.crawl.hive.keys import Keys
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB, Part
 
 T = TypeVar("T")

@@ -70,7 +70,6 @@ FILES: Mapping[str, str] = {
     "webcrawl/adapter/handlers.py": HTTP,
     "webcrawl/net/robots": ROBOTS,
     "webcrawl/crawl/admission.py": ROBOTS,
-    "webcrawl/crawl/robots_answers.py": ROBOTS,
     "webcrawl/adapter/robots_request.py": ROBOTS,
     "webcrawl/content/html/": PARSING,
     "webcrawl/crawl/page_reading.py": PARSING,

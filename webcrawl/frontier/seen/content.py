@@ -14,7 +14,7 @@ from threading import Event
 
 import numpy as np
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.frontier.seen.keys import ranges
 from webcrawl.frontier.seen.runset import Change, RunSet
 from webcrawl.frontier.seen.sweep import Cancelled

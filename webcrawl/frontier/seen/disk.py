@@ -17,7 +17,7 @@ from types import TracebackType
 
 import numpy as np
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.frontier.seen.buffer import Buffer, Frozen
 from webcrawl.frontier.seen.caches.protocol import UrlCache
 from webcrawl.frontier.seen.files import Names

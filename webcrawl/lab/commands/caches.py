@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from webcrawl.base.program import program
-from webcrawl.crawl.hive.slot_map import SLOTS
+from webcrawl.crawl.hive.partition import SLOTS
 from webcrawl.lab.studies import NAMES
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import say_all, whole

@@ -26,7 +26,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import name_program
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.tools.commands.console import say_all
 from webcrawl.tools.commands.crawl import OneSignal
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.lab.simweb.mix import changing, even, has_changes, hostile
 from webcrawl.lab.simweb.request_log import Log
 from webcrawl.lab.simweb.web_server import Server, new_event_loop

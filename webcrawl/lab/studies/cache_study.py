@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from webcrawl.crawl.hive.partition import BY_DOMAIN, Partition
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import BY_DOMAIN, Partition, SlotMap
 from webcrawl.lab.studies import NAMES, cache_policies
 from webcrawl.lab.studies.cache_policies import vector
 from webcrawl.lab.studies.tinylfu import wtinylfu

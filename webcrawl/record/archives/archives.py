@@ -1,6 +1,9 @@
 """Reads many archive files one after the other, from wherever a former run had come to, as answers.
 
 `archive_files` finds those that the arguments of a command name: files, packages, folders, patterns.
+
+A crawl that is killed fetches again what is behind that, perhaps into a file of another name: whoever had read it here
+would have those pages twice.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from webcrawl.base.model import Exchange, Link
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.record.archives.archived_answers import (
     Answers,
     Capture,
@@ -28,15 +31,40 @@ from webcrawl.record.archives.archived_answers import (
     refers,
     unmodified,
 )
-from webcrawl.record.archives.counted_bytes import counted_bytes, tell_left
 from webcrawl.record.archives.originals import Originals
 from webcrawl.record.warc.packed_files import WACZ, packed, size_of
-from webcrawl.record.warc.reader import OPEN, Lost, NotWarc, Record, Records
+from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import crawls_of, hive_of
+from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl, is_locked
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.outputs import length_of, lengths
+from webcrawl.store.output import OPEN
 
 logger = logging.getLogger(__name__)
+
+
+def counted_bytes(path: Path) -> int | None:
+    """The bytes that count; None: all, of a finished file, and of any that lies in no crawl's folder.
+
+    StoreError: the crawl's state cannot be read.
+    """
+    path = path.resolve()
+    jobdir = path.parent.parent
+    if not path.name.endswith(OPEN) or not is_crawl(jobdir):
+        return None
+    noted, name = JobDir(jobdir).read(lengths), path.relative_to(jobdir).as_posix()
+    return length_of(name, noted) or 0
+
+
+def tell_left(path: Path, size: int) -> None:
+    """Logs what becomes of so many bytes that do not count."""
+    if is_locked(path.resolve().parent.parent):
+        logger.info("%s: its crawl runs: %d bytes are left for later, as no checkpoint has them yet", path, size)
+    else:
+        why = "its crawl was killed, or failed, and does those pages again when it is resumed"
+        logger.warning("%s: its last %d bytes are left out: %s", path, size, why)
+
 
 LOST = "archive/lost/"  # how the counters of what could not be read begin
 TOLD = 10  # lines about damage, and about each reason why a record is left out, in each file

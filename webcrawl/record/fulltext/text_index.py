@@ -24,7 +24,7 @@ from typing import Any
 import tantivy
 
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.record.fulltext.index_fields import ORDINAL, fields, register, schema, unfindable
 from webcrawl.record.fulltext.text_files import Place, TextFiles, lines

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
-from webcrawl.base.readable import text_without_credentials
+from webcrawl.base.readable import count, text_without_credentials
 from webcrawl.record.objectstore.place import Place
 from webcrawl.record.objectstore.upload import digest
 from webcrawl.store.jobdir.crawls import is_crawl

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from webcrawl.base.dates import iso
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.record.objectstore.place import Place, Refused
 from webcrawl.record.objectstore.stored import WHERE, Stored, goes, listing
 from webcrawl.record.objectstore.upload import Sender, Sent

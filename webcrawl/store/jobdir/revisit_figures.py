@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 # Where the bins of both histograms end, in seconds; the last bin has what is longer.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.tools.commands import store, wacz
 from webcrawl.tools.commands.console import say
 from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error

@@ -23,7 +23,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import name_program, program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.slot_map import MOST_DRONES
+from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.tools.commands.console import complain, say, say_all

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
-from webcrawl.base.readable import readable, text_without_credentials
+from webcrawl.base.readable import count, readable, text_without_credentials
 from webcrawl.tools.commands.console import complain, say, say_all, whole
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 

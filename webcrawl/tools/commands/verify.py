@@ -9,7 +9,7 @@ from pathlib import Path
 
 from webcrawl.base.loading import install
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import hive_of
 from webcrawl.tools.commands.console import complain, say

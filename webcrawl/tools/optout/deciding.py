@@ -14,7 +14,7 @@ from enum import Enum
 from math import ceil
 from typing import Any, Protocol
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.net.errors import AddressRefused, DnsFailed, FetchError, PortRefused, Untried
 from webcrawl.net.protocols import Options, ProtocolModule

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.segments import FOLDER
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file

@@ -12,7 +12,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from webcrawl.base.quantities import count, short
+from webcrawl.base.readable import count, short
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 logger = logging.getLogger(__name__)

@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.crawl.control.exclusions import dated
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
-from webcrawl.crawl.hive.slot_map import MOST_DRONES
+from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.tools.commands.console import say_all
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder

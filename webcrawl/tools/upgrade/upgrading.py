@@ -12,7 +12,7 @@ from pathlib import Path
 import msgpack
 import zstandard
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.job_dir import JobDir

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from webcrawl.crawl.rendering.host_need import Need
+from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.frontier.hosts_set_aside import Entry, unpack
 from webcrawl.frontier.state import open_frontier

@@ -15,8 +15,7 @@ from webcrawl.base.url_text import host_of, visible
 from webcrawl.crawl.hive import drone_identity as identity
 from webcrawl.crawl.hive import inbox, outbox
 from webcrawl.crawl.hive.outgoing_letters import END, NAME, read_name
-from webcrawl.crawl.hive.partition import WAYS, partition_of
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import STATE, crawls_of, number_of

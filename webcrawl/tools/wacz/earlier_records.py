@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from webcrawl.base.dates import read_digits
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.record.since.index import FileReadError, lines_of
 from webcrawl.record.since.sources import archive_of
 from webcrawl.store.disk import Disk, regular

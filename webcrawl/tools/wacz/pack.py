@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from webcrawl.base.dates import read_digits
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept

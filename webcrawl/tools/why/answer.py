@@ -15,11 +15,11 @@ from webcrawl.store.jobdir.crawls import number_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.why import host_facts as host
 from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.file_search import archived
 from webcrawl.tools.why.filtering import first_refusal
 from webcrawl.tools.why.form import shown
 from webcrawl.tools.why.gather import Gathering
 from webcrawl.tools.why.opened_crawl import Source
-from webcrawl.tools.why.record_search import archived
 from webcrawl.tools.why.verdict import (
     DROPPED,
     FETCHED,

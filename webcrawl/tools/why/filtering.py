@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import re2
 
 from webcrawl.base.loading import load
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.sheets import DEPTH, SCOPE
 from webcrawl.tools.why.saved_settings import SavedSheets, may_load

@@ -16,14 +16,13 @@ from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.tools.why.facts import Facts, focus_of, scores_of
+from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
 from webcrawl.tools.why.filtering import setting_of
 from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of, ended, load_of, rendering_of
 from webcrawl.tools.why.later import FOUND_LOG, among_records
 from webcrawl.tools.why.linking_pages import linking
-from webcrawl.tools.why.log_search import QUICK, Looked
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_portions
-from webcrawl.tools.why.record_search import exchange_of
 from webcrawl.tools.why.robots_verdict import line_of, robots_verdict
 from webcrawl.tools.why.saved_settings import NONE
 from webcrawl.tools.why.time_words import iso_of, size

@@ -18,7 +18,7 @@ from siphashc import siphash
 from webcrawl.base.dates import iso, read_iso
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.sheets import OF_HOST
-from webcrawl.crawl.rendering.host_need import Need
+from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
 from webcrawl.frontier.booking import Booking
 from webcrawl.store import rowcrc
@@ -28,7 +28,7 @@ from webcrawl.store.jobdir.domain_row import DomainRow, domain_row, links_to
 from webcrawl.store.jobdir.host_row import HostRow, State, behind_wall
 from webcrawl.store.jobdir.queue_row import count_of
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.why.log_search import LogFile
+from webcrawl.tools.why.file_search import LogFile
 from webcrawl.tools.why.queued import NO_FRONT, saved_front
 from webcrawl.tools.why.saved_settings import SavedSheets
 

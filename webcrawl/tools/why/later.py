@@ -25,7 +25,7 @@ from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.line_blocks import BlockReader
 from webcrawl.tools.verify.check_revisits import number_of_records, places
-from webcrawl.tools.why.log_search import pieces_from_end
+from webcrawl.tools.why.file_search import pieces_from_end
 from webcrawl.tools.why.time_words import size
 
 QUICK = 64 << 20  # bytes of the log, and of segments

@@ -14,8 +14,8 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.link_line import read
+from webcrawl.tools.why.file_search import exchange_of
 from webcrawl.tools.why.opened_crawl import Source
-from webcrawl.tools.why.record_search import exchange_of
 from webcrawl.tools.why.time_words import size
 from webcrawl.urls.canonical import canonical_links
 from webcrawl.urls.filters.filter_protocol import Origin

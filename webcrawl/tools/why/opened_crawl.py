@@ -14,8 +14,7 @@ from webcrawl.base.loading import load
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
-from webcrawl.crawl.hive.partition import SlotFingerprints, partition_of
-from webcrawl.crawl.hive.slot_map import SlotMap
+from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap, partition_of
 from webcrawl.crawl.last_run import FOLLOW, ON
 from webcrawl.crawl.segments import FOUND
 from webcrawl.record.objectstore.stored import stored_in
@@ -28,12 +27,11 @@ from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.tools.optout.optout_records import records_as_saved
+from webcrawl.tools.why.file_search import Indexes, LogFile
 from webcrawl.tools.why.filtering import Filters
 from webcrawl.tools.why.form import Form, form_of
 from webcrawl.tools.why.known_urls import opened
 from webcrawl.tools.why.later import Later, left_for_later
-from webcrawl.tools.why.log_search import LogFile
-from webcrawl.tools.why.record_search import Indexes
 from webcrawl.tools.why.saved_settings import SavedSheets, values_of
 from webcrawl.urls.foldings import Folding, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 
 UNITS = ((86_400.0, "day"), (3600.0, "hour"), (60.0, "minute"))
 MIB = 1 << 20

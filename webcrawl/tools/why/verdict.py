@@ -9,7 +9,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.model import Status
 from webcrawl.base.page_values import wall_of
 from webcrawl.base.program import program
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.net.dns_answer import known_without_asking

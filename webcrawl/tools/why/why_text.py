@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from webcrawl.base.quantities import count
-from webcrawl.base.readable import readable
+from webcrawl.base.readable import count, readable
 from webcrawl.tools.why.answer import Answer
 from webcrawl.tools.why.filtering import REFUSES, UNASKED
 from webcrawl.tools.why.time_words import moment, stamp

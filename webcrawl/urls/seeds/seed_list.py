@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
 
-from webcrawl.base.quantities import count
+from webcrawl.base.readable import count
 from webcrawl.urls.seeds.seed_rows import BadLineError, Found, SeedError, rows, seed_url
 from webcrawl.urls.seeds.seed_source import Lone, Source
 
