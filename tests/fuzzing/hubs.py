@@ -5,9 +5,8 @@ import asyncio
 from tests.fuzzing.target import Target, chance, pieces
 from webcrawl.content.formats import xml_listings
 from webcrawl.net.websub import listening
-from webcrawl.net.websub.hub_discovery import HUBS, offer
 from webcrawl.net.websub.listening import HubRequest
-from webcrawl.net.websub.subscriptions import is_signed
+from webcrawl.net.websub.subscriptions import HUBS, is_signed, offer
 
 URL = "http://a.test/feed"
 SEEDS = [
@@ -85,7 +84,7 @@ def hubs(data: bytes) -> None:
 ROOMS = (
     "webcrawl.net.http_answerer",
     "webcrawl.net.websub.listening",
-    "webcrawl.net.websub.hub_discovery",
+    "webcrawl.net.websub.subscriptions",
     "webcrawl.net.websub.subscriptions",
 )
 TARGETS = [Target("hubs", hubs, SEEDS, TOKENS, rooms=ROOMS)]

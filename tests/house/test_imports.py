@@ -172,7 +172,7 @@ class TestRulesFail:
             ("webcrawl.crawl.x", "webcrawl.adapter.trip"),
             ("webcrawl.crawl.x", "webcrawl.adapter.fastpath"),
             ("webcrawl.adapter.x", "webcrawl.adapter.fastpath.request_path"),
-            ("webcrawl.adapter.extensions.x", "webcrawl.adapter.fastpath.batch"),
+            ("webcrawl.adapter.extensions.x", "webcrawl.adapter.fastpath.request_path"),
             ("webcrawl.adapter.x", "webcrawl.lab.simweb.world"),
             ("webcrawl.tools.x", "webcrawl.lab.simweb.world"),
             ("webcrawl.adapter.fastpath.x", "webcrawl.adapter.scheduler"),

@@ -14,7 +14,7 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.tables.one_table import Changes, Documents
 from webcrawl.record.tables.parquet import read_stream
 from webcrawl.record.tables.table_files import Tables
-from webcrawl.record.warc.press import Press
+from webcrawl.record.warc.capture import Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs

@@ -23,7 +23,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
 from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.command import NotRunning
-from webcrawl.crawl.profiling import bound_words
+from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
 from webcrawl.record.statistics.statistics import Statistics
@@ -114,7 +114,7 @@ def bound_by(state):
     for cause, look in state.items():
         tally.add(Look(**{"seconds": 5.0, **look}), Cause(cause))
     counted = {f"bound/{cause}": 5 for cause in state}
-    return f"{bound_words.sentence(tally)}\n{bound_words.in_words(counted)}"
+    return f"{bound.sentence(tally)}\n{bound.in_words(counted)}"
 
 
 def ctl_status(figures):
@@ -515,30 +515,30 @@ CLAIMS = {
             ("another JOBDIR processes all pages once more", {"errors": 1}, {}),
         ],
     ),
-    "crawl/profiling/bound_words.py": (
+    "crawl/profiling/bound.py": (
         bound_by,
         [
             *(
                 (words, {cause: {}}, {"work" if cause is not Cause.WORK else "disk": {}})
-                for cause, words in bound_words.WORDS.items()
+                for cause, words in bound.WORDS.items()
             ),
             *(
-                (bound_words.HELPS[cause], {cause: {}}, {"work" if cause is not Cause.WORK else "disk": {}})
+                (bound.HELPS[cause], {cause: {}}, {"work" if cause is not Cause.WORK else "disk": {}})
                 for cause in Cause
             ),
-            *((figures, {cause: {}}, {"work": {}}) for cause, figures in bound_words.FIGURES.items()),
+            *((figures, {cause: {}}, {"work": {}}) for cause, figures in bound.FIGURES.items()),
             (f"{program()} ctl JOBDIR resume", {"pause": {"trouble": "paused"}}, {"disk": {}}),
-            *((why, {"pause": {"trouble": why}}, {"disk": {}}) for why in bound_words.PAUSES),
-            *((helps, {"pause": {"trouble": why}}, {"disk": {}}) for why, helps in bound_words.PAUSES.items()),
+            *((why, {"pause": {"trouble": why}}, {"disk": {}}) for why in bound.PAUSES),
+            *((helps, {"pause": {"trouble": why}}, {"disk": {}}) for why, helps in bound.PAUSES.items()),
             ("{} {} of the time", {"disk": {}}, {}),
             ("{}{}; what helps: {}", {"disk": {}}, {}),
             (
-                bound_words.FEW_FILES,
+                bound.FEW_FILES,
                 {"files": {"slots": 3, "wanted": 9}},
                 {"files": {"slots": 9, "wanted": 9}},
             ),
             (
-                bound_words.CROWDED,
+                bound.CROWDED,
                 {"processor": {"crowded": 4.0, "ran": 1.0}},
                 {"processor": {"crowded": 1.0, "ran": 4.0}},
             ),

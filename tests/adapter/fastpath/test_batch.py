@@ -6,7 +6,7 @@ import pytest
 
 from webcrawl.adapter import barrier as module
 from webcrawl.adapter.barrier import Barrier
-from webcrawl.adapter.fastpath.batch import MOST, TURN, Batch
+from webcrawl.adapter.fastpath.request_path import MOST, TURN, Batch
 from webcrawl.adapter.trip import Trip
 
 

@@ -6,8 +6,20 @@ import pytest
 
 from webcrawl import settings
 from webcrawl.crawl.metrics.families import TROUBLES
-from webcrawl.crawl.profiling.bound import Cause, Look, Tally, judge, thread_seconds
-from webcrawl.crawl.profiling.bound_words import FIGURES, HELPS, PAUSES, WORDS, in_words, sentence, shares
+from webcrawl.crawl.profiling.bound import (
+    FIGURES,
+    HELPS,
+    PAUSES,
+    WORDS,
+    Cause,
+    Look,
+    Tally,
+    in_words,
+    judge,
+    sentence,
+    shares,
+    thread_seconds,
+)
 
 QUEUED = {"seconds": 1.0, "queued": 1000, "slots": 100, "wanted": 100}
 ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in capitals, and no settings of ours

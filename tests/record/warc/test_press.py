@@ -11,8 +11,8 @@ from tests.support.cdxj import assert_index
 from tests.support.faults import BreakingDisk
 from tests.support.warc_crawl import Archive, exchange, files, indexes
 from tests.support.warc_reader import read
-from webcrawl.record.warc import press as module
-from webcrawl.record.warc.press import Press
+from webcrawl.record.warc import capture as module
+from webcrawl.record.warc.capture import Press
 from webcrawl.store.errors import StoreError
 
 KB = 1 << 10

@@ -12,7 +12,7 @@ from tests.support.faults import BreakingDisk
 from tests.support.places import ROOT
 from tests.support.warc_crawl import Archive, exchange, files, indexes
 from tests.support.warc_reader import read
-from webcrawl.record.warc.press import Press
+from webcrawl.record.warc.capture import Press
 from webcrawl.store.errors import StoreError
 
 EACH = 3

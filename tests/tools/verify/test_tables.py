@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.tables import Job
-from webcrawl.record.tables.progress import Progress
+from webcrawl.record.tables.growing_tables import Progress
 from webcrawl.store import rowcrc
 from webcrawl.tools.verify.verify_crawl import verify
 

@@ -15,8 +15,7 @@ from webcrawl.adapter.download_phases import phases
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.crawl.profiling.bound import Cause, Look, Tally, judge, thread_seconds
-from webcrawl.crawl.profiling.bound_words import NO_WAY_OUT, PREFIX, sentence
+from webcrawl.crawl.profiling.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER
 
 INTERVAL = 1.0  # seconds between two looks

@@ -22,7 +22,7 @@ from webcrawl.base.model import Status
 from webcrawl.base.readable import count, shortened
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
-from webcrawl.crawl.profiling.bound_words import in_words
+from webcrawl.crawl.profiling.bound import in_words
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.frontier.wait_words import FAILING, Waits

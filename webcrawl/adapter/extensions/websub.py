@@ -23,9 +23,8 @@ from webcrawl.content.formats.document_reader import all_links
 from webcrawl.content.page import Page
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.net.http_answerer import CannotListen, bound
-from webcrawl.net.websub.hub_discovery import address, offer
 from webcrawl.net.websub.listening import Callback, Push
-from webcrawl.net.websub.subscriptions import HOPS, REDIRECTS, Subscription, Subscriptions
+from webcrawl.net.websub.subscriptions import HOPS, REDIRECTS, Subscription, Subscriptions, address, offer
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)

@@ -27,8 +27,7 @@ from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.rules import purpose_of
-from webcrawl.record.warc.capture import AGAIN
-from webcrawl.record.warc.press import Press
+from webcrawl.record.warc.capture import AGAIN, Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import cores

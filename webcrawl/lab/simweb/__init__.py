@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from webcrawl.lab.simweb.checks import (
+from webcrawl.lab.simweb.mix import changing, even, hostile
+from webcrawl.lab.simweb.outages import Board, Outage
+from webcrawl.lab.simweb.request_log import (
+    Hit,
+    Log,
     by_address,
     by_host,
     gaps,
     mercator,
     overlaps,
+    read,
     robots_first,
     too_early,
     trap_hits,
     zoo_hits,
 )
-from webcrawl.lab.simweb.mix import changing, even, hostile
-from webcrawl.lab.simweb.outages import Board, Outage
-from webcrawl.lab.simweb.request_log import Hit, Log, read
 from webcrawl.lab.simweb.truth import Truth, truth
 from webcrawl.lab.simweb.web_server import Server, running, wait_until_idle
 from webcrawl.lab.simweb.world import World

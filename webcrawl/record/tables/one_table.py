@@ -19,9 +19,8 @@ from webcrawl.content.neardup.near_duplicates import LIMIT, Clusters
 from webcrawl.content.page import Page
 from webcrawl.record.tables.columns import placed_columns
 from webcrawl.record.tables.ended import LONGEST, declared_language, host_parts, in_words, named_canonical
-from webcrawl.record.tables.growing_tables import FULL, Streams
+from webcrawl.record.tables.growing_tables import CHANGES, DOCUMENTS, FOLDER, FULL, Streams
 from webcrawl.record.tables.parquet import rows
-from webcrawl.record.tables.progress import CHANGES, DOCUMENTS, FOLDER
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 

@@ -20,9 +20,8 @@ from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.content.page import Page
 from webcrawl.record.tables.columns import SCHEMAS, page_row, placed_columns
 from webcrawl.record.tables.ended import ROBOTS, Ended, host_parts
-from webcrawl.record.tables.growing_tables import FULL, Streams
+from webcrawl.record.tables.growing_tables import FULL, STATE, Streams
 from webcrawl.record.tables.parquet import Repeated, write_parquet
-from webcrawl.record.tables.progress import STATE
 from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile

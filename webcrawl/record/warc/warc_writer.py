@@ -13,8 +13,7 @@ from threading import get_ident
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import label, sha1
 from webcrawl.base.model import Archived, Exchange, Link
-from webcrawl.record.warc.capture import Capture, Captures, Originals
-from webcrawl.record.warc.press import BATCH, Press
+from webcrawl.record.warc.capture import BATCH, Capture, Captures, Originals, Press
 from webcrawl.record.warc.warc_record import WARC_FIELDS, Record, fields, member, named
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError

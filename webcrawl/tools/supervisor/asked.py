@@ -24,7 +24,7 @@ from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import partition_of
-from webcrawl.crawl.profiling.bound_words import PREFIX
+from webcrawl.crawl.profiling.bound import PREFIX
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
 from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.supervisor.hive_orders import given, is_order

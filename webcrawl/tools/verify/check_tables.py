@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Self
 
 from webcrawl.base.digest import SHA256, algorithm, normal
 from webcrawl.base.url_text import visible
-from webcrawl.record.tables.progress import ALONE, FOLDER, ROWS, STATE, Part, Progress
+from webcrawl.record.tables.growing_tables import ALONE, FOLDER, ROWS, STATE, Part, Progress
 from webcrawl.record.warc.capture import UNMODIFIED
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webcrawl.base.model import FAILURES
-from webcrawl.crawl.profiling.bound_words import HELPS, WORDS, shares
+from webcrawl.crawl.profiling.bound import HELPS, WORDS, shares
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.series import Series
 from webcrawl.tools import charts
