@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.store.jobdir.revisit_figures import EDGES, RevisitFigures, together
+from webcrawl.store.jobdir.revisit_figures import EDGES, RevisitFigures, figures_of, fresh, in_words, together
 
 
 def test_they_can_be_written_and_read():
@@ -23,3 +23,25 @@ def test_of_several_crawls():
     assert (whole.records, whole.taken, whole.budget) == (400, 3, 1.5)
     assert (whole.freshness, whole.age) == (pytest.approx(0.8), pytest.approx(25.0))
     assert together([]) == RevisitFigures()
+
+
+FIGURES = RevisitFigures(records=500, taken=30, unchanged_304=12, unchanged_digest=8, changed_text=7, gone=3, sampled=9)
+
+
+def test_what_came_of_them():
+    """One line has the numbers that matter."""
+    FIGURES.freshness = 0.837
+    assert in_words(FIGURES) == (
+        "30 revisits of 500 pages (20 unchanged, 7 changed, 3 gone), about 84% of all copies fresh"
+    )
+
+
+def test_nothing_is_estimated_of_nothing():
+    """While no page is sampled there is a dash."""
+    assert fresh(RevisitFigures()) == "-"
+
+
+def test_of_a_crawl_without_revisits():
+    """It has no such figures, and nothing is said."""
+    assert figures_of({"pages": 5}) is None
+    assert figures_of({f"revisit/{name}": value for name, value in FIGURES.numbers().items()}) == FIGURES
