@@ -45,13 +45,13 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
         return error, True
     refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
     failure = StoreError(
-        f"{refused}: nothing {saved} is kept" if refused else f"half a change: {error!r}{_where(error)}"
+        f"{refused}: nothing {saved} is kept" if refused else f"half a change: {error!r}{where(error)}"
     )
     failure.__cause__ = error
     return failure, bool(refused)
 
 
-def _where(error: Exception) -> str:
+def where(error: BaseException) -> str:
     """The last line of code that is neither ours nor a library's: a filter's or prioritizer's of the user's own."""
     lines = [one for one in extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_THE_USERS)]
     return f" in {lines[-1].name} ({lines[-1].filename}, line {lines[-1].lineno})" if lines else ""

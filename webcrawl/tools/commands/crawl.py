@@ -25,7 +25,7 @@ from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.crawl_end import EndedBadly
+from webcrawl.adapter.crawl_end import EndedBadly, where
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.exhaustion_watch import Alarm
 from webcrawl.adapter.given_settings import check_given
@@ -146,6 +146,10 @@ class Command(CrawlCommand):
             sys.exit(1)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
+        except SystemExit as error:  # while a module or class of the user's own is imported or made
+            line, status = _of_exit(error)
+            _tell(f"the crawl cannot start: {line}", self.settings["LOG_FILE"])
+            sys.exit(status)
 
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
         """Raises CannotStart for whatever can be wrong before the start."""
@@ -163,9 +167,14 @@ class Command(CrawlCommand):
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
         self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
-        crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
-        OneSignal().install_soon()
-        self.crawler_process.start()
+        try:
+            crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
+            OneSignal().install_soon()
+            self.crawler_process.start()
+        except SystemExit as error:  # whoever called it: it has ended the event loop
+            line, self.exitcode = _of_exit(error)
+            logger.critical("%s has ended the crawl, as a kill would: it resumes from its last checkpoint", line)
+            return
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
@@ -196,6 +205,17 @@ class Command(CrawlCommand):
 def _of_system(error: BaseException) -> bool:
     """Return whether the system refused something, which is no mistake in code."""
     return isinstance(error, OSError) or bool(lack(error))
+
+
+def _of_exit(error: SystemExit) -> tuple[str, int]:
+    """Who called `sys.exit`, and the status to end with: a crawl cut short by user code is never a success.
+
+    The add-on's own is raised again: it has said why.
+    """
+    if isinstance(error.__cause__, CannotStart):
+        raise error
+    code = error.code
+    return f"sys.exit({code!r}){where(error)}", code if isinstance(code, int) and code % 256 else 1
 
 
 def _line(error: BaseException) -> str:

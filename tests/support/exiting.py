@@ -1,0 +1,40 @@
+"""Components that call `sys.exit`: a pipeline on its third page and at its end, a feature, a class that is made."""
+
+import sys
+
+
+class OnPages:
+    def __init__(self):
+        self.pages = 0
+
+    def process_item(self, page):
+        self.pages += 1
+        if self.pages == 3:
+            sys.exit(0)
+        return page
+
+
+class Awaiting(OnPages):
+    async def process_item(self, page):
+        return super().process_item(page)
+
+
+class AtItsEnd:
+    def process_item(self, page):
+        return page
+
+    def close_spider(self):
+        sys.exit()
+
+
+class Feature:
+    def heard(self, *_):
+        sys.exit(7)
+
+
+class Made:
+    def __init__(self):
+        sys.exit(0)
+
+    def heard(self, *_):
+        pass
