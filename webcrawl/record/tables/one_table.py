@@ -19,9 +19,10 @@ from webcrawl.content.neardup.near_duplicates import LIMIT, Clusters
 from webcrawl.content.page import Page
 from webcrawl.record.tables.columns import placed_columns
 from webcrawl.record.tables.ended import LONGEST, declared_language, host_parts, in_words, named_canonical
-from webcrawl.record.tables.growing_tables import CHANGES, DOCUMENTS, FOLDER, FULL, Streams
+from webcrawl.record.tables.growing_tables import FULL, Streams
 from webcrawl.record.tables.parquet import rows
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.table_progress import CHANGES, DOCUMENTS, FOLDER
 from webcrawl.store.outputs import Outputs
 
 BATCH, SIZE = 256, 8 << 20  # rows, and what is large in them

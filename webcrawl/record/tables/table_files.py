@@ -20,12 +20,13 @@ from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.content.page import Page
 from webcrawl.record.tables.columns import SCHEMAS, page_row, placed_columns
 from webcrawl.record.tables.ended import ROBOTS, Ended, host_parts
-from webcrawl.record.tables.growing_tables import FULL, STATE, Streams
+from webcrawl.record.tables.growing_tables import FULL, Streams
 from webcrawl.record.tables.parquet import Repeated, write_parquet
 from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import COLUMNS, health_of, read
+from webcrawl.store.jobdir.table_progress import STATE
 from webcrawl.store.output import PARQUET, Mark
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links

@@ -14,12 +14,12 @@ from typing import Any, BinaryIO, Self
 
 from webcrawl.base.digest import SHA256, algorithm, normal
 from webcrawl.base.url_text import visible
-from webcrawl.record.tables.growing_tables import ALONE, FOLDER, ROWS, STATE, Part, Progress
 from webcrawl.record.warc.capture import UNMODIFIED
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.jobdir.table_progress import ALONE, FOLDER, ROWS, STATE, Part, Progress
 from webcrawl.store.output import OPEN, STREAM
 from webcrawl.tools.verify.gzip_members import Member, Torn
 
