@@ -11,14 +11,16 @@ from webcrawl.adapter.trip import Trip, give_trip
 from webcrawl.base.model import Link, Outcome, Timings
 
 
+class _Running(list):
+    def all(self):
+        return self
+
+
 class Downloader:
     """Requests under way; those of `running` have been sent on."""
 
     def __init__(self):
-        self.active, self.barrier, self.running = set(), SimpleNamespace(inside=set()), []
-
-    def under_way_now(self):
-        return self.running
+        self.active, self.barrier, self.running = set(), SimpleNamespace(inside=set()), _Running()
 
     def add(self, url, *, running=True, path="", **about):
         trip = Trip(Link(url, path), begun=time.monotonic(), **about)

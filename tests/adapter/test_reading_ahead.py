@@ -9,6 +9,7 @@ from scrapy.exceptions import DownloadCancelledError
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.reading_ahead import LARGE, ReadingAhead
+from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, Outcome
 
@@ -127,7 +128,7 @@ class TestWaiting:
 
     def downloader(self):
         found = FrontierDownloader.__new__(FrontierDownloader)
-        found._under_way, found.lacks = {}, []
+        found.running, found.lacks = Running(), []
         found.on_lack = found.lacks.append
         return found
 
@@ -154,7 +155,7 @@ class TestWaiting:
         async def short():
             await asyncio.sleep(0)
 
-        self.wait(short, lambda one, trip, _: said.append((trip in one._under_way, [*one.under_way()], trip.fetched)))
+        self.wait(short, lambda one, trip, _: said.append((trip in one.running, one.running.waiting(), trip.fetched)))
 
         assert said == [(True, [], Outcome(200))]
 

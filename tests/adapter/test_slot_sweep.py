@@ -7,6 +7,7 @@ import pytest
 
 from webcrawl.adapter import slot_sweep as sweep
 from webcrawl.adapter.downloader import FrontierDownloader
+from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
@@ -20,9 +21,7 @@ class Downloader:
     def __init__(self, count):
         self.trips, self.gone, self.full = [Trip(Link(f"http://h{i}/")) for i in range(count)], [], True
         self.network = SimpleNamespace(shortage=SimpleNamespace(paused=False), bandwidth=SimpleNamespace(held=False))
-
-    def under_way(self):
-        return self.trips
+        self.running = SimpleNamespace(waiting=lambda: self.trips, cut=self.cut)
 
     def cut(self, trip):
         self.trips.remove(trip)
@@ -125,7 +124,7 @@ def test_what_has_ended_holds_no_connection():
         return request
 
     trip, downloader = Trip(Link("http://h/")), FrontierDownloader.__new__(FrontierDownloader)
-    downloader._under_way, downloader.handlers = {}, SimpleNamespace(download_request_async=answer)
+    downloader.running, downloader.handlers = Running(), SimpleNamespace(download_request_async=answer)
 
     assert asyncio.run(downloader._handled("answer", trip)) == "answer"
     assert trip.source is None

@@ -56,7 +56,8 @@ def first_and_last(state):
     statistics = SimpleNamespace(outcomes={}, series=SimpleNamespace(start=1))
     seeding = SimpleNamespace(former=state.get("former", ""))
     parts = SimpleNamespace(counters=Counter(), statistics=statistics, seeding=seeding)
-    crawl = SimpleNamespace(stats=lambda: state, bound=str, cut_short=state["cut_short"], waits=Waits, parts=parts)
+    outlook = SimpleNamespace(bound=str, waits=Waits)
+    crawl = SimpleNamespace(stats=lambda: state, cut_short=state["cut_short"], outlook=outlook, parts=parts)
     fates = SimpleNamespace(lines=lambda: state.get("fates", []))
     scheduler = SimpleNamespace(crawl=crawl, failed=state.get("failed"), fates=fates)
     crawler = SimpleNamespace(spider=SimpleNamespace(seed_lists=state.get("seeds", "")), stats=None)
@@ -80,13 +81,12 @@ class Figures(dict):
 
 def progress_line(figures):
     figures = Figures(figures)
-    crawl = SimpleNamespace(
-        parts=SimpleNamespace(counters=figures),
+    outlook = SimpleNamespace(
         ready_hosts=lambda: figures["ready"],
-        stats=lambda: figures,
         trouble=figures.get("trouble", ""),
         waits=lambda: figures.get("waits", Waits()),
     )
+    crawl = SimpleNamespace(parts=SimpleNamespace(counters=figures), stats=lambda: figures, outlook=outlook)
     lines = progress.Lines(crawl, SimpleNamespace(progress=lambda: figures.get("fate", "")))
     return f"{lines.line()}\n{lines.short()}"
 
@@ -98,9 +98,8 @@ def process_lines(figures):
 def processing(state):
     """Beginning, progress and end of a run over archives."""
     state = Figures({"pages": 0, "queued": 0, "hosts_aside": 0, **state})
-    crawl = SimpleNamespace(
-        stats=lambda: state, parts=SimpleNamespace(counters=state), ready_hosts=lambda: 0, trouble=""
-    )
+    outlook = SimpleNamespace(ready_hosts=lambda: 0, trouble="")
+    crawl = SimpleNamespace(stats=lambda: state, parts=SimpleNamespace(counters=state), outlook=outlook)
     archives = MagicMock(done=state["done"], size=9, number=1)
     with patch.object(process_progress, "archives_of", lambda _: archives):
         extension = process_progress.RereadingSummary(SimpleNamespace(stats=None), JOB, aloud=False)

@@ -79,14 +79,13 @@ class RereadingScheduler(FrontierScheduler):
     _originals: Originals | None = None  # until it is opened
 
     def _begin(self, spider: Spider) -> Ahead | None:
-        self.spider = spider
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         for line in unknown(self.crawler.settings, spider):
             logger.warning("%s", line)
         check_outputs(values)
         start_threads()
         self._barrier = downloader.barrier
-        self.stops.callback(downloader.inline.close)
+        self.moments.stops.callback(downloader.inline.close)
         values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
         robots = RobotsRequests(self.visitor, self.fail, pages=False)
@@ -94,7 +93,7 @@ class RereadingScheduler(FrontierScheduler):
             self.crawl,
             self.visitor,
             robots,
-            self.archiving,
+            self.moments.archiving,
             downloader.barrier,
             downloader.inline,
             Bandwidth(),
@@ -105,7 +104,7 @@ class RereadingScheduler(FrontierScheduler):
             ahead = ReadingAhead(self.visitor, pdfs)
             downloader.moments.ahead.append(ahead)
             downloader.on_lack = self.fail
-            self._ends.callback(ahead.close)
+            self.moments.ends.callback(ahead.close)
         self._places = Places(self.crawl.parts.db)
         self._originals = _originals(self.crawl.parts.db)
         files = getattr(spider, "archive_files", ())
@@ -171,7 +170,7 @@ class RereadingScheduler(FrontierScheduler):
         outcome.at = exchange.started + exchange.timings.total
         trip = Trip(link, outcome=outcome, exchange=exchange)
         self._barrier.enter_open(trip)
-        request = Request(link.url, errback=getattr(self.spider, "failed", None), meta={"verbatim_url": True})
+        request = Request(link.url, errback=getattr(self.crawler.spider, "failed", None), meta={"verbatim_url": True})
         return give_trip(request, trip)
 
     async def checkpoint(self, *, last: bool = False) -> None:
@@ -185,9 +184,8 @@ class RereadingDownloader(FrontierDownloader):
     """Has no client at all. What the archives gave is there already; any other request is refused."""
 
     def __init__(self, crawler: Crawler) -> None:  # not its base's, which makes the clients
-        self.crawler, self.signals = crawler, crawler.signals
+        self.crawler = crawler
         self.active: set[Request] = set()
-        self.slots: dict[str, Any] = {}
         self.total_concurrency = min(values_of(crawler)["CONCURRENT_REQUESTS"] or AT_ONCE, AT_ONCE)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier(holds_ready=False)  # the place in the archives is behind them

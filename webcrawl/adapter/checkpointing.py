@@ -88,7 +88,7 @@ class Checkpointing:
         if self.failed is None:
             if self._lacks is not None and lack(error):
                 self._lacks.give_way()  # now, for there may be no memory for the line
-            taken = self._crawl.taken_away()
+            taken = self._crawl.parts.db.presence.taken_away()
             if taken is not None:  # whatever failed, failed because of that
                 error = StoreError(f"{taken}: nothing {self._saved} is kept")
             self.failed, told = as_failure(error, self._saved)

@@ -141,7 +141,7 @@ class Commanding:
         return {
             "state": state,
             "seconds": round(time.monotonic() - scheduler.begun, 1),
-            **crawl.glance(),
+            **crawl.outlook.glance(),
             "in_force": [*parts.in_force.told(), *(parts.hosts.told() if parts.hosts is not None else ())],
         }
 

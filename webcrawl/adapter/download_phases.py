@@ -20,14 +20,14 @@ SECURE = "https:"
 
 def downloads(downloader: FrontierDownloader) -> list[dict[str, Any]]:
     """A row for each request under way and each page that is being processed, the longest first."""
-    now, running = time.monotonic(), set(downloader.under_way_now())
+    now, running = time.monotonic(), set(downloader.running.all())
     rows = [_row(trip, url, _phase(trip, url, running, way), now) for trip, url, way in _trips(downloader)]
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
 def phases(downloader: FrontierDownloader) -> Counter[str]:
     """The number of these at each step."""
-    running = set(downloader.under_way_now())
+    running = set(downloader.running.all())
     return Counter(_phase(trip, url, running, way) for trip, url, way in _trips(downloader))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy import Request, signals
@@ -29,8 +29,8 @@ from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.download_outcomes import Outcomes, is_untried, wait_of
 from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.inline_downloads import Inline
-from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.listeners import has_listener
+from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
@@ -58,16 +58,13 @@ class FrontierDownloader:
     turned_away = False  # whether the engine was when it asked last: more may be due than it has asked for
 
     def __init__(self, crawler: Crawler) -> None:
-        self.crawler, self.signals = crawler, crawler.signals
+        self.crawler = crawler
         self.active: set[Request] = set()
-        self.slots: dict[str, Any] = {}  # extensions look for them; there are none
         values = values_of(crawler)
         self._used = in_use()
         fits = _room(values, self._used)
         self.total_concurrency = fits.fetches
-        self.wanted: int = values["CONCURRENT_REQUESTS"]
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
-        self._most: int = values["DOWNLOAD_TRUNCATE"]  # bytes of a decoded body
         self.moments = DownloadMoments()
         self.outcomes = Outcomes(self.moments, whole=values["DOWNLOAD_FAIL_ON_DATALOSS"])
         self.handlers = Handlers(crawler, values, self.network.shortage)
@@ -76,19 +73,23 @@ class FrontierDownloader:
         self.inline = Inline(
             self._attempt, self.middleware.download_async, self.barrier, self.active, self.total_concurrency
         )
-        self.turns: Turns | None = None  # while the scheduler is open
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.since: Since | None = None  # of a crawl that begins from an earlier one
-        self._under_way: dict[Trip, asyncio.Task[Any]] = {}
+        self.running = Running()
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
     def resize(self, values: Mapping[str, Any]) -> None:
         """Other slots from now on, as far as descriptors allow; downloads under way are finished."""
         fits = _room(values, self._used)
-        self.total_concurrency, self.wanted = fits.fetches, values["CONCURRENT_REQUESTS"]
+        self.total_concurrency = fits.fetches
         self.network.http.keep(fits.kept)
 
     # -- Scrapy's side
+
+    @property
+    def slots(self) -> dict[str, Any]:
+        """Extensions look for them; there are none."""
+        return {}
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
         """For whoever awaits the answer, through the middlewares; what comes back may be a request of theirs.
@@ -113,7 +114,7 @@ class FrontierDownloader:
         result = await self.middleware.download_async(download, request)
         if result is answer or not isinstance(result, Response):
             return result
-        result = decoded(result, self._most)
+        result = decoded(result, values_of(self.crawler)["DOWNLOAD_TRUNCATE"])
         for judge in self.moments.given:
             result = judge(request, result)
         return result
@@ -139,14 +140,15 @@ class FrontierDownloader:
         trip = trip_of(request)
         if trip is None:
             return await self.inline.download(request)
-        if self.turns is not None and self.turns.lines and trip.link is not None:
-            await self.turns.own(trip.link)
+        turns = self.inline.turns
+        if turns is not None and turns.lines and trip.link is not None:
+            await turns.own(trip.link)
         try:
             return await self._attempt(request, trip)
         finally:
             if trip.link is not None:
-                if self.turns is not None and self.turns.lines:
-                    self.turns.own_left(host_of(trip.link.url))
+                if turns is not None and turns.lines:
+                    turns.own_left(host_of(trip.link.url))
                 await self.barrier.enter(trip)
                 for hear in self.moments.ended:
                     hear(trip)
@@ -190,11 +192,8 @@ class FrontierDownloader:
 
     async def _read(self, trip: Trip, reading: Awaitable[None]) -> None:
         """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a download needs a task of its own")
         trip.fetched = trip.outcome  # its host may be asked again
-        self._under_way[trip] = task
+        task = self.running.begin(trip)
         try:
             await reading
         except asyncio.CancelledError:
@@ -206,7 +205,7 @@ class FrontierDownloader:
             self.on_lack(error)
             raise
         finally:
-            del self._under_way[trip]
+            self.running.end(trip)
 
     def in_flight(self, url: str) -> Outcome | None:
         """The use that the scheduler's request for this URL makes of its host: None while it is being downloaded.
@@ -216,7 +215,7 @@ class FrontierDownloader:
         trips = [trip_of(request) for request in self.active]
         for trip in (*trips, *self.barrier.inside):
             if trip is not None and not trip.inline and trip.link is not None and trip.link.url == url:
-                return trip.fetched if trip in self._under_way else trip.outcome or NOT_ASKED
+                return trip.fetched if trip in self.running else trip.outcome or NOT_ASKED
         return NOT_ASKED
 
     async def refuse(self, trip: Trip) -> NoReturn:
@@ -233,14 +232,11 @@ class FrontierDownloader:
             trip.outcome = Outcome(trip.withheld.status)
 
     def _send(self, signal: object, request: Request, **more: Any) -> None:
-        if has_listener(signal, self.signals.sender):
-            self.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
+        if has_listener(signal, self.crawler.signals.sender):
+            self.crawler.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
 
     async def _handled(self, request: Request, trip: Trip) -> Response:
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a download needs a task of its own")
-        self._under_way[trip] = task
+        task = self.running.begin(trip)
         try:
             if not trip.inline:
                 return await self.handlers.download_request_async(request)
@@ -255,7 +251,7 @@ class FrontierDownloader:
                 self.on_lack(error)
             raise
         finally:
-            del self._under_way[trip]
+            self.running.end(trip)
             trip.source = None
 
     async def _patiently(self, request: Request, trip: Trip) -> Response:
@@ -274,29 +270,13 @@ class FrontierDownloader:
             if not await self.inline.may_repeat(trip):
                 raise judged
 
-    def under_way(self) -> Iterable[Trip]:
-        """The downloads of the scheduler's requests, as long as they wait for their hosts."""
-        mine = (trip for trip in self._under_way if trip.link is not None and not trip.inline)
-        return [trip for trip in mine if trip.fetched is None]
-
-    def under_way_now(self) -> Iterable[Trip]:
-        """All downloads under way, and answers that are being read."""
-        return self._under_way.keys()
-
-    def cut(self, trip: Trip) -> None:
-        """Ends a download under way, so that others get its slot."""
-        trip.cut = True
-        self._under_way[trip].cancel()
-
     def abandon(self) -> None:
         """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl is resumed.
 
         So are pages that await a download.
         """
         self.inline.close()
-        for trip, task in self._under_way.items():
-            trip.abandoned = True
-            task.cancel()
+        self.running.abandon()
 
 
 def _room(values: Mapping[str, Any], used: int) -> Room:

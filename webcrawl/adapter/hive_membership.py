@@ -159,7 +159,7 @@ class Life:
             self.wake()
 
     def activity(self) -> int:
-        return self._crawl.activity()
+        return self._crawl.outlook.activity()
 
     def figures(self) -> Mapping[str, int | float]:
         return self._crawl.stats()
@@ -168,7 +168,7 @@ class Life:
         return State.PAUSED if self._crawl.parts.in_force.paused else State.RUNNING
 
     def trouble(self) -> str:
-        return self._crawl.trouble
+        return self._crawl.outlook.trouble
 
     def out(self) -> bool:
         return self._crawl.parts.uplink.out

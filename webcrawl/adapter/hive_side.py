@@ -48,7 +48,7 @@ class HiveSide:
         if self._entry is not None:
             self.others_done = False
             self._others = self._entry.running(scheduler)
-            scheduler.crawl.add_checkpoint_listener(self._others)
+            scheduler.crawl.followers.add(self._others)
             self._others.start()
 
     async def stop(self) -> None:

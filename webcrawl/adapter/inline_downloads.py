@@ -79,6 +79,11 @@ class Inline:
             if page is not None:
                 self._barrier.back(page)
 
+    @property
+    def turns(self) -> Turns | None:
+        """Those of hosts, while the crawl is open."""
+        return self.crawl.turns if self.crawl is not None else None
+
     def close(self) -> None:
         """Whoever waits, or comes later, gets DownloadCancelledError."""
         self.closed = True

@@ -6,9 +6,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
@@ -27,13 +26,14 @@ from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
-from webcrawl.adapter.page_end import Archiving, PageEnd
+from webcrawl.adapter.page_end import PageEnd
 from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.request_passage import Giving, Intake
 from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.run_moments import RunMoments
 from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.thread_start import start_threads
@@ -53,9 +53,6 @@ from webcrawl.store.errors import StoreError
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
-if TYPE_CHECKING:
-    from webcrawl.content.page import Page
-
 logger = logging.getLogger(__name__)
 
 
@@ -64,23 +61,17 @@ class FrontierScheduler:
 
     crawl: Crawl
     visitor: Visitor
-    spider: Spider
     _intake: Intake
     _giving: Giving
-    _booking: PageEnd
 
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
         self.keeping, self.waking, self.hive = Checkpointing(crawler), Waking(), HiveSide()
-        self.archiving = Archiving()
+        self.moments = RunMoments()
         self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
-        self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
-        self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
-        self.at_hand: list[Callable[[Page], object]] = []  # what outputs look up of all pages at hand
         self.begun, self.stopping = time.monotonic(), False
         self._reason = ""
         self._lost = 0  # requests of the spider, in this run and those that were killed before
-        self.stops, self._ends = ExitStack(), ExitStack()  # what ends before the last checkpoint, and after it
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -106,25 +97,27 @@ class FrontierScheduler:
 
     def _begin(self, spider: Spider) -> Ahead | None:
         """Opens the crawl, and connects it with Scrapy; returns what is done with answers before they are processed."""
-        self.spider = spider
         start_threads()
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         makes_pages = getattr(spider, "makes_pages", False)
-        self.crawl, self.visitor = self._assembled(values, downloader.total_concurrency, makes_pages=makes_pages)
+        self.crawl, self.visitor = self._assembled(
+            spider, values, downloader.total_concurrency, makes_pages=makes_pages
+        )
         self._connect_network(downloader)
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
-        self.stops.callback(self.waking.stop)
-        self.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
+        self.moments.stops.callback(self.waking.stop)
+        self.moments.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
         robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
-        self._connect_requests(downloader, robots)
-        ahead = self._connect_answers(values, downloader, makes_pages=makes_pages)
+        end = self._connect_requests(spider, downloader, robots)
+        ahead = self._connect_answers(spider, values, downloader, end, makes_pages=makes_pages)
         self.keeping.watch()
         return ahead
 
-    def _assembled(self, values: dict[str, Any], slots: int, *, makes_pages: bool) -> tuple[Crawl, Visitor]:
-        spider = self.spider
+    def _assembled(
+        self, spider: Spider, values: dict[str, Any], slots: int, *, makes_pages: bool
+    ) -> tuple[Crawl, Visitor]:
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         earlier, walk = getattr(spider, "earlier_crawls", None), getattr(spider, "walk_rules", None)
         if not makes_pages or walk is not None:
@@ -154,22 +147,22 @@ class FrontierScheduler:
         network.http.http2.recorded = parts.frontier.notes.http2
         downloader.on_lack, downloader.outcomes.uplink = self.fail, parts.uplink
 
-    def _connect_requests(self, downloader: FrontierDownloader, robots: RobotsRequests) -> None:
+    def _connect_requests(self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests) -> PageEnd:
         """The ways of requests: into the crawl, out of it, through Scrapy's engine, and to its end."""
         crawl, bandwidth, classes = self.crawl, downloader.network.bandwidth, not self.hive.is_drone
+        archiving = self.moments.archiving
         unheard = UnheardMeta(self.crawler.settings)
-        self._intake = Intake(crawl.parts, self.spider, self.dupefilter, unheard, self.fail, classes=classes)
-        self._giving = Giving(crawl, self.spider, robots, self.waking, bandwidth, classes=classes)
-        self._booking = PageEnd(
-            crawl, self.visitor, robots, self.archiving, downloader.barrier, downloader.inline, bandwidth, self.fail
-        )
-        self._install(self._booking.finished, robots.answered)
-        inline, per_address = crawl.parts.inline, crawl.parts.in_force.values["POLITENESS_PER_IP"]
-        turns = Turns(inline, downloader.in_flight, self.wake, self.fail, share_addresses=per_address)
-        downloader.turns = turns
-        downloader.inline.crawl = OpenCrawl(inline, turns, robots, self.archiving.inline, self.fail)
-        self.stops.callback(downloader.inline.close)
-        self._ends.callback(turns.close)
+        self._intake = Intake(crawl.parts, spider, self.dupefilter, unheard, self.fail, classes=classes)
+        self._giving = Giving(crawl, spider, robots, self.waking, bandwidth, classes=classes)
+        barrier, inline = downloader.barrier, downloader.inline
+        end = PageEnd(crawl, self.visitor, robots, archiving, barrier, inline, bandwidth, self.fail)
+        self._install(end.finished, robots.answered)
+        books, per_address = crawl.parts.inline, crawl.parts.in_force.values["POLITENESS_PER_IP"]
+        turns = Turns(books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address)
+        inline.crawl = OpenCrawl(books, turns, robots, archiving.inline, self.fail)
+        self.moments.stops.callback(inline.close)
+        self.moments.ends.callback(turns.close)
+        return end
 
     def _install(self, finished: Callable[[Any], None], robots: Callable[[Any], Any] | None = None) -> None:
         self.waking.engine = install(
@@ -177,10 +170,16 @@ class FrontierScheduler:
         )
 
     def _connect_answers(
-        self, values: Mapping[str, Any], downloader: FrontierDownloader, *, makes_pages: bool
+        self,
+        spider: Spider,
+        values: Mapping[str, Any],
+        downloader: FrontierDownloader,
+        end: PageEnd,
+        *,
+        makes_pages: bool,
     ) -> Ahead | None:
         """Who takes part in what becomes of downloads: nearly none of them in every crawl."""
-        spider, moments = self.spider, downloader.moments
+        moments = downloader.moments
         ahead, has_callbacks = None, not makes_pages or getattr(spider, "has_callbacks", False)
         if makes_pages and not values["HIVE_DRONES"]:  # a drone may have no seed at all
             lists = str(getattr(spider, "seed_lists", None) or "")
@@ -189,10 +188,10 @@ class FrontierScheduler:
         if makes_pages:
             ahead = self._ahead(values)
             moments.ahead.append(ahead)
-            self._ends.callback(ahead.close)
-        moments.unfinished.append(self._booking.hide)
+            self.moments.ends.callback(ahead.close)
+        moments.unfinished.append(end.hide)
         if has_callbacks:
-            moments.ended.append(self._booking.hide)
+            moments.ended.append(end.hide)
         if values["PURPOSE"]:
             looked_at = has_callbacks or is_looked_at(self.crawler)
             reader = Reader.CALLBACKS if not makes_pages else Reader.BOTH if looked_at else Reader.PAGES
@@ -216,8 +215,8 @@ class FrontierScheduler:
 
             downloader = downloader_of(self.crawler)
             since = downloader.since = await since_of(argument, values_of(self.crawler), self.crawl)
-            self._ends.callback(since.close)
-            self._ends.callback(setattr, downloader, "since", None)
+            self.moments.ends.callback(since.close)
+            self.moments.ends.callback(setattr, downloader, "since", None)
 
     def close(self, reason: str) -> Deferred[None]:
         self._reason = reason
@@ -227,19 +226,19 @@ class FrontierScheduler:
         """Takes the last checkpoint: no request is under way any more."""
         if self.over:  # it could not be opened
             return
-        self.stops.close()
+        self.moments.stops.close()
         try:
-            self.archiving.end()  # again: pipelines may have awaited something while they closed
+            self.moments.archiving.end()  # again: pipelines may have awaited something while they closed
             self._lost = self._report_lost()
             await self.checkpoint(last=True)
             self.keeping.over = True  # before anything else can begin a checkpoint
             await self.hive.stop()
-            await by_turns(self.crawl.after_last_checkpoint())
+            await by_turns(self.crawl.followers.rest())
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
         finally:
             self.keeping.over = True
-            self._ends.close()
+            self.moments.ends.close()
             try:
                 self.crawl.close()
             except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
@@ -263,7 +262,7 @@ class FrontierScheduler:
         return self.crawl.rests and not self._awaits()
 
     def _awaits(self) -> bool:
-        return self._may_be_stuck() or any(source() for source in self.sources)
+        return self._may_be_stuck() or any(source() for source in self.moments.sources)
 
     def _may_be_stuck(self) -> bool:
         return downloader_of(self.crawler).inline.waiting > 0
@@ -321,7 +320,7 @@ class FrontierScheduler:
         if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
             bad = self.crawl.parts.seeding.away > 0 or (self.fates is not None and self.fates.hopeless)
         if not bad and self._reason not in HURRIED:
-            bad = self._lost > 0 or any(is_behind() for is_behind in self.behind)
+            bad = self._lost > 0 or any(is_behind() for is_behind in self.moments.behind)
         return EndedBadly(self._reason) if bad else None
 
     def _closing(self) -> None:

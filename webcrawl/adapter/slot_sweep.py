@@ -57,9 +57,11 @@ class Sweep:
         slowed = downloader.network.bandwidth.held  # by ourselves
         if passed > PAUSE or slowed:
             passed = 0.0
-        self._seconds = {trip: before[trip] + passed if trip in before else 0.0 for trip in downloader.under_way()}
+        self._seconds = {
+            trip: before[trip] + passed if trip in before else 0.0 for trip in downloader.running.waiting()
+        }
         if downloader.network.shortage.paused or slowed:
             return
         held = [Held(trip, trip.link, seconds) for trip, seconds in self._seconds.items() if trip.link and seconds]
         for one in self._crawl.overstaying(held, full=downloader.full):
-            downloader.cut(one.trip)
+            downloader.running.cut(one.trip)

@@ -5,23 +5,20 @@ A fetcher calls `take`, has the visitor make a page of the answer, and calls `fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import lru_cache
-from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status, is_sitemap
 from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.admission import RobotsAnswers
 from webcrawl.crawl.crawl_log import count_known, notes_of
 from webcrawl.crawl.discovery import Discovery
-from webcrawl.crawl.parts import Follower, Parts
+from webcrawl.crawl.outlook import Outlook
+from webcrawl.crawl.parts import Followers, Parts
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.feeding import SLICE, Feeding
-from webcrawl.frontier.wait_words import Waits
-from webcrawl.store.errors import TakenAway
 from webcrawl.store.jobdir.crawl_line import PROXY
-from webcrawl.store.jobdir.history_line import mix
 from webcrawl.store.jobdir.meta_row import CLEAN
 
 TOO_MANY = 429  # requests: as with 5xx, the server says that it fails
@@ -43,8 +40,7 @@ class Crawl:
         self.parts = parts
         self.cut_short = parts.db.get(CLEAN) == b""  # the last run was killed, or could not keep what it did at its end
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
-        self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
-        self._followers: list[Follower] = []
+        self.followers, self.outlook = Followers(), Outlook(parts, self.stats)
         self._feeds = parts.moments.feed
         self._feeding = Feeding(parts.frontier, parts.seen, parts.seeding)
 
@@ -224,19 +220,6 @@ class Crawl:
             return True
         return not parts.ending.reached(parts.clock(), resting=frontier.resting(), busy=busy)
 
-    def activity(self) -> int:
-        """A number that grows with whatever is done to URLs."""
-        taken = self.parts.frontier.counters
-        return self.parts.counters["pages"] + self.parts.counters["failures"] + taken["taken"] + taken["added"]
-
-    def ready_hosts(self) -> int:
-        """Hosts that may be asked and are not."""
-        return self.parts.frontier.look.ready(self.parts.clock())
-
-    def waits(self) -> Waits:
-        """For which hosts it waits, and why."""
-        return self.parts.frontier.look.waits(self.parts.clock())
-
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
         parts = self.parts
@@ -260,24 +243,6 @@ class Crawl:
         }
         return own | {name: value for name, value in told if name not in own}
 
-    @property
-    def trouble(self) -> str:
-        """The reason why nothing is fetched, in a few words, or nothing."""
-        return "paused" if self.parts.in_force.paused else self.parts.uplink.trouble or self.parts.in_force.held
-
-    def glance(self) -> dict[str, Any]:
-        """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""
-        return {
-            **self.stats(),
-            "ready": self.ready_hosts(),
-            "trouble": self.trouble,
-            "waits": str(self.waits()) if not self.parts.frontier.in_flight else "",
-            "bound": self.bound(),
-            "levels": self.parts.frontier.look.levels(),
-            "mix": mix(self.parts.statistics.outcomes),
-            "milliseconds": [*self.parts.statistics.times],
-        }
-
     # -- the checkpoint
 
     def begin(self) -> None:
@@ -289,33 +254,14 @@ class Crawl:
         """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
         self.parts.db.set(CLEAN, b"1" if last else b"")
         self.parts.db.checkpoint()
-        for follower in self._followers:
-            follower.committed()
-
-    def add_checkpoint_listener(self, follower: Follower) -> None:
-        """Has this told of each checkpoint from now on, and closed before the crawl."""
-        self._followers.append(follower)
-
-    def after_last_checkpoint(self) -> Iterator[float | None]:
-        """Does the followers' work after the last checkpoint, in slices."""
-        for follower in self._followers:
-            yield from follower.rest()
-
-    def taken_away(self) -> TakenAway | None:
-        """Returns the error that names what of JOBDIR was moved, removed or replaced meanwhile."""
-        try:
-            self.parts.db.presence.check()
-        except TakenAway as error:
-            return error
-        return None
+        self.followers.committed()
 
     def close(self) -> None:
         """Leaves the state as of the last checkpoint."""
         with ExitStack() as rest:  # all are closed, whatever the first one raises
             for part in (self.parts.db, self.parts.outputs, self.parts.content, self.parts.seen, self.parts.seeding):
                 rest.callback(part.close)
-            for follower in self._followers:
-                rest.callback(follower.close)
+            self.followers.close(rest)
 
 
 @lru_cache(1024)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -52,6 +53,32 @@ class Follower(Protocol):
 
     def close(self) -> None:
         """Stops as soon as possible; the work may be unfinished."""
+
+
+class Followers:
+    """Those that are told of each checkpoint, and closed before the crawl."""
+
+    def __init__(self) -> None:
+        self._all: list[Follower] = []
+
+    def add(self, follower: Follower) -> None:
+        """From now on."""
+        self._all.append(follower)
+
+    def committed(self) -> None:
+        """A checkpoint was taken."""
+        for follower in self._all:
+            follower.committed()
+
+    def rest(self) -> Iterator[float | None]:
+        """What they do after the last checkpoint, in slices."""
+        for follower in self._all:
+            yield from follower.rest()
+
+    def close(self, rest: ExitStack) -> None:
+        """Has each of them closed with the others, whatever one raises."""
+        for follower in self._all:
+            rest.callback(follower.close)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,7 @@ class Visitor:
         sitemaps: Sitemaps | None,
     ) -> None:
         """`states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are wanted."""
-        self._owners, self._judges = owners, owners.judges
+        self._owners = owners
         self._parts, self._digests, self._states, self._sitemaps = parts, digests, states, sitemaps
         self.follow, self.read_ahead, self._read = links.follow, reading.read_ahead, reading.read
         self._known = parts.moments.known
@@ -75,7 +75,7 @@ class Visitor:
         page.recognised = self._recognise(exchange)
         page.is_none = bool(page.recognised and wall_of(page.recognised)) or self._is_missing(page, exchange)
         self._visit(page, link, exchange, location)
-        if self._judges:
+        if self._owners.judges:
             self._judge_use(page, exchange)
         if exchange.revisit is not None:
             exchange.said = _kept(page, exchange.revisit)
@@ -120,11 +120,11 @@ class Visitor:
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
         """True if an answer that somebody else processes is not to be kept; then only its head is left."""
-        return self._judges and self._judge_use(self.unread(link, exchange), exchange)
+        return self._owners.judges and self._judge_use(self.unread(link, exchange), exchange)
 
     def forbids(self, link: Link, exchange: Exchange) -> bool:
         """True if a page that is still to be made of this answer is not to be kept; the answer stays whole."""
-        return self._judges and self._owners.withholds(self.unread(link, exchange))
+        return self._owners.judges and self._owners.withholds(self.unread(link, exchange))
 
     def _judge_use(self, page: Page, exchange: Exchange) -> bool:
         if not (exchange.wire or exchange.body or page.change is Change.UNCHANGED) or not self._owners.withholds(page):
@@ -179,7 +179,7 @@ class Visitor:
 
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
         page.digest = page.digest or self._digests(exchange.body)
-        if self._judges and self._is_withheld(page, link, exchange):
+        if self._owners.judges and self._is_withheld(page, link, exchange):
             return
         if page.is_none:  # it has no links to follow, and nothing new
             return

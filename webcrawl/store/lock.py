@@ -57,6 +57,14 @@ class Presence:
         if found:
             raise TakenAway(*min(found, key=lambda one: len(one[0].parts)))
 
+    def taken_away(self) -> TakenAway | None:
+        """Returns what `check` raises."""
+        try:
+            self.check()
+        except TakenAway as error:
+            return error
+        return None
+
 
 def changed(path: Path, least: int, expected: Identity | None = None) -> str | None:
     """The harm done to this file, which must have so many bytes; None if there is none.

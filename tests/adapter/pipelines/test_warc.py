@@ -53,7 +53,8 @@ def opened(monkeypatch, **more):
     """The arguments of the archive that is made when the pipeline is opened with these values."""
     made = []
     scheduler = SimpleNamespace(
-        archiving=SimpleNamespace(), crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None))
+        moments=SimpleNamespace(archiving=SimpleNamespace()),
+        crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None)),
     )
     monkeypatch.setattr(warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given)))
     monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)

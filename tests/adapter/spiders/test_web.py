@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from tests.support.warc_crawl import exchange
+from webcrawl.adapter.run_moments import RunMoments
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.model import Link
 from webcrawl.content.html.found_links import Found
@@ -19,7 +20,7 @@ def made(at_hand, follow=lambda _: None, bare=()):
     spider = WebSpider.__new__(WebSpider)
     spider._follow = follow
     visitor = SimpleNamespace(visit=pages.__getitem__)
-    spider.__dict__["_scheduler"] = SimpleNamespace(visitor=visitor, at_hand=at_hand)
+    spider.__dict__["_scheduler"] = SimpleNamespace(visitor=visitor, moments=SimpleNamespace(at_hand=at_hand))
     outputs = spider._pages([SimpleNamespace(answer=lambda number=number: (number,)) for number in range(3)])
     return [one.url[-1] for output in outputs for one in output]
 
@@ -78,7 +79,7 @@ def test_without_memory_no_further_page_is_read():
     spider = WebSpider.__new__(WebSpider)
     spider._follow = lambda _: None
     spider.__dict__["_scheduler"] = SimpleNamespace(
-        visitor=SimpleNamespace(visit=visit), fail=lambda error: happened.append(type(error)), at_hand=[]
+        visitor=SimpleNamespace(visit=visit), fail=lambda error: happened.append(type(error)), moments=RunMoments()
     )
 
     spider._pages([SimpleNamespace(answer=lambda number=number: (number,)) for number in range(1, 5)])

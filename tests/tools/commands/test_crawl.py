@@ -34,7 +34,8 @@ def counted(pages):
 
 def crawl_like(parts, ready_hosts, figures, trouble):
     """As much of a crawl as the progress line looks at."""
-    return SimpleNamespace(parts=parts, ready_hosts=ready_hosts, stats=lambda: figures, trouble=trouble, waits=Waits)
+    outlook = SimpleNamespace(ready_hosts=ready_hosts, trouble=trouble, waits=Waits)
+    return SimpleNamespace(parts=parts, stats=lambda: figures, outlook=outlook)
 
 
 def crawl_of(tmp_path, server, **settings):
@@ -254,9 +255,7 @@ class TestProgress:
     def test_trouble(self):
         """While there is no network or no name server, the line begins with that."""
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "hosts", "in_flight"), 0)
-        crawl = SimpleNamespace(
-            parts=counted(1), ready_hosts=lambda: 0, stats=lambda: figures, trouble=NO_NETWORK, waits=Waits
-        )
+        crawl = crawl_like(counted(1), lambda: 0, figures, NO_NETWORK)
 
         assert Lines(crawl).line().startswith("no network, 1 page (")
 
@@ -265,9 +264,7 @@ class TestProgress:
         clock = iter([100.0, 110.0, 120.0])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
-        crawl = SimpleNamespace(
-            parts=counted(0), ready_hosts=lambda: 3, stats=lambda: figures, trouble=WELL, waits=Waits
-        )
+        crawl = crawl_like(counted(0), lambda: 3, figures, WELL)
         lines = Lines(crawl)
 
         crawl.parts.counters["pages"] = 50
@@ -292,9 +289,7 @@ class TestProgress:
         many = 999_999_999_999
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "revisit/records", "revisit/taken"), many)
         figures |= {"hosts": 60_000, "in_flight": 2_000, "revisit/freshness": 1.0, "revisit/sampled": 4096}
-        crawl = SimpleNamespace(
-            parts=counted(many), ready_hosts=lambda: 20_000, stats=lambda: figures, trouble="", waits=Waits
-        )
+        crawl = crawl_like(counted(many), lambda: 20_000, figures, "")
         lines = Lines(crawl)
 
         assert lines.line().endswith(f" MB, {many} revisits (100% fresh)")
@@ -308,13 +303,7 @@ class TestProgress:
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes"), many)
         figures |= {"hosts": min(many, 60_000), "in_flight": min(many, 2_000)}
-        crawl = SimpleNamespace(
-            parts=counted(0),
-            ready_hosts=lambda: min(many // 4, 20_000),
-            stats=lambda: figures,
-            trouble="",
-            waits=Waits,
-        )
+        crawl = crawl_like(counted(0), lambda: min(many // 4, 20_000), figures, "")
         lines = Lines(crawl)
         crawl.parts.counters["pages"] = many
 
@@ -323,7 +312,7 @@ class TestProgress:
         assert len(line) <= 80
         assert [word for word in line.split() if word.isalpha()] == ["pages", "queue", "hosts", "seen", "failed"]
 
-        crawl.trouble = "no name server"
+        crawl.outlook.trouble = "no name server"
         assert len(lines.short()) <= 80
         assert lines.short().startswith("no name server")
 
@@ -337,9 +326,7 @@ class TestProgress:
     def test_the_log_has_the_line(self, caplog):
         """Every 10 seconds the line goes to the log."""
         figures = dict.fromkeys(("queued", "hosts", "in_flight", "seen/keys", "failures", "bytes"), 0)
-        crawl = SimpleNamespace(
-            parts=counted(8), ready_hosts=lambda: 0, stats=lambda: figures, trouble=WELL, waits=Waits
-        )
+        crawl = crawl_like(counted(8), lambda: 0, figures, WELL)
 
         with caplog.at_level("INFO"):
             Lines(crawl).log()

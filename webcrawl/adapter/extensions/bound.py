@@ -48,7 +48,7 @@ class Bound:
         self._scheduler, self._downloader = scheduler_of(self._crawler), downloader_of(self._crawler)
         self._crawl = self._scheduler.crawl
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
-        self._crawl.bound = lambda: sentence(self._now.plus(self._before))
+        self._crawl.outlook.bound = lambda: sentence(self._now.plus(self._before))
         self._used = self._use()
         self._turned = self._beaten = self._used[0]
         self._loop.start(INTERVAL, now=False)
@@ -60,7 +60,7 @@ class Bound:
         self._loop.stop()
         self._beats.stop()
         said = sentence(self._run)
-        self._crawl.bound = lambda: said
+        self._crawl.outlook.bound = lambda: said
 
     def _beat(self) -> None:
         now = time.monotonic()
@@ -91,24 +91,24 @@ class Bound:
         return (time.monotonic(), *thread_seconds(), parts.db.disk.waited, self._late, pages, received)
 
     def _look(self) -> Look:
-        crawl, downloader = self._crawl, self._downloader
+        crawl, downloader, parts = self._crawl, self._downloader, self._crawl.parts
         before, self._used = self._used, self._use()
         seconds, ran, crowded, stalled, late, pages, received = (
             now - then for now, then in zip(self._used, before, strict=True)
         )
         if self._stood:
             self._stood, seconds, late = False, max(seconds - late, 0.0), 0.0
-        doing, state, ready = phases(downloader), crawl.parts.frontier.look.figures(), crawl.ready_hosts()
+        doing, state, ready = phases(downloader), crawl.parts.frontier.look.figures(), crawl.outlook.ready_hosts()
         asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
         waiting = max(int(state.get("hosts", 0)) - int(state.get("in_flight", 0)) - ready, 0)
-        rules = crawl.waits().rules if waiting >= asked else Counter[str]()
+        rules = crawl.outlook.waits().rules if waiting >= asked else Counter[str]()
         return Look(
             seconds=seconds,
-            trouble=crawl.trouble or (NO_WAY_OUT if rules[NO_WAY] == waiting > 0 else ""),
+            trouble=crawl.outlook.trouble or (NO_WAY_OUT if rules[NO_WAY] == waiting > 0 else ""),
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
             slots=downloader.total_concurrency,
-            wanted=downloader.wanted,
+            wanted=parts.in_force.values["CONCURRENT_REQUESTS"],
             asked=asked,
             naming=doing["dns"],
             securing=doing["tls"],

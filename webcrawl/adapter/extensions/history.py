@@ -48,7 +48,7 @@ class History:
         try:
             if self._output is None:
                 self._output = crawl.parts.outputs.open(PATH)
-            self._output.write(line(moment(crawl.glance(), now)))
+            self._output.write(line(moment(crawl.outlook.glance(), now)))
         except StoreError as error:
             if self._output is None and isinstance(error.__cause__, OSError) and is_ours(error.__cause__):
                 return  # a descriptor may be free at the next look: no crawl ends for a moment without one

@@ -67,7 +67,7 @@ class Metrics:
         told = Told(self._folder / "metrics.json", self._is_ours)
         self._collector = CrawlCollector(self._look, self._labels(), _versions(), told)
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
-        self._crawl.add_checkpoint_listener(self)
+        self._crawl.followers.add(self)
         self.committed()  # one is taken before the first page is fetched
         if values["METRICS_PORT"] is not None:
             host, port = place(values)
@@ -111,7 +111,7 @@ class Metrics:
         figures = crawl.stats()
         known = figures.get("links/known", 0)  # those too would have been answered by the cache
         more = {
-            "ready": crawl.ready_hosts(),
+            "ready": crawl.outlook.ready_hosts(),
             "lookups": figures["seen/submitted"] + known,
             "cache_hits": figures["seen/cache_hits"] + known,
             "slots": downloader_of(self._crawler).total_concurrency,
@@ -124,7 +124,7 @@ class Metrics:
         with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so
             more["disk_free"] = shutil.disk_usage(self._folder).free
         paused = engine is not None and bool(engine.paused)
-        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.trouble, paused)
+        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, paused)
 
     def _checkpoint(self) -> dict[str, float]:
         checkpoints = self._crawler.get_extension(Checkpoints)
@@ -135,13 +135,13 @@ class Metrics:
         values = self._values
         labels = {"jobdir": str(self._folder.absolute())}
         if values["HIVE_DRONES"]:
-            hive = values["HIVE_NAME"] or self._scheduler.spider.name
+            hive = values["HIVE_NAME"] or getattr(self._crawler.spider, "name", "")
             labels |= {"hive": hive, "drone": str(values["HIVE_DRONE"])}
         return labels
 
     def _is_ours(self) -> bool:
         """Return whether JOBDIR is still where it was: another folder may be there, which is not ours."""
-        taken = self._crawl.taken_away()
+        taken = self._crawl.parts.db.presence.taken_away()
         return taken is None or taken.path != self._folder
 
     def _write(self) -> None:

@@ -56,9 +56,9 @@ class OutputStore:
         except Exception as error:  # noqa: BLE001 - Scrapy would go on, and nothing would ever be stored
             scheduler.fail(error)
             return
-        crawl.add_checkpoint_listener(storing)
+        crawl.followers.add(storing)
         crawl.parts.moments.figures.append(storing.stats)
-        scheduler.behind.append(lambda: storing.is_behind)
+        scheduler.moments.behind.append(lambda: storing.is_behind)
 
 
 def address_of(values: Mapping[str, Any]) -> str | None:

@@ -121,10 +121,10 @@ class Lines:
 
     def _trouble(self, asked: int, ready: int) -> str:
         """Why nothing is fetched, if nothing is: told so, no seed gives anything, or all hosts are left alone."""
-        if trouble := self._crawl.trouble:
+        if trouble := self._crawl.outlook.trouble:
             return trouble
         fate = self._fates.progress() if self._fates is not None else ""
-        waits = self._crawl.waits() if not (asked or ready) else Waits()
+        waits = self._crawl.outlook.waits() if not (asked or ready) else Waits()
         return "; ".join(filter(None, (fate, str(waits) if waits.seconds >= NOTICED else "")))
 
     def _look(self) -> tuple[int, float, int, int, int]:
@@ -135,7 +135,7 @@ class Lines:
         rate = (pages - self._since[0][1]) / max(now - self._since[0][0], 1e-9)
         self._since.append((now, pages))
         self._figures = self._crawl.stats()
-        ready, asked = self._crawl.ready_hosts(), int(self._figures["in_flight"])
+        ready, asked = self._crawl.outlook.ready_hosts(), int(self._figures["in_flight"])
         return pages, rate, asked, ready, max(int(self._figures["hosts"]) - asked - ready, 0)
 
 

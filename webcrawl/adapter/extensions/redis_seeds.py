@@ -132,11 +132,11 @@ class RedisSeeds:
         crawler.signals.connect(extension.closed, signals.spider_closed)
         return extension
 
-    def opened(self) -> None:
+    def opened(self, spider: Spider) -> None:
         from webcrawl.crawl.hive.pushed_seeds import Taking  # noqa: PLC0415
 
         self._scheduler = scheduler = scheduler_of(self._crawler)
-        spider, values = scheduler.spider, self._values
+        values = self._values
         self._source = (getattr(spider, "redis_key", None) or values["REDIS_START_URLS_KEY"]) % {"name": spider.name}
         encoding = getattr(spider, "redis_encoding", None) or self._encoding
         self._entries = SeedEntries(spider, encoding, values["URL_MAX_LENGTH"])
@@ -148,8 +148,8 @@ class RedisSeeds:
             return
         self._client = self._make_client()
         self._taking: Taking = Taking(self._client, self._source, own, self._hand_on)
-        scheduler.crawl.add_checkpoint_listener(self)
-        scheduler.sources.append(self.expects)
+        scheduler.crawl.followers.add(self)
+        scheduler.moments.sources.append(self.expects)
         self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def _own_id(self, crawl: Crawl) -> str:
@@ -226,7 +226,7 @@ class RedisSeeds:
             return INTERVAL
         self._idle_since = None
         scheduler.wake()
-        return INTERVAL if scheduler.crawl.ready_hosts() else SOON
+        return INTERVAL if scheduler.crawl.outlook.ready_hosts() else SOON
 
     def _refused(self, scheduler: FrontierScheduler, error: HiveError) -> None:
         """At the start it ends the crawl. Later somebody can mend it, and the crawl has other things to do."""

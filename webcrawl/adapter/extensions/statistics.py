@@ -47,7 +47,7 @@ class Statistics:
 
     def save(self, reason: str | None = None) -> None:
         """Replaces the file as a whole. Failing to write it is logged, and does not end the crawl."""
-        taken = self._crawl.taken_away()
+        taken = self._crawl.parts.db.presence.taken_away()
         if taken is not None and taken.path == self._path.parent:  # another folder may be there, which is not ours
             return
         figures = self._figures(reason)
@@ -73,7 +73,7 @@ class Statistics:
             "at": iso(int(time.time()), fraction=False),
             "seconds": round(time.monotonic() - self._begun, 1),
             **self._crawl.stats(),
-            "bound": self._crawl.bound(),
+            "bound": self._crawl.outlook.bound(),
             **self._unreached(reason),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
         }

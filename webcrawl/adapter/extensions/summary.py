@@ -111,7 +111,7 @@ class Summary:
 
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""
-        bound = "" if self._fates() else self._crawl.bound()  # what would help is in the fates of the seeds
+        bound = "" if self._fates() else self._crawl.outlook.bound()  # what would help is in the fates of the seeds
         outcomes = {"statistics": {"outcomes": self._crawl.parts.statistics.outcomes}}
         return summary(self._folder, {**self.figures(), **outcomes, "bound": bound}, seconds, self._before)
 
@@ -119,7 +119,7 @@ class Summary:
         """The crawl's, and the errors of this run."""
         told, stats = self._crawler.stats, self._crawl.stats()
         errors = told.get_value("errors/unexpected", 0) if told is not None else 0
-        waits = self._crawl.waits() if stats["queued"] and not stats["hosts_aside"] else Waits()
+        waits = self._crawl.outlook.waits() if stats["queued"] and not stats["hosts_aside"] else Waits()
         return {**stats, "errors": errors, "reason": self._reason, "waits": waits}
 
     def _fates(self) -> list[str]:

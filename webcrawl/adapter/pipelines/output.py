@@ -113,7 +113,7 @@ def at_hand(crawler: Crawler, look_up: Callable[[Page], object]) -> None:
     """
     if is_plain(crawler):
         return
-    looked_up = scheduler_of(crawler).at_hand
+    looked_up = scheduler_of(crawler).moments.at_hand
     if look_up not in looked_up:  # two outputs may want the same
         looked_up.append(look_up)
 

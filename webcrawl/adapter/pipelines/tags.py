@@ -47,7 +47,7 @@ class TagsPipeline:
 
     def checkpoint(self) -> list[tuple[str, int, int]]:
         rows = self._counts.rows()
-        if scheduler_of(self._crawler).crawl.taken_away() is None:  # the checkpoint is about to fail
+        if scheduler_of(self._crawler).crawl.parts.db.presence.taken_away() is None:  # the checkpoint is about to fail
             new = self._path.with_suffix(".tsv.new")
             try:
                 new.write_text("".join(f"{name}\t{elements}\t{pages}\n" for name, elements, pages in rows))

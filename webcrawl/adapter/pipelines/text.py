@@ -53,7 +53,7 @@ class TextPipeline:
 
             obeys = purpose_of(self._values).obeys_noindex
             jobdir = Path(self._values["JOBDIR"])
-            crawl.add_checkpoint_listener(Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
+            crawl.followers.add(Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and has_news(item):

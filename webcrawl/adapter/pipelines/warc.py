@@ -56,7 +56,8 @@ class WarcPipeline:
         if self._values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
             prefix = f"{prefix}-{self._values['HIVE_DRONE']:03d}"
         self._purpose, self._walls = purpose_of(self._values), bool(self._values["WARC_WALLS"])
-        scheduler.archiving.archive, scheduler.archiving.end = self.archive, self.close_spider
+        archiving = scheduler.moments.archiving
+        archiving.archive, archiving.end = self.archive, self.close_spider
         self._writer = WarcWriter(
             scheduler.crawl.parts.db,
             scheduler.crawl.parts.outputs,

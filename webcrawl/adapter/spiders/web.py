@@ -159,13 +159,13 @@ class WebSpider(Spider):
         visitor, follow = self._scheduler.visitor, self._follow
         pages = self._visited(visitor, trips)
         ends = [_tried(follow, page) if isinstance(page, Page) else page for page in pages]
-        if self._scheduler.at_hand:
+        if self._scheduler.moments.at_hand:
             self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
         return list(map(self._output, pages, ends))
 
     def _look_up(self, pages: Sequence[Page]) -> None:
         """Looks up what outputs want to know of these pages. An error comes again where they ask for it."""
-        for look_up in self._scheduler.at_hand:
+        for look_up in self._scheduler.moments.at_hand:
             for page in pages:
                 if isinstance(_tried(look_up, page), MemoryError):
                     return

@@ -1,0 +1,49 @@
+"""How a crawl is going, for those who look: the progress line, ctl, metrics, a hive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from webcrawl.crawl.parts import Parts
+from webcrawl.frontier.wait_words import Waits
+from webcrawl.store.jobdir.history_line import mix
+
+
+class Outlook:
+    """What is asked of a crawl that runs, beside its counters."""
+
+    def __init__(self, parts: Parts, stats: Callable[[], dict[str, int | float]]) -> None:
+        self._parts, self._stats = parts, stats
+        self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
+
+    def activity(self) -> int:
+        """A number that grows with whatever is done to URLs."""
+        taken = self._parts.frontier.counters
+        return self._parts.counters["pages"] + self._parts.counters["failures"] + taken["taken"] + taken["added"]
+
+    def ready_hosts(self) -> int:
+        """Hosts that may be asked and are not."""
+        return self._parts.frontier.look.ready(self._parts.clock())
+
+    def waits(self) -> Waits:
+        """For which hosts it waits, and why."""
+        return self._parts.frontier.look.waits(self._parts.clock())
+
+    @property
+    def trouble(self) -> str:
+        """The reason why nothing is fetched, in a few words, or nothing."""
+        return "paused" if self._parts.in_force.paused else self._parts.uplink.trouble or self._parts.in_force.held
+
+    def glance(self) -> dict[str, Any]:
+        """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""
+        return {
+            **self._stats(),
+            "ready": self.ready_hosts(),
+            "trouble": self.trouble,
+            "waits": str(self.waits()) if not self._parts.frontier.in_flight else "",
+            "bound": self.bound(),
+            "levels": self._parts.frontier.look.levels(),
+            "mix": mix(self._parts.statistics.outcomes),
+            "milliseconds": [*self._parts.statistics.times],
+        }
