@@ -49,6 +49,24 @@ GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 NOT_ASKED = Outcome(Status.UNTRIED)
 
 
+class Capacity:
+    """Connections: one under way per slot, and those kept for hosts that wait, as far as descriptors allow."""
+
+    def __init__(self) -> None:
+        self._used, self.wanted = in_use(), 0
+
+    def fit(self, values: Mapping[str, Any]) -> Room:
+        """As many as these settings want, and fit."""
+        limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
+        self.wanted = wanted
+        kept = worth_keeping(values["FRONTIER_QUEUES"], wanted, values["POLITENESS_FACTOR"])
+        fits = room(limit, self._used, wanted, kept)
+        if wanted and fits.fetches < wanted:
+            line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
+            logger.warning(line, wanted, fits.fetches, limit)
+        return fits
+
+
 class FrontierDownloader:
     """Scrapy's DOWNLOADER: downloads at once what it is given, and notes the outcome in the request's trip.
 
@@ -61,8 +79,8 @@ class FrontierDownloader:
         self.crawler = crawler
         self.active: set[Request] = set()
         values = values_of(crawler)
-        self._used = in_use()
-        fits = _room(values, self._used)
+        self.capacity = Capacity()
+        fits = self.capacity.fit(values)
         self.total_concurrency = fits.fetches
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self.moments = DownloadMoments()
@@ -80,7 +98,7 @@ class FrontierDownloader:
 
     def resize(self, values: Mapping[str, Any]) -> None:
         """Other slots from now on, as far as descriptors allow; downloads under way are finished."""
-        fits = _room(values, self._used)
+        fits = self.capacity.fit(values)
         self.total_concurrency = fits.fetches
         self.network.http.keep(fits.kept)
 
@@ -277,17 +295,6 @@ class FrontierDownloader:
         """
         self.inline.close()
         self.running.abandon()
-
-
-def _room(values: Mapping[str, Any], used: int) -> Room:
-    """Connections: one under way per slot, and those kept for hosts that wait, as far as descriptors allow."""
-    limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
-    kept = worth_keeping(values["FRONTIER_QUEUES"], wanted, values["POLITENESS_FACTOR"])
-    fits = room(limit, used, wanted, kept)
-    if wanted and fits.fetches < wanted:
-        line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
-        logger.warning(line, wanted, fits.fetches, limit)
-    return fits
 
 
 def _nothing(_: object) -> None:

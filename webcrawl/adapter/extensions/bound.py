@@ -91,7 +91,7 @@ class Bound:
         return (time.monotonic(), *thread_seconds(), parts.db.disk.waited, self._late, pages, received)
 
     def _look(self) -> Look:
-        crawl, downloader, parts = self._crawl, self._downloader, self._crawl.parts
+        crawl, downloader = self._crawl, self._downloader
         before, self._used = self._used, self._use()
         seconds, ran, crowded, stalled, late, pages, received = (
             now - then for now, then in zip(self._used, before, strict=True)
@@ -108,7 +108,7 @@ class Bound:
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
             slots=downloader.total_concurrency,
-            wanted=parts.in_force.values["CONCURRENT_REQUESTS"],
+            wanted=downloader.capacity.wanted,
             asked=asked,
             naming=doing["dns"],
             securing=doing["tls"],
