@@ -34,6 +34,18 @@ def test_it_survives(db, tmp_path):
     again.close()
 
 
+def test_an_answer_to_one_url_is_not_the_hosts(db):
+    """Of a host that has given a page by HTTP/1.1 it counts for nothing that another URL is answered in frames."""
+    frontier = make(db)
+    add(frontier, "https://a/1")
+    link = frontier.take(0)
+    assert frontier.notes.http2("b", learned=True, by_page=True)
+    frontier.done(link, OK, 0)
+
+    assert not frontier.notes.http2("a", learned=True, by_page=True)
+    assert frontier.notes.http2("a", learned=True)
+
+
 def test_it_moves_with_the_host(db):
     """To another drone, which takes the record in; one of before says nothing of it."""
     frontier, name = learned(db)

@@ -217,7 +217,7 @@ class TestOffers:
         """A server that is slow to end the first one is offered HTTP/2 at once the next time, and remembered."""
         hellos, told = [], []
         offers = Http2Offers(NEEDED)
-        offers.recorded = lambda host, *, learned=False: told.append(host) if learned else False
+        offers.recorded = lambda host, *, learned=False, **_: learned and (told.append(host) or True)
 
         async def go():
             async with behind_door(Http2Pages(page), tls) as (_, inner):
@@ -244,7 +244,7 @@ class TestOffers:
     def test_the_hosts_record_is_told_and_asked(self, tls):
         """The host's record hears of it, and the next run offers HTTP/2 at once."""
         offers, told = Http2Offers(NEEDED), []
-        offers.recorded = lambda host, *, learned=False: told.append(host) if learned else bool(told)
+        offers.recorded = lambda host, *, learned=False, **_: (learned and told.append(host)) or bool(told)
         fetched(Http2Pages(page), tls, offers=offers)
         later = Http2Offers(NEEDED)
         later.recorded = offers.recorded
@@ -300,6 +300,20 @@ class TestOffers:
         (got,), door, _ = fetched(by_alpn(Http2Pages(page), settings), tls, shut=OPEN)
 
         assert (got.protocol, door.hellos) == ("h2", [False, True])
+
+    def test_a_page_of_frames_is_a_page(self, tmp_path):
+        """A host whose pages come by HTTP/1.1 keeps that, whatever one of its URLs is answered with."""
+        offers = Http2Offers(NEEDED)
+        offers.recorded = lambda _, *, learned=False, by_page=False: learned and not by_page
+        tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
+        answers = iter((OK, b"\0\0\0\4\0\0\0\0\0", OK))
+
+        async def handler(reader, writer):
+            await by_alpn(Http2Pages(page), next(answers, OK))(reader, writer)
+
+        got, door, _ = fetched(handler, tls, "/1", "/2", "/3", shut=OPEN, offers=offers, fetch={"keep": 0.0})
+
+        assert ([one.protocol for one in got], door.hellos) == (["", "h2", ""], [False, False, True, False])
 
     def test_a_server_that_wants_http11_for_a_page(self, tmp_path):
         """HTTP_1_1_REQUIRED is an answer that did not come; the next try is by HTTP/1.1."""

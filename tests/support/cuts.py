@@ -41,6 +41,7 @@ class Cut:
     tried: Counter = field(default_factory=Counter)  # how often each was requested
     archived: Counter = field(default_factory=Counter)  # every answer in the archive
     excused: Counter = field(default_factory=Counter)  # those that used up no attempt, it may be
+    given_up: Counter = field(default_factory=Counter)  # of the finished ones, those that ended with their host
     queued: Counter = field(default_factory=Counter)  # in the frontier: waiting or in flight
     waiting: Counter = field(default_factory=Counter)  # new, but not yet in the frontier
     files: list = field(default_factory=list)  # names of archive files
@@ -152,6 +153,7 @@ def _read_log(path, found):
         unlinked = how.endswith("P") or crawl_line.INLINE in notes.split(",")
         (found.robots if unlinked else found.logged)[url] += 1
         found.answered[url] += int(status) > 0
+        found.given_up[url] += "given_up" in notes.split(",")
         tries = re.search(r"\b(\d+)t\b", notes)
         found.tried[url] += (int(tries[1]) if tries else 1) - (int(status) <= Status.ROBOTS_UNREACHABLE)
 

@@ -43,10 +43,13 @@ class HostNotes:
                 self._core.hosts.touch(host)
             return host.missing
 
-    def http2(self, name: str, *, learned: bool = False) -> bool:
-        """True if the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`."""
+    def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
+        """True if the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
+
+        `by_page`: its answer to one URL says so, which counts for less than pages that came by HTTP/1.1.
+        """
         with self._core.opened(name) as host:
-            if learned and not host.http2:
+            if learned and not host.http2 and not (by_page and host.pages):
                 host.http2 = True
                 self._core.hosts.touch(host)
             return host.http2

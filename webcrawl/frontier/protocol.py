@@ -171,8 +171,11 @@ class Notes(Protocol):
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
         """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
 
-    def http2(self, name: str, *, learned: bool = False) -> bool:
-        """True if a host speaks only HTTP/2, as far as is known; from now on it is, if `learned`."""
+    def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
+        """True if a host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
+
+        `by_page`: its answer to one URL says so, which counts for less than pages that came by HTTP/1.1.
+        """
 
     def take_listed(self, url: str, urls: int) -> int:
         """Of so many URLs that the sitemap `url` names, how many its host may have; what they name has turns now."""

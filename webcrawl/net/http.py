@@ -215,7 +215,7 @@ class HttpClient:
     ) -> tuple[Connection, Answer, float, Message]:
         """Ask a server again that speaks only HTTP/2; raises the error for all others."""
         if visit is not None and visit.method in SAFE and self.http2.may_help(visit.key, error, connection):
-            second = await self._second(visit)
+            second = await self._second(visit, by_page=True)
             if second is not None and second.http2 is not None:
                 if visit.watch is not None:
                     visit.watch.source = None  # a request of its own, for whoever counts them
@@ -262,17 +262,18 @@ class HttpClient:
             self.http2.declined(visit.key)
         return connection
 
-    async def _second(self, visit: Visit) -> Connection | None:
-        """A connection that was offered HTTP/2; None if this does not help either."""
+    async def _second(self, visit: Visit, *, by_page: bool = False) -> Connection | None:
+        """A connection that was offered HTTP/2; None if this does not help either. `by_page`: after an answer."""
         try:
             connection = await self._open(visit, http2=True)
         except (Http2Only, TlsFailed):
             self.http2.learn(visit.key, visit.target.host, speaks=False)
             return None
         except FetchError:
-            self.http2.suspect(visit.key)
+            if not by_page:
+                self.http2.suspect(visit.key)
             return None
-        self.http2.learn(visit.key, visit.target.host, speaks=connection.http2 is not None)
+        self.http2.learn(visit.key, visit.target.host, speaks=connection.http2 is not None, by_page=by_page)
         return connection
 
     async def _open(self, visit: Visit, *, http2: bool) -> Connection:

@@ -57,7 +57,7 @@ def session_of(connection: Connection) -> Session | None:
 Recorded = Callable[..., bool]  # Frontier.http2
 
 
-def unheard(_host: str, *, learned: bool = False) -> bool:
+def unheard(_host: str, *, learned: bool = False, **_: bool) -> bool:
     """The memory of a client that has no frontier."""
     return learned
 
@@ -108,11 +108,13 @@ class Http2Offers:
         self._note(key, speaks=False)
         self._turned_down.add(key)
 
-    def learn(self, key: Key, host: str, *, speaks: bool) -> None:
-        """A second handshake has shown whether the server speaks HTTP/2."""
-        self._note(key, speaks=speaks)
-        if speaks:
-            self.recorded(host, learned=True)
+    def learn(self, key: Key, host: str, *, speaks: bool, by_page: bool = False) -> None:
+        """A second handshake has shown whether the server speaks HTTP/2; `by_page`: its answer to one URL led to it.
+
+        If other pages have come by HTTP/1.1, that is so of the one URL alone.
+        """
+        if not speaks or self.recorded(host, learned=True, by_page=by_page):
+            self._note(key, speaks=speaks)
 
     def declined(self, key: Key) -> None:
         """A server has chosen HTTP/1.1: a later handshake that ends without a word is no reason to change that."""
