@@ -19,13 +19,16 @@ TIMELY = re.compile("/x/(changing|endless)")
 FAILURES = re.compile(r"(\d+) failures?\b")
 
 
-def unlike(crawl, other, killed):
-    """Every way in which the outputs of a killed crawl differ from an untouched one's, or have anything twice."""
+def unlike(crawl, other, killed, beside=frozenset()):
+    """Every way in which the outputs of a killed crawl differ from an untouched one's, or have anything twice.
+
+    `beside`: URLs without ports that only one of them need have.
+    """
     outputs = killed.settings[-1]["OUTPUTS"].split()
     for name in outputs:
         find = FINDERS.get(name)
         if find is not None:
-            mine, others = find(crawl.jobdir), find(other.jobdir)
+            mine, others = find(crawl.jobdir, beside), find(other.jobdir, beside)
             yield from (f"{name}: {url} is there {times} times" for url, times in mine.urls.items() if times > 1)
             lost, new = others.facts - mine.facts, mine.facts - others.facts
             yield from (f"{name}: lacks {fact!r}" for fact in sorted(map(str, lost)))
@@ -64,39 +67,39 @@ class Found:
         self.urls, self.facts = Counter(urls), set(facts)
 
 
-def _links(jobdir):
+def _links(jobdir, beside):
     rows = Counter(without_port(row[0]) for row in _rows(jobdir, "logs/links.log"))
-    return Found((), ((url, count) for url, count in rows.items() if trap_entrance(url) is None))
+    return Found((), ((url, count) for url, count in rows.items() if trap_entrance(url) is None and url not in beside))
 
 
-def _text(jobdir):
+def _text(jobdir, beside):
     members = (gzip.decompress(path.read_bytes()) for path in sorted((jobdir / "text").iterdir()))
     lines = [json.loads(line) for member in members for line in member.splitlines()]
-    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _comparable(lines)])
+    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _comparable(lines, beside)])
 
 
-def _documents(jobdir):
+def _documents(jobdir, beside):
     lines = parquet.read_table(sorted((jobdir / "tables").glob("documents-*.parquet"))).to_pylist()
-    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _comparable(lines)])
+    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _comparable(lines, beside)])
 
 
-def _neardup(jobdir):
+def _neardup(jobdir, _beside):
     return Found((url for _, url in _rows(jobdir, "logs/neardup.log")), ())  # texts have ports, and each crawl its own
 
 
-def _images(jobdir):
+def _images(jobdir, _beside):
     rows = _rows(jobdir, "logs/images.log")
     return Found([row[0] for row in rows], [tuple(row[1:5]) for row in rows])
 
 
-def _pagefiles(jobdir):
+def _pagefiles(jobdir, _beside):
     rows = _rows(jobdir, "logs/store.log")
     for _, url, _, _, _, _, size, _, number, offset in rows:
         assert (jobdir / name_of(int(number))).stat().st_size >= int(offset) + int(size), url
     return Found([row[1] for row in rows], ())
 
 
-def _skipped(jobdir):
+def _skipped(jobdir, _beside):
     return Found(("\t".join(row[1:]) for row in _rows(jobdir, "logs/skipped.log")), ())
 
 
@@ -115,8 +118,9 @@ def without_port(text):
     return re.sub(r":\d+/", "/", text)
 
 
-def _comparable(rows):
+def _comparable(rows, beside):
     """The number of a trap's pages depends on the order, what a page of TIMELY says on the time."""
+    rows = [row for row in rows if without_port(row["url"]) not in beside]
     return [row for row in rows if trap_entrance(row["url"]) is None and not TIMELY.search(row["url"])]
 
 

@@ -38,10 +38,10 @@ def kill(options, folder, simweb):
         pause=0.3,
     )  # fmt: skip
     whole = crash(other, quiet, chance, settings=repeat(others), patience=PATIENCE)
-    assert_as_untouched(
+    beside = assert_as_untouched(
         server, killed, whole, IN_FLIGHT, slack=SLACK, beyond=not {"REQUISITES", "RENDER"}.isdisjoint(mine)
     )
-    outputs = unlike(crawl, other, killed) if makeup.outputs else ()
+    outputs = unlike(crawl, other, killed, beside) if makeup.outputs else ()
     for found in (outputs, untruths(crawl, killed), untruths(other, whole)):
         first = [*islice(found, 10)]
         assert first == [], first

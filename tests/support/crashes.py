@@ -165,6 +165,7 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
     """Asserts that requests and result are those of an untouched crawl, except for what each kill lost.
 
     `beyond`: pages' requisites are fetched too, by the crawl or a browser; no link of the truth leads there.
+    Returns the URLs, without ports, that only one of both crawls need have.
     """
     expected = truth(server.world, server.world.seeds())
     assert (killed.status, whole.status) == (0, 0)
@@ -185,6 +186,7 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
     pairs = zip(_pages(killed.cut), _pages(whole.cut), (True, killed.whole), strict=True)
     for mine, others, complete in ((mine - left, others - left, complete) for mine, others, complete in pairs):
         assert mine == others if complete else mine <= others, mine ^ others
+    return left
 
 
 def _of_hosts_that_fail(given_up, failed):
