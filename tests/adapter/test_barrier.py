@@ -48,6 +48,25 @@ class TestBarrier:
 
         run(script)
 
+    def test_it_leaves_out_pages_that_do_not_return(self, monkeypatch):
+        """After OVERDUE a page is left out, also of later checkpoints, until it is booked; it is told once."""
+        monkeypatch.setattr(module, "OVERDUE", 0.02)
+
+        async def script(barrier, one, two):
+            late = []
+            barrier.on_overdue = late.append
+            barrier.leave(two)
+            await barrier.shut()
+            barrier.open()
+            monkeypatch.setattr(module, "OVERDUE", 1000)
+            await barrier.shut()
+            assert (barrier.out, late) == ({one}, [{one}])
+            barrier.open()
+            barrier.leave(one)
+            assert barrier.out == set()
+
+        run(script)
+
     def test_it_leaves_out_pages_that_are_away(self):
         """A page that waits for a download is left out, and stays out until the barrier opens."""
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from webcrawl.adapter.run_moments import RunEnd
 from webcrawl.adapter.scheduler import FrontierScheduler
 
 
@@ -20,6 +21,6 @@ from webcrawl.adapter.scheduler import FrontierScheduler
 def test_hurries(reason, told, hurries):
     """After a signal or a command, and after a signal that comes while the crawl closes by itself."""
     scheduler = FrontierScheduler.__new__(FrontierScheduler)
-    scheduler._reason, scheduler.waking = reason, SimpleNamespace(engine=SimpleNamespace(told_to_stop=told))
+    scheduler.end, scheduler.waking = RunEnd(reason=reason), SimpleNamespace(engine=SimpleNamespace(told_to_stop=told))
 
     assert scheduler.hurries is hurries

@@ -10,8 +10,8 @@ import pytest
 from tests.support import house
 from webcrawl.adapter.fastpath.names import PRIVATE, UNDOCUMENTED
 
-# Documented though underscored (two functions of sys), or the only names of classes for hints (lxml, google-re2).
-DOCUMENTED = {"_getframe", "_current_frames", "_Element", "_FeedParser", "_Regexp"}
+# Documented though underscored (functions of sys and os), or the only names of classes for hints (lxml, google-re2).
+DOCUMENTED = {"_getframe", "_current_frames", "_exit", "_Element", "_FeedParser", "_Regexp"}
 OPTIONAL = {  # what a module needs that not everybody has installed
     "webcrawl.adapter.browser": "scrapy_playwright",
     "webcrawl.adapter.browser_page": "playwright",

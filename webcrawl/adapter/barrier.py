@@ -10,6 +10,7 @@ from typing import Protocol
 from webcrawl.adapter.trip import Trip
 
 PATIENCE = 1.0  # seconds that a checkpoint waits for pages that may wait for one that is away
+OVERDUE = 30.0  # and for any other: from then on it is left out, until it is booked
 
 
 class Ready(Protocol):
@@ -45,6 +46,8 @@ class Barrier:
         self.inside: set[Trip] = set()
         self.out: set[Trip] = set()  # of those inside; while the barrier is shut, none comes back
         self._away: Counter[Trip] = Counter()
+        self._overdue: set[Trip] = set()
+        self.on_overdue: Callable[[set[Trip]], object] = set  # is told of them, once each
         self._open = asyncio.Event()
         self._open.set()
         self._empty = asyncio.Event()  # for `shut`, which clears it
@@ -73,6 +76,7 @@ class Barrier:
         """The page is booked; a page that never entered may leave."""
         self.inside.discard(page)
         self.out.discard(page)
+        self._overdue.discard(page)
         if not self._open.is_set():
             self._look()
 
@@ -95,10 +99,12 @@ class Barrier:
         """Lets no more pages in, and waits until all inside have left, are away or only ready.
 
         After PATIENCE the others may wait for one of those: pages that are ready are begun with after all; and if
-        `may_be_stuck`, it does not wait any longer, for they may wait for a page that is away.
+        `may_be_stuck`, it does not wait any longer, for they may wait for a page that is away. After OVERDUE it does
+        not wait for any: one that never returns would keep the crawl from every checkpoint.
         """
         self._open.clear()
         self._holds = self._holds_ready
+        waited = 0.0
         while not self._is_empty():
             self._empty.clear()
             try:
@@ -106,8 +112,14 @@ class Barrier:
                     await self._empty.wait()
             except TimeoutError:
                 self._go_on()
+                waited += PATIENCE
                 if may_be_stuck():
                     self.out |= self.inside
+                elif waited >= OVERDUE:
+                    late = self.inside - self.out
+                    self._overdue |= late
+                    self.out |= late
+                    self.on_overdue(late)
 
     def open(self) -> None:
         self._come_in()
@@ -123,7 +135,7 @@ class Barrier:
         return len(self.inside) <= len(self.out) + (len(self.ready) if self._holds else 0)
 
     def _come_in(self) -> None:
-        self.out = {page for page in self.out if page in self._away}
+        self.out = {page for page in self.out if page in self._away or page in self._overdue}
 
     def _look(self) -> None:
         if self._is_empty():

@@ -38,7 +38,7 @@ class Checkpointing:
         self.taken: list[Callable[[], object]] = []  # called with each
         self.soon: Callable[[], None] | None = None  # has one taken as soon as possible
         self._saving = asyncio.Lock()
-        self._saved = "of this run"
+        self.saved = "of this run"
         self._lacks: ExhaustionWatch | None = None
 
     def open(self, crawl: Crawl, barrier: Barrier, may_be_stuck: Callable[[], bool]) -> None:
@@ -73,7 +73,7 @@ class Checkpointing:
                     raise self.failed
                 crawl.checkpoint(last=last)
                 self.waiters.tell()
-                self._saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
+                self.saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 for hear in self.taken:
                     hear()
                 await by_turns(crawl.parts.db.go_on())
@@ -90,8 +90,8 @@ class Checkpointing:
                 self._lacks.give_way()  # now, for there may be no memory for the line
             taken = self._crawl.parts.db.presence.taken_away()
             if taken is not None:  # whatever failed, failed because of that
-                error = StoreError(f"{taken}: nothing {self._saved} is kept")
-            self.failed, told = as_failure(error, self._saved)
+                error = StoreError(f"{taken}: nothing {self.saved} is kept")
+            self.failed, told = as_failure(error, self.saved)
             self.waiters.tell(self.failed)
             logger.critical("%s", self.failed, exc_info=None if told else error)
             close_spider(self._crawler, "store_failed")

@@ -137,7 +137,7 @@ class Commanding:
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
         crawl, parts = scheduler.crawl, scheduler.crawl.parts
-        state = "stopping" if scheduler.stopping else "paused" if parts.in_force.paused else "running"
+        state = "stopping" if scheduler.end.begun else "paused" if parts.in_force.paused else "running"
         return {
             "state": state,
             "seconds": round(time.monotonic() - scheduler.begun, 1),

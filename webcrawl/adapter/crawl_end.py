@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
-from traceback import extract_tb
+from traceback import FrameSummary, extract_stack, extract_tb
+from types import FrameType
+from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
@@ -53,8 +56,41 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
 
 def where(error: BaseException) -> str:
     """The last line of code that is neither ours nor a library's: a filter's or prioritizer's of the user's own."""
-    lines = [one for one in extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_THE_USERS)]
-    return f" in {lines[-1].name} ({lines[-1].filename}, line {lines[-1].lineno})" if lines else ""
+    line = _of_the_user(extract_tb(error.__traceback__))
+    return f" in {line}" if line else ""
+
+
+def place(frame: FrameType) -> str:
+    """The last such line of a running thread; without one, the last line of all."""
+    lines = extract_stack(frame)
+    return _of_the_user(lines) or _line(lines[-1])
+
+
+def suspended(coroutine: Any) -> str:
+    """The last such line in which a coroutine waits; empty if it is not known."""
+    lines: list[FrameSummary] = []
+    while coroutine is not None:
+        frame, coroutine = _next(coroutine)
+        if frame is not None:
+            lines += extract_stack(frame, limit=1)
+    return _of_the_user(lines)
+
+
+def _next(coroutine: Any) -> tuple[FrameType | None, Any]:
+    """Its frame, and what it waits for."""
+    for kind, awaited in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):
+        if hasattr(coroutine, f"{kind}_frame"):
+            return getattr(coroutine, f"{kind}_frame"), getattr(coroutine, f"{kind}_{awaited}")
+    return None, None
+
+
+def _of_the_user(lines: Iterable[FrameSummary]) -> str:
+    theirs = [one for one in lines if not one.filename.startswith(_NOT_THE_USERS)]
+    return _line(theirs[-1]) if theirs else ""
+
+
+def _line(line: FrameSummary) -> str:
+    return f"{line.name} ({line.filename}, line {line.lineno})"
 
 
 def hush() -> None:

@@ -1,9 +1,10 @@
-"""The moments of a run at which pipelines and extensions are asked or called: lists that are made as they open."""
+"""The moments of a run at which pipelines and extensions are asked or called, and its end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.adapter.page_end import Archiving
@@ -12,8 +13,18 @@ if TYPE_CHECKING:
     from webcrawl.content.page import Page
 
 
+@dataclass(slots=True)
+class RunEnd:
+    """What is known so far of the end of a run."""
+
+    begun: bool = False
+    reason: str = ""
+    lost: int = 0  # requests of the spider, in this run and those that were killed before
+    unclosed: bool = False  # a pipeline was not waited for
+
+
 class RunMoments:
-    """What takes part in no crawl is in no list."""
+    """Lists that are made as pipelines and extensions open: what takes part in no crawl is in none."""
 
     def __init__(self) -> None:
         self.archiving = Archiving()

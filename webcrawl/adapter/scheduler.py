@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Self
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import NotConfigured
@@ -18,6 +18,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
+from webcrawl.adapter import barrier
 from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.adapter.commanding import heed
 from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, hush
@@ -26,6 +27,7 @@ from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
+from webcrawl.adapter.last_pages import LastPages, closed, of
 from webcrawl.adapter.page_end import PageEnd
 from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
@@ -33,15 +35,18 @@ from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.request_passage import Giving, Intake
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.run_moments import RunMoments
+from webcrawl.adapter.run_moments import RunEnd, RunMoments
 from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
+from webcrawl.adapter.standstill import Standstill
 from webcrawl.adapter.thread_start import start_threads
+from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Link
+from webcrawl.base.readable import count, readable
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
@@ -69,9 +74,8 @@ class FrontierScheduler:
         self.keeping, self.waking, self.hive = Checkpointing(crawler), Waking(), HiveSide()
         self.moments = RunMoments()
         self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
-        self.begun, self.stopping = time.monotonic(), False
-        self._reason = ""
-        self._lost = 0  # requests of the spider, in this run and those that were killed before
+        self.still: Standstill | None = None  # once the crawl is open
+        self.begun, self.end = time.monotonic(), RunEnd()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -98,6 +102,8 @@ class FrontierScheduler:
     def _begin(self, spider: Spider) -> Ahead | None:
         """Opens the crawl, and connects it with Scrapy; returns what is done with answers before they are processed."""
         start_threads()
+        self.still = Standstill(asyncio.get_running_loop(), lambda: self.keeping.saved)
+        self.crawler.signals.connect(self.still.close, signals.engine_stopped)
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
@@ -106,6 +112,7 @@ class FrontierScheduler:
             spider, values, downloader.total_concurrency, makes_pages=makes_pages
         )
         self._connect_network(downloader)
+        downloader.barrier.on_overdue = self._overdue
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
         self.moments.stops.callback(self.waking.stop)
         self.moments.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
@@ -168,6 +175,19 @@ class FrontierScheduler:
         self.waking.engine = install(
             self.crawler.engine, finished=finished, closing=self._closing, failure=self._failure, robots=robots
         )
+        self.waking.engine.close_pipelines_by(self._close_pipelines)
+
+    async def _close_pipelines(self, close: Callable[[], Awaitable[None]]) -> None:
+        self.end.unclosed = not await closed(close, lambda: self.hurries)
+
+    def _overdue(self, pages: Iterable[Trip]) -> None:
+        """A checkpoint leaves them out."""
+        coroutines = self.waking.engine.path.unreturned().values() if self.waking.engine else ()
+        line = "checkpoints leave out %s, for %d s in the spider or the pipelines%s: a kill has them fetched again (%s)"
+        urls = [page.link.url for page in pages if page.link is not None]
+        logger.warning(
+            line, count(len(urls), "page"), barrier.OVERDUE, of(coroutines), readable(urls[0] if urls else "-")
+        )
 
     def _connect_answers(
         self,
@@ -219,7 +239,7 @@ class FrontierScheduler:
             self.moments.ends.callback(setattr, downloader, "since", None)
 
     def close(self, reason: str) -> Deferred[None]:
-        self._reason = reason
+        self.end.reason = reason
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -229,7 +249,7 @@ class FrontierScheduler:
         self.moments.stops.close()
         try:
             self.moments.archiving.end()  # again: pipelines may have awaited something while they closed
-            self._lost = self._report_lost()
+            self.end.lost = self._report_lost()
             await self.checkpoint(last=True)
             self.keeping.over = True  # before anything else can begin a checkpoint
             await self.hive.stop()
@@ -247,7 +267,7 @@ class FrontierScheduler:
 
     def _report_lost(self) -> int:
         """The number of lost requests of the spider; a run that was told to stop leaves that to the next one."""
-        return self.crawl.parts.unkept.report() if self._reason not in HURRIED else 0
+        return self.crawl.parts.unkept.report() if self.end.reason not in HURRIED else 0
 
     def has_pending_requests(self) -> bool:
         return self.has_work() or not self.hive.others_done
@@ -313,19 +333,21 @@ class FrontierScheduler:
     def hurries(self) -> bool:
         """True if the crawl was told to stop, by a signal or by command; a signal may come while it closes."""
         engine = self.waking.engine
-        return self._reason in HURRIED or (engine is not None and engine.told_to_stop)
+        return self.end.reason in HURRIED or (engine is not None and engine.told_to_stop)
 
     def _failure(self) -> EndedBadly | None:
-        bad = self.failed is not None or self._reason in BROKEN
-        if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
+        bad = self.failed is not None or self.end.reason in BROKEN or self.end.unclosed
+        if not bad and self.end.reason == FINISHED:  # any other end is no promise that all was done
             bad = self.crawl.parts.seeding.away > 0 or (self.fates is not None and self.fates.hopeless)
-        if not bad and self._reason not in HURRIED:
-            bad = self._lost > 0 or any(is_behind() for is_behind in self.moments.behind)
-        return EndedBadly(self._reason) if bad else None
+        if not bad and self.end.reason not in HURRIED:
+            bad = self.end.lost > 0 or any(is_behind() for is_behind in self.moments.behind)
+        return EndedBadly(self.end.reason) if bad else None
 
     def _closing(self) -> None:
-        self.stopping = True
+        self.end.begun = True
         call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
+        if self.waking.engine is not None:
+            LastPages(self.waking.engine.path)
 
 
 def _connect_uplink(network: Network, uplink: Uplink) -> None:

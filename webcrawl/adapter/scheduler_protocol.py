@@ -8,6 +8,7 @@ from typing import Protocol
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.checkpointing import Checkpointing
+from webcrawl.adapter.run_moments import RunEnd
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
 
@@ -25,7 +26,7 @@ class Scheduled(Protocol):
     crawler: Crawler
     keeping: Checkpointing
     begun: float
-    stopping: bool
+    end: RunEnd
 
     @property
     def hive(self) -> Hive: ...

@@ -2,6 +2,7 @@
 
 import signal
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,6 +68,19 @@ def test_a_later_one_forces_the_end(heard, send, armed, number):
 
     assert (heard, armed) == (["end", "force"], [LAST])
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+
+
+@pytest.mark.parametrize("stands", [False, True])
+def test_a_loop_that_stands_still(heard, armed, stands):
+    """Its watch hears of the first signal, and a second one that the loop cannot hear ends the process at once."""
+    now, watch, said = [0.0], SimpleNamespace(stands=stands), []
+    watch.told, watch.end = partial(said.append, "told"), said.append
+    OneSignal(partial(now.__getitem__, 0), armed.append, lambda: watch).install()
+    for at in (10.0, 10.0 + SAME):
+        now[0] = at
+        signal.raise_signal(signal.SIGINT)
+
+    assert (said, armed) == (["told", *[130] * stands], [LAST])
 
 
 def test_a_closed_terminal_ends_the_crawl(heard, send, armed):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from scrapy.core.engine import ExecutionEngine
@@ -22,6 +23,7 @@ class Engine:
         if engine is None or engine._slot is None:  # noqa: SLF001 - here and below: the slot has no public name
             raise RuntimeError("the engine has no slot before the scheduler is opened")
         self.engine, self.slot = engine, engine._slot  # noqa: SLF001
+        self.path: Any = None  # of requests: it has this engine itself
         self._loop = asyncio.get_running_loop()
         close = self.slot.close
 
@@ -67,6 +69,12 @@ class Engine:
 
         self.engine.close_spider_async = close_and_say  # type: ignore[method-assign]
         self.engine.stop_async = stop_when_closed  # type: ignore[method-assign]
+
+    def close_pipelines_by(self, way: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
+        """Has this called with what closes the pipelines."""
+        pipelines: Any = self.engine.scraper.itemproc
+        if hasattr(pipelines, "close_spider_async"):  # not all of other people's ITEM_PROCESSORs have it
+            pipelines.close_spider_async = partial(way, pipelines.close_spider_async)
 
     def wake(self) -> None:
         """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends, or every 5 seconds.

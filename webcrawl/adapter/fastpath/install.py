@@ -32,6 +32,6 @@ def install(
     """
     check()
     handle = Engine(engine, closing, failure)
-    RequestPath(handle, finished, robots)
+    handle.path = RequestPath(handle, finished, robots)
     shorten_signals(handle.engine.crawler.signals)
     return handle

@@ -63,7 +63,7 @@ class Batch:
         self._parse_all, self._leave, self._may_begin, self._clock = parse_all, leave, may_begin, clock
         self._waiting: list[tuple[Request, Response]] = []
         self._loop = asyncio.get_running_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks: dict[Request, tuple[asyncio.Task[None], Any]] = {}  # and their coroutines
         self._most, self._due = MOST, False
 
     def __len__(self) -> int:
@@ -99,17 +99,17 @@ class Batch:
         except Exception as error:  # noqa: BLE001 - the scraper handles it
             ends = [(one, error) for one in batch]
         for (request, response), output in ends:
-            self._begin(self._leave(output, response, request))
+            self._begin(request, self._leave(output, response, request))
 
-    def _begin(self, leaving: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, request: Request, leaving: Coroutine[Any, Any, None]) -> None:
         """Runs it up to its first wait. Most never wait; the others continue as a task."""
         try:
             waits_for = leaving.send(None)
         except StopIteration:
             return
         task = self._loop.create_task(_go_on(leaving, waits_for))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.tasks[request] = task, leaving
+        task.add_done_callback(lambda _: self.tasks.pop(request))
 
 
 async def _go_on(leaving: Coroutine[Any, Any, None], waits_for: Any) -> None:
@@ -244,7 +244,35 @@ class RequestPath:
         finally:
             self._exit(response, request)
 
+    def unreturned(self) -> dict[Request, Any]:
+        """The coroutines of pages that are in the spider or the pipelines, where they wait for something."""
+        return {one: coroutine for one, (_, coroutine) in self._unreturned().items()}
+
+    def _unreturned(self) -> dict[Request, tuple[asyncio.Task[None], Any]]:
+        active, mine = self._downloader.active, self._under_way.items()
+        alone = {one: (task, task.get_coro()) for one, task in mine if one not in active}
+        return alone if self._batch is None else alone | self._batch.tasks
+
+    def cancel(self) -> None:
+        """Leaves these pages to the next run."""
+        for request, (task, _) in self._unreturned().items():
+            request.meta[KEY].abandoned = True
+            task.cancel()
+
+    def forsake(self) -> None:
+        """Ends the way of pages that have gone on for all that; whatever they still do counts for nothing."""
+        left = [*self.unreturned()]
+        if left and (slot := self._scraper.slot) is not None:
+            slot.itemproc_size = 0
+            for request in left:
+                slot.active.discard(request)
+            for request in left:
+                self._end(request, request.meta[KEY])
+            self._scraper._check_if_closing()  # noqa: SLF001
+
     def _end(self, request: Request, trip: Trip) -> None:
+        if trip.booked:  # it was forsaken
+            return
         self._finished(trip)
         self._slot.remove_request(request)
         self._wake()
@@ -287,9 +315,10 @@ class RequestPath:
         slot.active_size += max(len(result.body) if isinstance(result, Response) else 0, slot.MIN_RESPONSE_SIZE)
 
     def _exit(self, result: Response | Failure, request: Request) -> None:
-        if self._scraper.slot is not None:
-            self._scraper.slot.finish_response(result, request)
-        self._scraper._check_if_closing()  # noqa: SLF001
+        slot = self._scraper.slot
+        if slot is not None and request in slot.active:
+            slot.finish_response(result, request)
+            self._scraper._check_if_closing()  # noqa: SLF001
 
     async def _scraped(self, result: Response | Failure, request: Request) -> None:
         self._enter(result, request)

@@ -14,12 +14,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 from scrapy.commands.crawl import Command as CrawlCommand
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
@@ -32,17 +34,31 @@ from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.program import name_program, program
 
+if TYPE_CHECKING:
+    from webcrawl.adapter.standstill import Standstill
+
 SAME = 0.5  # seconds within which further signals count as the one before
 LAST = 10.0  # seconds in which a crawl that gets a second one must end; then the kernel ends it
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
+INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 Handler = Callable[[int, FrameType | None], object]
+
+
+def _none() -> None:
+    """For a program without such a watch."""
 
 
 class OneSignal:
     """Stands before Scrapy's handlers, of which the first ends the crawl and installs the second, which forces it."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, arm: Callable[[float], None] | None = None) -> None:
-        self._clock, self._arm = clock, arm or Alarm().arm
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        arm: Callable[[float], None] | None = None,
+        still: Callable[[], Standstill | None] = _none,
+    ) -> None:
+        """`still` watches the event loop of the crawl, if there is one by now."""
+        self._clock, self._arm, self._still = clock, arm or Alarm().arm, still
         self._last = float("-inf")
         self._behind: dict[int, Handler] = {}
 
@@ -66,8 +82,13 @@ class OneSignal:
             return
         if now - self._last < SAME:
             return
+        still = self._still()
         if self._last > float("-inf"):
+            if still is not None and still.stands:
+                still.end(INTERRUPTED)
             self._arm(LAST)
+        elif still is not None:
+            still.told()
         self._last = now
         self._behind[number](number, frame)
         self.install()
@@ -75,7 +96,6 @@ class OneSignal:
 
 logger = logging.getLogger(__name__)
 
-INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 ARGUMENTS = (
     "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
     "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
@@ -169,7 +189,7 @@ class Command(CrawlCommand):
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         try:
             crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
-            OneSignal().install_soon()
+            OneSignal(still=partial(_still, self._crawler)).install_soon()
             self.crawler_process.start()
         except SystemExit as error:  # whoever called it: it has ended the event loop
             line, self.exitcode = _of_exit(error)
@@ -200,6 +220,10 @@ class Command(CrawlCommand):
 
     def _closed(self) -> None:
         self._closed_well = True
+
+
+def _still(crawler: Crawler) -> Standstill | None:
+    return getattr(crawler.engine and crawler.engine.scheduler, "still", None)
 
 
 def _of_system(error: BaseException) -> bool:

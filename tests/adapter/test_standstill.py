@@ -1,0 +1,71 @@
+"""The watch of the event loop."""
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.support.places import ROOT
+from webcrawl.adapter import standstill
+from webcrawl.adapter.standstill import Standstill
+
+
+def blocking(seconds):
+    time.sleep(seconds)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(standstill, "LOOK", 0.02)
+
+
+def test_who_stands_still_is_named_once(caplog):
+    """A line names the code and its place; a loop that turns again stands no more."""
+
+    async def go():
+        watch = Standstill(asyncio.get_running_loop(), str)
+        await asyncio.sleep(0.3)
+        assert not watch.stands
+        blocking(1.5)
+        assert watch.stands
+        await asyncio.sleep(0.3)
+        assert not watch.stands
+        watch.close()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(go())
+
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith(f"the crawl stands still: blocking ({__file__}, line ")
+
+
+STOPPED = """
+import asyncio
+from webcrawl.adapter import standstill
+standstill.LOOK = 0.05
+async def go():
+    watch = standstill.Standstill(asyncio.get_running_loop(), str)
+    watch.told()
+    print("begun", flush=True)
+    await asyncio.sleep(6)
+    watch.close()
+asyncio.run(go())
+"""
+
+
+def test_a_process_that_was_stopped_stands_not_still():
+    """The time in which a process is stopped (SIGSTOP) is nobody's."""
+    words = [sys.executable, "-c", STOPPED]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(5)
+        os.kill(process.pid, signal.SIGCONT)
+        said = process.communicate(timeout=60)
+
+    assert (process.returncode, said) == (0, ("", ""))

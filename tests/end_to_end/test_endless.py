@@ -1,0 +1,124 @@
+"""Pipelines and callbacks that never return: what a stop costs, what is said, and what comes again."""
+
+import json
+import time
+
+import pytest
+
+from tests.support.crawling import wait_until
+from tests.support.endless_pipelines import Impatient
+from tests.support.named_sites import sites
+from webcrawl.tools.commands.crawl import SAME
+
+FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CHECKPOINT_INTERVAL": 0.3}
+OURS = "tests.support.endless_pipelines"
+HOST, PAGES = "one.test", 12
+
+
+def page(host, path, _):
+    if path == "/robots.txt":
+        return None
+    return f"{host}{path}".encode() + b"".join(b'<a href="/%d">a</a>' % number for number in range(PAGES))
+
+
+@pytest.fixture(name="web")
+def _web():
+    with sites(page) as web:
+        yield web
+
+
+def endless(tmp_path, web, name):
+    """A crawl that has come to where this pipeline, or the spider, does not return."""
+    crawl = web.crawl(tmp_path, [HOST], EXTENSIONS=json.dumps({f"{OURS}.{Impatient.__name__}": 1}), **FAST)
+    if name == "Endless":
+        crawl.spider, crawl.settings["SPIDER_MODULES"] = "endless", OURS
+        running = crawl.start()
+    else:
+        running = crawl.start(ITEM_PIPELINES=json.dumps({f"{OURS}.{name}": 300}))
+    wait_until(lambda: any(asked.path == "/7" for asked in web.asked))
+    time.sleep(0.5)
+    return crawl, running
+
+
+def logged(crawl):
+    """The paths of finished pages, in their order."""
+    lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
+    return sorted(url.partition(f"{HOST}:")[2].partition("/")[2] for url in (line.split()[3] for line in lines))
+
+
+ALL = sorted(["", *map(str, range(PAGES)), "robots.txt"])
+
+
+@pytest.mark.parametrize("name", ["Awaiting", "Stubborn"])
+def test_a_page_that_awaits_for_ever(tmp_path, web, name):
+    """The end does not wait for it: it says where the page is, and the next run fetches it again."""
+    crawl, running = endless(tmp_path, web, name)
+    running.interrupt()
+
+    assert running.wait() == 0
+    said = crawl.output.read_text()
+    assert "the end waits for 1 page in the spider or the pipelines [process_item (" in said
+    assert "1 page did not come back from the spider or the pipelines [process_item (" in said
+    assert "7" not in logged(crawl)
+    assert crawl.run() == 0
+    assert logged(crawl) == ALL
+
+
+def test_a_callback_that_awaits_for_ever(tmp_path, web):
+    """The same holds for the spider's own code."""
+    crawl, running = endless(tmp_path, web, "Endless")
+    running.interrupt()
+
+    assert running.wait() == 0
+    assert "1 page did not come back from the spider or the pipelines" in crawl.output.read_text()
+    assert "7" not in logged(crawl)
+
+
+def test_checkpoints_go_on(tmp_path, web):
+    """A page that does not come back is left out of checkpoints, so that a kill costs nothing else."""
+    crawl, running = endless(tmp_path, web, "Awaiting")
+    wait_until(lambda: "checkpoints leave out 1 page" in crawl.output.read_text())
+    asked = len(web.asked)
+    running.kill()
+
+    assert crawl.run() == 0
+    assert [one.path for one in web.asked[asked:] if one.path == "/7"] == ["/7"]
+    assert logged(crawl) == ALL
+
+
+@pytest.mark.parametrize("name", ["Sleeping", "Spinning"])
+def test_code_that_blocks_for_ever(tmp_path, web, name):
+    """One signal ends the crawl as a kill would, within a bounded time, with a line that names the code."""
+    crawl, running = endless(tmp_path, web, name)
+    running.interrupt()
+
+    assert running.wait() == 1
+    said = crawl.output.read_text()
+    assert "the crawl stands still: process_item (" in said
+    assert "does not return: the crawl ends as by a kill, and nothing " in said
+    assert crawl.run() == 0
+    assert logged(crawl) == ALL
+
+
+def test_a_second_signal_while_code_blocks(tmp_path, web):
+    """It ends the process at once."""
+    crawl, running = endless(tmp_path, web, "Sleeping")
+    running.interrupt()
+    time.sleep(SAME + 0.2)
+    begun = time.monotonic()
+    running.interrupt()
+
+    assert running.wait() == 130
+    assert time.monotonic() - begun < 4
+    assert "does not return" in crawl.output.read_text()
+
+
+def test_a_pipeline_that_does_not_close(tmp_path, web):
+    """A crawl that is told to stop ends without it: the state is saved, and the status is not 0."""
+    crawl, running = endless(tmp_path, web, "AwaitingAtTheEnd")
+    running.interrupt()
+
+    assert running.wait() == 1
+    assert "close_spider of a pipeline does not return [close_spider (" in crawl.output.read_text()
+    assert crawl.run() == 0
+    assert logged(crawl) == ALL

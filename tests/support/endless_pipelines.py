@@ -1,0 +1,77 @@
+"""Pipelines and a spider that never return from one page, for tests/end_to_end/test_endless.py."""
+
+import asyncio
+import time
+
+from webcrawl.adapter import barrier, last_pages, standstill
+from webcrawl.adapter.spiders.web import WebSpider
+
+
+def is_it(page):
+    return page.url.endswith("/7") and page.status == 200
+
+
+class Impatient:
+    """For EXTENSIONS, in a process of its own: whoever does not return has a tenth of the time."""
+
+    def __init__(self):
+        barrier.OVERDUE, last_pages.SAID, last_pages.LEFT, last_pages.CLOSED = 3.0, 1.0, 3.0, 3.0
+        standstill.LOOK = 0.1
+
+
+class Awaiting:
+    """Awaits what never comes."""
+
+    async def process_item(self, page):
+        if is_it(page):
+            await asyncio.get_running_loop().create_future()
+        return page
+
+
+class Stubborn:
+    """The same, and goes on when it is cancelled."""
+
+    async def process_item(self, page):
+        while is_it(page):
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                continue
+        return page
+
+
+class Sleeping:
+    """Holds up the event loop."""
+
+    def process_item(self, page):
+        if is_it(page):
+            time.sleep(100_000)
+        return page
+
+
+class Spinning:
+    """Holds it up, and computes."""
+
+    def process_item(self, page):
+        if is_it(page):
+            while True:
+                pass
+        return page
+
+
+class AwaitingAtTheEnd:
+    """Does not close."""
+
+    async def close_spider(self):
+        await asyncio.get_running_loop().create_future()
+
+
+class Endless(WebSpider):
+    """Its callback never ends."""
+
+    name = "endless"
+
+    async def parse(self, response):
+        if response.url.endswith("/7"):
+            await asyncio.get_running_loop().create_future()
+        yield super().parse(response)

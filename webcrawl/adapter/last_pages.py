@@ -1,0 +1,75 @@
+"""Pages that do not come back from the spider or the pipelines, and pipelines that do not close.
+
+A checkpoint leaves such pages out, and the end of the crawl leaves them to the next run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from scrapy import Request
+from scrapy.utils.asyncio import call_later
+
+from webcrawl.adapter.crawl_end import suspended
+from webcrawl.base.readable import count, readable
+
+logger = logging.getLogger(__name__)
+
+SAID, LEFT = 10.0, 30.0  # seconds until a line says which pages the end waits for, and until it does not wait
+CANCELLED = 1.0  # seconds for a page that was cancelled
+CLOSED = 60.0  # seconds for close_spider of pipelines, in a crawl that was told to stop
+
+
+class Path(Protocol):
+    """The way of requests through the engine (adapter/fastpath/request_path.py)."""
+
+    def unreturned(self) -> Mapping[Request, Any]: ...
+    def cancel(self) -> None: ...
+    def forsake(self) -> None: ...
+
+
+async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], bool]) -> bool:
+    """Waits until the pipelines are closed; not much longer than CLOSED seconds if `hurries`. False if they are not."""
+    task, seconds = asyncio.ensure_future(close()), 0.0
+    while not (await asyncio.wait({task}, timeout=SAID))[0]:
+        seconds += SAID
+        waits = of([one.get_coro() for one in asyncio.all_tasks()], "close_spider")
+        if hurries() and seconds >= CLOSED:
+            logger.error("close_spider of a pipeline does not return%s: the crawl ends without it", waits)
+            task.cancel()
+            return False
+        if seconds == SAID:
+            logger.warning("the end waits for close_spider of a pipeline%s; a second signal ends at once", waits)
+    await task
+    return True
+
+
+class LastPages:
+    """From the beginning of the closing, with the time for downloads, pages have LEFT seconds."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        call_later(SAID, self._say)
+        call_later(LEFT, self._cancel)
+
+    def _say(self) -> None:
+        if pages := self._path.unreturned():
+            line = "the end waits for %s in the spider or the pipelines%s: %s more, and a second signal ends at once"
+            logger.warning(line, count(len(pages), "page"), of(pages.values()), f"{LEFT - SAID:.0f} s")
+
+    def _cancel(self) -> None:
+        if pages := self._path.unreturned():
+            line = "%s did not come back from the spider or the pipelines%s: left to the next run, %s first"
+            url = readable(next(iter(pages)).url)
+            logger.warning(line, count(len(pages), "page"), of(pages.values()), url)
+            self._path.cancel()
+            call_later(CANCELLED, self._path.forsake)
+
+
+def of(coroutines: Iterable[Any], name: str = "") -> str:
+    """Where they wait, in brackets, if that is known; `name`: only in functions of this name."""
+    places = sorted({place for one in coroutines if (place := suspended(one)).startswith(name) and place})
+    return f" [{'; '.join(places)}]" if places else ""

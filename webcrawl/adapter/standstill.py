@@ -1,0 +1,82 @@
+"""Notices that the event loop stands still, says in whose code, and ends a crawl that was told to stop and cannot.
+
+Code that does not return, as a pipeline that waits for a database without an end, holds up pages, checkpoints, commands
+and Scrapy's handling of signals alike. Only another thread can still say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+from webcrawl.adapter.crawl_end import place
+from webcrawl.store.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+LOOK = 1.0  # seconds between two looks
+SAID, ENDED = 10, 60  # looks without a turn of the loop, until a line says so, and until a crawl that is to stop ends
+WORDLESS = 5.0  # seconds for that line: the log may be what stands still
+
+
+class Standstill:
+    """Counts looks in a row at a loop that has not turned: not seconds, of which a stopped process has many."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, saved: Callable[[], str]) -> None:
+        """`saved` says after which checkpoint nothing is kept. To be made in the loop's thread."""
+        self._loop, self._saved, self._thread = loop, saved, threading.get_ident()
+        self._looks, self._turned, self._told, self._over = 0, True, False, threading.Event()
+        self._worker = Worker()
+        self._worker.submit(self._watch)
+
+    @property
+    def stands(self) -> bool:
+        """Return whether the loop has not turned for two looks."""
+        return self._looks > 1
+
+    def told(self) -> None:
+        """The crawl is to stop: from now on it has ENDED looks to return to the loop. A signal handler calls this."""
+        self._looks, self._told = min(self._looks, SAID - 1), True
+
+    def end(self, status: int) -> None:
+        """Ends the process, as a kill would, with a line."""
+        faulthandler.dump_traceback_later(WORDLESS, exit=True)
+        logger.critical(
+            "%s does not return: the crawl ends as by a kill, and nothing %s is kept", self._where(), self._saved()
+        )
+        os._exit(status)
+
+    def close(self) -> None:
+        """The loop may do as it likes from now on."""
+        self._over.set()
+        self._worker.close()
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK):
+            if self._turned:
+                self._looks, self._turned = 0, False
+                try:
+                    self._loop.call_soon_threadsafe(self._turn)
+                except RuntimeError:  # it is closed
+                    return
+                continue
+            self._looks += 1
+            if self._looks == SAID:
+                self._say()
+            if self._looks >= ENDED and self._told:
+                self.end(1)
+
+    def _turn(self) -> None:
+        self._turned = True
+
+    def _say(self) -> None:
+        then = f"; it has {ENDED - SAID} s more, and a second signal ends it at once" if self._told else ""
+        logger.warning("the crawl stands still: %s has not returned for %d s%s", self._where(), SAID, then)
+
+    def _where(self) -> str:
+        return place(sys._current_frames()[self._thread])  # noqa: SLF001 - documented all the same
