@@ -24,6 +24,7 @@ from webcrawl.frontier.seen.verdicts import NAME as NEW
 from webcrawl.lab.simweb import overlaps, robots_first
 from webcrawl.lab.simweb.request_log import read
 from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.store.jobdir.domain_row import domain_row
 from webcrawl.store.jobdir.host_row import host_rows
 from webcrawl.store.jobdir.host_row import read as read_host
 from webcrawl.store.jobdir.meta_row import FRONTIER
@@ -101,12 +102,16 @@ def _is_rules(url: str) -> bool:
 
 
 def _queued(snapshot: Snapshot) -> Iterator[Link]:
-    """The links in all queues at the last checkpoint, the hosts' and the front-end's."""
+    """The links in all queues at the last checkpoint: the hosts', the front-end's, and those over domains' budgets."""
     queues = SavedQueues(snapshot)
     for host in map(read_host, host_rows(snapshot)):
         yield from (unpack(record) for _, record in host.later)
         for queue in host.queues:
             yield from map(unpack, queues.records(queue, "host"))
+    for (name,) in snapshot.rows("SELECT name FROM domain WHERE waiting > 0"):
+        domain = domain_row(snapshot, name)
+        if domain is not None:
+            yield from map(unpack, queues.records(domain.queue, "domain"))
     state = msgpack.unpackb(snapshot.get(FRONTIER) or b"")
     for saved in (*state["front"], *state["lines"].values()):
         yield from (unpack(record) for record in queues.records(saved, FRONTIER) if b" " in record)
