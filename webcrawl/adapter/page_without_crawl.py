@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 
 from scrapy import Request
 from scrapy.http import Response
@@ -24,8 +25,9 @@ def looked_at(
     followed = frozenset(sources)
     page = Page.of(Link(response.url), exchange_of(response))
     reader = DocumentReader(followed, anchor_text=True)
-    read = LISTINGS.get(page.content_type, reader.links)
-    found = read(response.body, (response.headers.get("Content-Type") or b"").decode("latin-1"), response.url)
+    content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    read = LISTINGS.get(page.content_type, partial(reader.links, headers=page.headers))
+    found = read(response.body, content_type, response.url)
     reader.add_headers(found, page.headers, response.url)
     page.base, page.encoding, page.found = found.base, found.encoding, found
     page.title, page.meta_robots = found.title, found.meta_robots

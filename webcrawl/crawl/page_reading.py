@@ -73,7 +73,7 @@ class PageReading:
         """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
         if 200 <= exchange.status < 300:
             reader = self._of_sitemaps[1] if is_sitemap(link.path) else self._ahead
-            exchange.found = reader.links(exchange.body, exchange.content_type, link.url)
+            exchange.found = reader.links(exchange.body, exchange.content_type, link.url, headers=exchange.headers)
 
     def read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type)
@@ -82,8 +82,10 @@ class PageReading:
         else:  # a browser may have followed a redirect
             link = page.link
             reader = self._of_sitemaps[0] if link is not None and is_sitemap(link.path) else self._reader
-            found = exchange.found or reader.links(exchange.body, exchange.content_type, exchange.url)
-            if found.entries or b"link" in exchange.names:
+            found = exchange.found or reader.links(
+                exchange.body, exchange.content_type, exchange.url, headers=exchange.headers
+            )
+            if b"link" in exchange.names:
                 self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:
                 exchange.notes += (found.note,)

@@ -1,5 +1,7 @@
 """Values of XML, against two other parsers: their references are resolved once, wherever they stand."""
 
+from itertools import pairwise
+
 import feedparser
 import pytest
 from hypothesis import given
@@ -111,6 +113,63 @@ def test_declared_entities():
     assert [link[1] for link in xlink.read(body, "", "http://b.test/")] == ["http://a.test/?a&b=1&c=2", "/1"]
 
 
+@pytest.mark.parametrize(
+    ("declared", "written", "read"),
+    [
+        ("<!ENTITY a 'http://a.test/'><!ENTITY b '&a;p?'><!ENTITY c '&b;q&#38;amp;r'>", "&c;", "http://a.test/p?q&r"),
+        (f"<!ENTITY a 'http://a.test/{'y' * 300}'>", "&a;z", f"http://a.test/{'y' * 300}z"),
+        ("<!ENTITY a '/1'><!ENTITY a '/2'>", "&a;", "/1"),
+        ("<!ENTITY amp 'x'>", "/&amp;&b", "/&&b"),
+        ("<!ENTITY a '/&quot;&#34;'>", "&a;", '/""'),
+        ("<!ENTITY a '/x&a;'>", "&a;y", "/xy"),
+    ],
+    ids=["nested", "long", "twice", "predefined", "quotes", "of itself"],
+)
+def test_declared_entities_within_others(declared, written, read):
+    """An entity may be long, and have others in it; the first declaration counts, and none within itself."""
+    doctype = f"<!DOCTYPE x [{declared}]>".encode()
+    text = f"<urlset><url><loc>{written}</loc></url></urlset>".encode()
+
+    assert xml_listings.read(doctype + in_atom(written)).urls("item") == [read]
+    assert xml_listings.read(doctype + text).urls("item") == [read]
+
+
+def test_entities_that_grow():
+    """What many references to a long entity would become is bounded; the document's own links are read."""
+    names = "abcdefghij"
+    nested = "".join(f"<!ENTITY {one} '{f'&{other};' * 10}'>" for other, one in pairwise(names))
+    body = f"<!DOCTYPE x [<!ENTITY a 'lol'>{nested}]><rss><item><title>&j;</title><link>/1</link></item></rss>".encode()
+
+    assert len(with_sound_references(body)) < (1 << 20) + 4 * len(body)
+    assert xml_listings.read(body).urls("item") == ["/1"]
+
+
+@pytest.mark.parametrize("char", ["\x00", "\x02", "\x0b", "\x1f"])
+def test_characters_that_xml_forbids(char):
+    """A control character is left out, and the reference after it is read."""
+    text = f"<urlset><url><loc>/1{char}&amp;a=2</loc></url></urlset>".encode()
+
+    assert xml_listings.read(text).urls("item") == ["/1&a=2"]
+    assert xml_listings.read(in_atom(f"/1{char}&amp;a=2")).urls("item") == ["/1&a=2"]
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf", b"\xef\xbb\xbf\n\xef\xbb\xbf "])
+def test_byte_order_marks(before):
+    """Several marks and blanks before a document, as scripts put together from files leave them, are no text."""
+    found = DocumentReader(["sitemap"]).links(
+        before + b"<?xml version='1.0'?><urlset><url><loc>/1</loc></url></urlset>", "text/xml", "http://a.test/"
+    )
+
+    assert [link[1] for link in found.links] == ["/1"]
+
+
+def test_elements_within_a_value():
+    """An element's text goes on after an element in it, as in Atom's titles in XHTML."""
+    body = b"<rss><item><title>a <b>c</b> d</title><link>/1<br/></link></item></rss>"
+
+    assert [(one.url, one.title) for one in xml_listings.read(body).entries] == [("/1", "a c d")]
+
+
 def test_cdata_and_comments_stay():
     """An ampersand that is none of the markup's is left alone."""
     for text in (b"<a><![CDATA[&b=&amp;&#0;]]></a>", b"<!--&b=1-->", b"<a><![CDATA[&b", b"<!--&b"):
@@ -120,8 +179,7 @@ def test_cdata_and_comments_stay():
 class TestPlaces:
     def urls(self, body, *headers):
         reader = DocumentReader(["feed", "sitemap"])
-        found = reader.links(body, "application/xml", "http://a.test/d/x")
-        reader.add_headers(found, headers, "http://a.test/d/x")
+        found = reader.links(body, "application/xml", "http://a.test/d/x", headers=headers)
         return found.base, [link[1] for link in found.links]
 
     def test_languages_of_a_page(self):
@@ -161,6 +219,12 @@ class TestPlaces:
 
         assert self.urls(feed, header) == ("http://a.test/other/feed", ["1"])
         assert self.urls(b"<p>", header)[0] == "http://a.test/d/x"
+
+    def test_bases_within_content_location(self):
+        """A relative xml:base is relative to it, too."""
+        feed = b"<feed xml:base='b/'><entry><link href='1'/></entry></feed>"
+
+        assert self.urls(feed, (b"Content-Location", b"http://c.test/d/"))[1] == ["http://c.test/d/b/1"]
 
 
 def test_pages_served_as_xml():

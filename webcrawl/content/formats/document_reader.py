@@ -35,8 +35,13 @@ class DocumentReader:
         self._packed = bool(self._formats & {"sitemap", "feed"})
         self._whole = anchor_text and self.wanted >= LOGGED
 
-    def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> Found:
-        """The links of `body`, fetched from `url`; see LinkReader. A PDF has none here. Never raises."""
+    def links(
+        self, body: bytes, content_type: str, url: str, encoding: str = "", headers: Iterable[tuple[bytes, bytes]] = ()
+    ) -> Found:
+        """The links of `body`, fetched from `url`; see LinkReader. A PDF has none here. Never raises.
+
+        The addresses of a sitemap or a feed are relative to its Content-Location (RFC 2616 14.14), a page's are not.
+        """
         if not self._formats:
             return self._html.links(body, content_type, url, encoding)
         if self._packed and is_packed(content_type, body):
@@ -44,26 +49,20 @@ class DocumentReader:
         form = form_of(content_type, body)
         if KINDS_OF.get(form) not in self._formats:
             return self._html.links(body, content_type, url, encoding)
-        found = Found(url, encoding or "utf-8", whole=self._whole)
         if form == "xlink":
-            found.links = self._kept(xlink.read(body, content_type, url))
-        elif form == "text":
+            links = self._kept(xlink.read(body, content_type, url))
+            return Found(url, encoding or "utf-8", links=links, whole=self._whole)
+        found = Found(_location(headers, url), encoding or "utf-8", whole=self._whole)
+        if form == "text":
             self._fill(found, plain_listings.read_list(body))
         elif form == "json":
             self._fill(found, plain_listings.read_feed(body))
         else:
-            self._fill(found, xml_listings.read(body, content_type, url))
+            self._fill(found, xml_listings.read(body, content_type, found.base))
         return found
 
     def add_headers(self, found: Found, headers: Iterable[tuple[bytes, bytes]], url: str) -> None:
-        """Adds the links of an answer's headers; `url` is the answer's.
-
-        The addresses of a sitemap or a feed are relative to its Content-Location (RFC 2616 14.14), a page's are not.
-        """
-        if found.entries:
-            for name, value in headers:
-                if name.lower() == b"content-location":
-                    found.base = _resolved(value.decode("utf-8", "replace"), url) or found.base
+        """Adds the links of an answer's headers; `url` is the answer's."""
         links = link_header.links(headers) if self._of_headers else ()
         for kind, address, text, rel in links:
             target = _resolved(address, url)
@@ -104,8 +103,17 @@ def all_links(
     agent: str = "",
 ) -> Found:
     """Links of all kinds but a PDF's, with their texts, of a document that came from `url`."""
-    found = _everything(agent).links(body, content_type, url, encoding)
+    found = _everything(agent).links(body, content_type, url, encoding, headers)
     _everything(agent).add_headers(found, headers, url)
+    return found
+
+
+def _location(headers: Iterable[tuple[bytes, bytes]], url: str) -> str:
+    """Where an answer from `url` says that its body lies."""
+    found = url
+    for name, value in headers:
+        if name.lower() == b"content-location":
+            found = _resolved(value.decode("utf-8", "replace"), url) or found
     return found
 
 

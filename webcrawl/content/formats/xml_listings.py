@@ -119,8 +119,8 @@ class _Target:
         self._bases = Bases(url)
         self.full, self.elements = False, 0
         self._path: list[str] = []
-        self._text: list[str] | None = None  # of the element that is being read
-        self._room = 0
+        self._text: list[str] | None = None  # of the element that is being read, at that depth
+        self._room = self._depth = 0
         self._count = 0
         self._within = 0  # holders that are open
         self._first = 0  # of the entries that are in the current holder
@@ -157,9 +157,10 @@ class _Target:
 
     def end(self, tag: str) -> None:
         del tag
+        text = ""
+        if self._text is not None and len(self._path) == self._depth:
+            text, self._text = "".join(self._text).strip(), None
         name = self._path.pop() if self._path else ""
-        text = "".join(self._text).strip() if self._text is not None else ""
-        self._text = None
         parent = self._path[-1] if self._path else ""
         if name in HOLDERS:
             self._within -= 1
@@ -180,7 +181,7 @@ class _Target:
     def close(self) -> None: ...
 
     def _listen(self) -> None:
-        self._text, self._room = [], LONGEST
+        self._text, self._room, self._depth = [], LONGEST, len(self._path)
 
     def _read(self, name: str, parent: str, text: str) -> None:
         if name == "loc":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from codecs import getincrementaldecoder
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -16,9 +16,10 @@ from webcrawl.content.html.trees import defused, with_sound_references
 
 PIECE = 1 << 16  # bytes between two looks whether the target has enough
 ELEMENTS = 1_000_000  # a full sitemap has half as many; those of a bomb cost a microsecond each
+MARKS = BOM_UTF8 + b" \t\r\n"  # before the first `<` of documents that scripts put together
 HEAD = 1 << 13  # bytes in which the root has to begin
 _ROOT = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:\s++|<\?(?:(?!\?>).)*+\?>|<!--(?:(?!-->).)*+-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+"
+    rb"(?:[\s\xef\xbb\xbf]++|<\?(?:(?!\?>).)*+\?>|<!--(?:(?!-->).)*+-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+"
     rb"<(?:[A-Za-z_][\w.-]*+:)?([A-Za-z_][\w.-]*+)",
     re.DOTALL,
 )
@@ -55,7 +56,7 @@ def read(body: bytes, content_type: str, target: Target) -> None:
         target=target, encoding="utf-8", recover=True, resolve_entities="internal", no_network=True, load_dtd=False
     )
     try:
-        for piece in _pieces(with_sound_references(text)):
+        for piece in _pieces(with_sound_references(text.lstrip(MARKS))):
             parser.feed(piece)
             if target.full or target.elements >= ELEMENTS:
                 return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html.entities import html5
 from itertools import islice
 from typing import Protocol
@@ -178,42 +178,80 @@ _REFERENCE = re.compile(
     rb"|&(?:#0*([0-9]{1,7});|#[xX]0*([0-9A-Fa-f]{1,6});|([A-Za-z_][\w.-]*+);)?",
     re.DOTALL,
 )
-_DECLARED = re.compile(rb"<!ENTITY\s+([^\s%]+)")
-# What is read of them: few characters and references to characters, or what lies elsewhere, which is nothing. At long
-# and nested ones, repeated often, libxml2 ends.
-_HARMLESS = re.compile(
-    rb"""<!ENTITY\s+([^\s%]+)\s+(?:(["'])(?:[^"'&%]|&\#\w+;|&(?:amp|lt|gt|quot|apos);){0,100}\2|SYSTEM|PUBLIC)"""
-)
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})  # no characters of XML: after one, libxml2 drops a reference
+_SUBSET = re.compile(rb"<!DOCTYPE[^\[>]*+\[(.*?)\]\s*+>", re.DOTALL)
+_ENTITY = re.compile(rb"""<!ENTITY\s++([^\s%]\S*+)\s++(?:"([^"]*+)"|'([^']*+)'|(?:SYSTEM|PUBLIC)[^>]{0,999}+)\s*+>""")
 _PREDEFINED = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
+NESTED = 16  # entities within entities
+EXPANDED = 1 << 20  # bytes that references may become beyond twice the document's size
 
 
 def with_sound_references(xml: bytes) -> bytes:
-    """An XML document, in an encoding based on ASCII, in which each `&` begins a reference that libxml2 resolves.
+    """An XML document in UTF-8 in which each `&` begins a reference that libxml2 resolves.
 
-    Of any other it drops the name that follows as well: `?c=1&d=2` became `?c=1=2`. HTML's entities become characters.
+    Of any other it drops the name that follows as well: `?c=1&d=2` became `?c=1=2`. HTML's entities become characters,
+    and those that the document declares become what they stand for: libxml2 would end at many.
     """
+    xml = xml.translate(None, _CONTROLS)
     if _UNSOUND.search(xml) is None:
         return xml
-    declared, harmful = _PREDEFINED, frozenset[bytes]()
-    if b"<!ENTITY" in xml:
-        declared = _PREDEFINED.union(_DECLARED.findall(xml))
-        harmful = declared.difference(_PREDEFINED, (name for name, _ in _HARMLESS.findall(xml)))
+    begin = xml.find(b"<!DOCTYPE") if b"<!ENTITY" in xml else -1
+    subset = _SUBSET.match(xml, begin) if begin >= 0 else None
+    if subset is None:
+        return _References({}, 0).sound(xml)
+    entities = {name: double or single for name, double, single in reversed(_ENTITY.findall(subset[1]))}
+    rest = _References(entities, EXPANDED + 2 * len(xml)).sound(xml[subset.end() :])
+    return xml[: subset.start(1)] + _ENTITY.sub(b"", subset[1]) + xml[subset.end(1) : subset.end()] + rest
 
-    def sound(found: re.Match[bytes]) -> bytes:
+
+class _References:
+    """What the references of a document become, whose own entities are `declared`."""
+
+    def __init__(self, declared: Mapping[bytes, bytes], room: int) -> None:
+        self._declared, self._room = declared, room
+        self._expanded: dict[bytes, bytes] = {}
+        self._nested = 0
+
+    def sound(self, xml: bytes) -> bytes:
+        return _REFERENCE.sub(self._replaced, xml)
+
+    def _replaced(self, found: re.Match[bytes]) -> bytes:
         decimal, hexadecimal, name = found.groups()
-        if name in harmful:
-            return b""
-        if name in declared or not found[0].startswith(b"&"):
+        if name in _PREDEFINED or not found[0].startswith(b"&"):
             return found[0]
+        if name in self._declared:
+            return self._entity(name)
         if name is not None:
             text = html5.get(name.decode("latin-1") + ";")
             return b"".join(b"&#%d;" % ord(char) for char in text) if text else b"&amp;" + found[0][1:]
         if decimal or hexadecimal:
-            number = int(decimal) if decimal else int(hexadecimal, 16)
-            return b"&#%d;" % (number if _is_character(number) else 0xFFFD)
+            return b"&#%d;" % _number(found)
         return b"&amp;"
 
-    return _REFERENCE.sub(sound, xml)
+    def _entity(self, name: bytes) -> bytes:
+        """What an entity stands for, with its own references replaced; nothing of one within itself."""
+        if name not in self._expanded and self._nested < NESTED:
+            self._nested += 1
+            self._expanded[name] = b""
+            literal = _REFERENCE.sub(_character, self._declared[name])  # XML 1.0, 4.5: before it is read again
+            text = self.sound(literal)
+            self._nested -= 1
+            if b"<" not in text:  # in an attribute its quotes are text
+                text = text.replace(b'"', b"&#34;").replace(b"'", b"&#39;")
+            self._expanded[name] = text
+        text = self._expanded.get(name, b"")
+        self._room -= len(text)
+        return text if self._room >= 0 else b""
+
+
+def _character(found: re.Match[bytes]) -> bytes:
+    """A reference to a character as that character; any other as it stands."""
+    return chr(_number(found)).encode() if found[1] or found[2] else found[0]
+
+
+def _number(found: re.Match[bytes]) -> int:
+    number = int(found[1]) if found[1] else int(found[2], 16)
+    return number if _is_character(number) else 0xFFFD
 
 
 def _is_character(number: int) -> bool:
