@@ -264,7 +264,7 @@ def coded(body, mtime, **changes):
     return replace(page(packed, head=CODED, headers=GZIP, **changes), body=body)
 
 
-def test_a_body_under_another_coding_is_the_same(earlier):
+def test_a_body_that_is_coded_anew_is_the_same(earlier):
     """The decoded body decides: gzip's header may have a time stamp."""
     known = earlier([coded(b"<p>text", 1)]).of_url(URL)
 
@@ -279,6 +279,15 @@ def test_a_body_that_is_plain_now_is_not_the_same(earlier):
     known = earlier([coded(b"<p>text", 1)]).of_url(URL)
 
     assert known.answered(page(b"<p>text")).refers is None
+
+
+def test_a_body_under_another_coding_is_not_the_same(earlier):
+    """Its head names one coding, and the payload of the earlier record has another."""
+    known = earlier([coded(b"<p>text", 1)]).of_url(URL)
+    answer = coded(b"<p>text", 2)
+
+    assert known.answered(replace(answer, headers=[(b"Content-Encoding", b"br")])).refers is None
+    assert known.answered(replace(answer, headers=[(b"content-encoding", b" GZIP")])).refers is not None
 
 
 def test_a_plain_body_that_is_coded_now_is_the_same(earlier):

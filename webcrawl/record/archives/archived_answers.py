@@ -266,7 +266,7 @@ def _heads(block: bytes) -> tuple[Head, bytes, tuple[str, ...]]:
         block = block[len(raw) :]
         if head.status >= 200:
             head.raw = raw
-            return head, block, odd
+            return head, block, odd if end is not None else (ODD_HEAD,)
     raise Unusable("only interim answers")
 
 

@@ -40,7 +40,8 @@ class Known:
     referred: Referred
     page: Exchange | None = None
     validators: Validators = NONE
-    body: str = ""  # the digest of the decoded body, if the payload is coded: the coding may vary
+    body: str = ""  # the digest of the decoded body, if the payload is coded: what the coder does may vary
+    coding: bytes = b""  # of that payload
 
     @property
     def conditions(self) -> list[tuple[bytes, bytes]]:
@@ -58,14 +59,14 @@ class Known:
     def _same(self, answer: Exchange) -> Iterator[bool]:
         """True if the payload is the same, False if only the coding differs; nothing if the body differs.
 
-        Without a known digest of the body, its own may be that of the payload. An answer without a coding is not the
-        same as one with: its head would go with a coded payload, which nobody could read.
+        Without a known digest of the body, its own may be that of the payload. An answer with another coding, or none,
+        is not the same as one that is coded: its head would go with a payload that nobody could read by it.
         """
         known = normal(self.referred.digest)
         for digest, is_whole in digests_of(answer, {algorithm(known)}):
             if digest == known and (is_whole or not self.body):
                 yield is_whole
-        if self.body and answer.payload is not answer.body and label(sha1(answer.body)) == self.body:
+        if self.body and _coding(answer) == self.coding and label(sha1(answer.body)) == self.body:
             yield False
 
 
@@ -259,6 +260,15 @@ def _original_of(repeat: Record, digest: str) -> Referred | None:
 def _give(known: Known, page: Exchange | None) -> None:
     """The page, if it is there and has validators."""
     if page is not None:
-        known.body = label(sha1(page.body)) if page.body is not page.payload else ""
+        if page.body is not page.payload:
+            known.body, known.coding = label(sha1(page.body)), _coding(page)
         known.validators = validators(page.headers, page.started, longest=LONGEST)
         known.page = page if any(known.validators) else None
+
+
+def _coding(answer: Exchange) -> bytes:
+    """The names of its content codings, as a head says them."""
+    if answer.body is answer.payload:
+        return b""
+    values = [value for name, value in answer.headers if name.lower() == b"content-encoding"]
+    return b"".join(b",".join(values).lower().split())
