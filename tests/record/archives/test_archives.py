@@ -295,6 +295,13 @@ class TestOddHeads:
         assert exchange.flaws == ("head",)
         assert reading.lost == []
 
+    def test_a_head_without_an_end(self, reading):
+        """All of the record is its head, as for browsers; that the page is empty has a reason that is told."""
+        block = b"HTTP/1.1 200 OK\r\r\nContent-Type: text/html\r\r\n\r\r\n<p>body"
+        exchange = reading.one(record("response", URL, block, Content_Type="application/http; msgtype=response"))
+
+        assert (exchange.status, exchange.body, exchange.flaws) == (200, b"", ("head",))
+
     def test_no_status_is_no_head(self, reading):
         """Without a status there is no answer."""
         block = b"HTTP/1.1 OK\r\n\r\n<p>"

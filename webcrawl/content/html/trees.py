@@ -183,6 +183,7 @@ _SUBSET = re.compile(rb"<!DOCTYPE[^\[>]*+\[(.*?)\]\s*+>", re.DOTALL)
 _ENTITY = re.compile(rb"""<!ENTITY\s++([^\s%]\S*+)\s++(?:"([^"]*+)"|'([^']*+)'|(?:SYSTEM|PUBLIC)[^>]{0,999}+)\s*+>""")
 _PREDEFINED = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
 NESTED = 16  # entities within entities
+LONGEST_ENTITY = 2000  # bytes that one stands for: no address is longer, but bombs are
 EXPANDED = 1 << 20  # bytes that references may become beyond twice the document's size
 
 
@@ -238,7 +239,7 @@ class _References:
             self._nested -= 1
             if b"<" not in text:  # in an attribute its quotes are text
                 text = text.replace(b'"', b"&#34;").replace(b"'", b"&#39;")
-            self._expanded[name] = text
+            self._expanded[name] = text if len(text) <= LONGEST_ENTITY else b""
         text = self._expanded.get(name, b"")
         self._room -= len(text)
         return text if self._room >= 0 else b""
