@@ -13,7 +13,7 @@ from webcrawl.tools.why import robots_verdict as robots
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.filtering import REFUSES, Verdict
 from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.host_facts import DomainBudget
+from webcrawl.tools.why.host_facts import Delay, DomainBudget, Load, new_host
 from webcrawl.tools.why.known_urls import Waiting
 from webcrawl.tools.why.later import FOUND_LOG, IN_POOL, IN_SEGMENT, Later
 from webcrawl.tools.why.linking_pages import Linking
@@ -67,6 +67,7 @@ GOOD = {"lines": [line(200, size="5")]}
 ROBOTS = {"robots": RobotsVerdict(robots.FORBIDDEN, "http://a.test", "/x", allows=False)}
 WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
 SPENT = DomainBudget("a.test", 9, 9, 0, seed=False, waiting=3)
+SLOW = Load([9] * 50, [1.0] * 50, 1.0, 0.0)  # URLs and turns of hosts, and how many are fetched in a second
 DEEP = {"filters": [Verdict("depth", REFUSES, "deeper")]}
 SCOPE = {"filters": [Verdict("scope", REFUSES, "outside")]}
 
@@ -171,6 +172,11 @@ ROWS = [
         " at the earliest: its host waits for a place among those in turn",
         {**place(queued.HOST), "host": host(state=State.PARKED, failures=1), "delay": SimpleNamespace(turn=1.0)},
         {**place(queued.HOST), "host": host(failures=1), "delay": SimpleNamespace(turn=1.0)},
+    ),
+    (
+        " (at the crawl's pace; URLs that it finds meanwhile may double that)",
+        {**place(queued.HOST, number=2), "host": new_host("a.test"), "delay": Delay(1.0, "", 1, 1.0), "load": SLOW},
+        {**place(queued.HOST, number=2), "host": new_host("a.test"), "delay": Delay(1.0, "", 1, 1.0)},
     ),
     ("{}{} at {}, and is in the archive", {"entries": [SimpleNamespace(status=200, stamp="20261123100000")]}, GOOD),
     ("it was found, and is on its way into the queues", {"waiting": Waiting(LINK, judged=True)}, NEW),

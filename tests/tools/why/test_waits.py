@@ -13,7 +13,7 @@ from webcrawl.tools.why.file_search import LogFile
 from webcrawl.tools.why.form import Form
 from webcrawl.tools.why.host_facts import Delay, Load, ended, new_host
 from webcrawl.tools.why.queued import FRONT, HOST, RETRY, Place
-from webcrawl.tools.why.verdict import due_in
+from webcrawl.tools.why.verdict import due_in, told_due
 
 RECORD = Link("http://a.test/x").pack()
 
@@ -103,6 +103,15 @@ def test_a_host_that_fails_has_its_own_turns():
     facts.host = facts.host._replace(failures=2, ready_at=300.0, state=State.ASIDE)
 
     assert due_in(facts, 0.0) == 302.0
+
+
+def test_the_pace_of_a_crawl_is_told():
+    """Where the crawl is slower than the host, its words say what makes the wait longer."""
+    said = "(at the crawl's pace; URLs that it finds meanwhile may double that)"
+    slow, quick = Load([9] * 50, [1.0] * 50, 1.0, 0.0), Load([9] * 50, [1.0] * 50, 0.0, 0.0)
+
+    assert told_due(facts_of(0, 2, slow, 1.0), 0.0).endswith(said)
+    assert said not in told_due(facts_of(0, 2, quick, 1.0), 0.0)
 
 
 def test_lines_are_counted_by_host(tmp_path):

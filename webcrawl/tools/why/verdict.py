@@ -360,24 +360,35 @@ def _when_queued(facts: Facts) -> str:
 
 def due_in(facts: Facts, now: float) -> float | None:
     """Estimated seconds until it is fetched; None if nobody can say."""
+    waits = _waits(facts, now)
+    return None if waits is None else max(waits)
+
+
+def _waits(facts: Facts, now: float) -> tuple[float, float] | None:
+    """The same by its host, and by the pace of the crawl."""
     place, host, delay = facts.place, facts.host, facts.delay
     if place is None or host is None or delay is None or facts.paused or place.where not in (queued.RETRY, queued.HOST):
         return None
     first = max(host.due - now, 0.0)
     if place.where == queued.RETRY:
-        return max(first, place.at - now)
+        return max(first, place.at - now), 0.0
     turns = place.place + sum(at <= now for at, _ in host.later)
     load = facts.load
     if load is None or host.failures:
-        return first + turns * delay.turn
+        return first + turns * delay.turn, 0.0
     mine = load.at_address(host, delay.turn, turns) - facts.ended * delay.turn
-    return max(first + max(mine, 0.0), load.seconds(turns) - (now - load.at))
+    return first + max(mine, 0.0), load.seconds(turns) - (now - load.at)
 
 
 def told_due(facts: Facts, now: float) -> str:
     """The estimate in words; empty if there is none."""
-    seconds = due_in(facts, now)
-    if seconds is None:
+    waits = _waits(facts, now)
+    if waits is None:
         return ""
-    parked = facts.host is not None and facts.host.state is State.PARKED
-    return f"{after(seconds)}{' at the earliest: its host waits for a place among those in turn' if parked else ''}"
+    if facts.host is not None and facts.host.state is State.PARKED:
+        note = " at the earliest: its host waits for a place among those in turn"
+    elif waits[1] > waits[0]:
+        note = " (at the crawl's pace; URLs that it finds meanwhile may double that)"
+    else:
+        note = ""
+    return f"{after(max(waits))}{note}"
