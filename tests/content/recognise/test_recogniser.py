@@ -251,6 +251,8 @@ def test_a_404_is_a_404():
         (page("Frames", "<iframe src=/menu></iframe>" + SCRIPT), ""),
         (page("Short", "<p>hello"), ""),
         (page("App", f'<div id="root">{ARTICLE}</div>{SCRIPT}'), ""),
+        (page("App", '<div id="trello-root"></div><div><img src=/logo.svg></div>' + SCRIPT), "shell"),
+        (page("App", '<div id="root"><h2>To do</h2><ul><li>Paint<li>Call Eve</ul></div>' + SCRIPT), ""),
         (page("App", '<div id="root"><p>Loading, please wait...</div>' + SCRIPT), "shell"),
         (page("App", '<div id="app"><h1>Klaus builds boats</h1><p>Since 1982.</div>' + SCRIPT), ""),
         (page("Card", "<p>Dr. Muster, dentist, High Street 1" + SCRIPT), ""),
@@ -261,6 +263,91 @@ def test_a_404_is_a_404():
 def test_a_shell_shows_nothing_but_has_scripts(body, kind):
     """Images, frames and a server's rendering are something."""
     assert of(body) == kind
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind"),
+    [
+        (SCRIPT, 412, "wall:unknown"),
+        (f"<noscript><h1>Scripts, please</h1></noscript>{SCRIPT}", 521, "wall:unknown"),
+        (SCRIPT, 202, "wall:unknown"),
+        (f"<div></div>{SCRIPT}", 500, ""),
+        (SCRIPT, 404, ""),
+        (SCRIPT, 200, "shell"),
+    ],
+)
+def test_an_error_that_has_nothing_but_scripts_is_a_wall(body, status, kind):
+    """An error of a site has words, and an application a place for its page."""
+    assert of(page("", body), status=status) == kind
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ('document.cookie="a=1"; location.reload()', "wall:unknown"),
+        ("eval(function(p,a,c,k,e,d){return p}('0',1,1,'x'.split('|'),0,{}))", "wall:unknown"),
+        ('location.href="/en/"', "shell"),
+        ('document.cookie="a=1"', "shell"),
+    ],
+)
+def test_a_page_with_nothing_but_a_script_that_sets_a_cookie_and_asks_again_is_a_wall(script, kind):
+    """So is one that hides what it does. A redirect alone is none."""
+    assert of(page("", f"<script>{script}</script>")) == kind
+
+
+def test_a_short_denial_is_a_wall_in_whatever_language():
+    """Its status says so. One that shows a page, or asks for a password, is something else."""
+    said = "<p>คุณไม่มีสิทธิ์เข้าถึงหน้านี้"
+
+    assert of(page("ปฏิเสธ", said), status=403) == "wall:unknown"
+    assert of(page("ปฏิเสธ", said), status=200) == of(page("News", ARTICLE), status=403) == ""
+    assert of(page("ปฏิเสธ", f"{said}<input type=password>"), status=403) == ""
+
+
+def test_a_captcha_in_a_form_that_a_reader_fills_in_is_no_wall():
+    """Newsletters and polls have one too."""
+    form = "<form>{}<div class=h-captcha></div><button>Go</button></form>"
+
+    assert of(page("Letter", form.format("<input type=hidden>"))) == "wall:unknown"
+    assert (
+        of(page("Letter", form.format("<input name=mail>"))) == of(page("Poll", form.format("<select></select>"))) == ""
+    )
+
+
+def test_the_title_of_a_page_of_a_site_is_no_mark():
+    """It may be the name of a play."""
+    title, play = "Pardon our interruption", "<p>A play in two acts, on Fridays at eight."
+
+    assert of(page(title, play)) == "wall:distil"
+    assert of(page(title, f"<nav>Club</nav>{play}")) == ""
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "kind"),
+    [
+        ("Page not found: why your links rot", "<h1>Page not found</h1>", ""),
+        ("404: This page could not be found", "<h1>404</h1>", "soft404"),
+        ("Page not found", "<h1>Page not found</h1>What do you do?<textarea></textarea>", ""),
+        ("Chyba", "<h1>Jejda</h1>", ""),
+    ],
+)
+def test_a_title_that_goes_on_is_an_articles(title, body, kind):
+    """And where a reader may answer, somebody has written."""
+    assert of(page(title, body)) == kind
+
+
+def test_the_class_of_the_body_says_that_there_is_no_page():
+    """Themes set it in whatever language."""
+    html = '<title>Chyba</title><body class="home {}"><h1>Jejda</h1>'
+
+    assert of(html.format("error404 logged-out")) == "soft404"
+    assert of(html.format("error404s")) == of(html.format("error404"), status=404) == ""
+
+
+def test_what_will_be_closed_is_open():
+    """An announcement of maintenance is a page."""
+    assert of(page("Shop", "<p>The shop is closed for maintenance.")) == "maintenance"
+    assert of(page("Shop", "<p>The shop will be closed for maintenance on Monday.")) == ""
 
 
 def test_what_is_no_html_is_judged_by_its_headers_alone():

@@ -26,7 +26,7 @@ GAP = re.compile(r"\[\^[^]]*\]\{0,[0-9]+\}")  # between two parts of a sentence
 NEVER = r"[^\x00-\x{10FFFF}]"  # what no text has
 # Where a framework puts the page, or what it says to who has no scripts; and words that a search would not see
 HINTS = {
-    MOUNT: r"""id=["']?(root|react-?root|q-app|app|__next|__nuxt|___gatsby|svelte|ember-root)\b"""
+    MOUNT: r"""id=["']?(root|react-?root|q-app|app|__next|__nuxt|___gatsby|svelte|ember-root)\b|-(root|app)["']>"""
     r"|<app-root|\bng-(app|view)|v-cloak|<noscript",
     CODED: r"<(title|h1)[^>]*>[^<]*&(#|[a-z]+(acute|grave|uml|circ|tilde|cedil|squo);|nbsp;)",
 }

@@ -24,7 +24,7 @@ PERSON = re.compile(
 SUPPOSED = re.compile(
     r"[?？]$|^(how|why|wie|warum|comment|pourquoi|cómo|come|как|почему)\b"  # noqa: RUF001
     r"|\b(if|when|whenever|wenn|falls|quand|cuando|quando|если|когда"
-    r"|says?|said|shows?|shown|means?|indicates?|heißt|qué"
+    r"|will be (closed|offline|down|unavailable)|says?|said|shows?|shown|means?|indicates?|heißt|qué"
     r"|users?|visitors?|nutzer|utilisateurs?|usuarios?|пользовател\w*)\b|用户",
     re.IGNORECASE,
 )

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from webcrawl.base.model import header
-from webcrawl.base.page_values import UNKNOWN
+from webcrawl.base.page_values import UNKNOWN, WALL
 from webcrawl.content.html import encodings
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.trees import document, markup
@@ -32,12 +32,18 @@ WORDY = 1500  # a title that says so, and a vendor's mark, count up to here
 ROOMS = {"wall": WORDY, "login": LITTLE, "consent": WORDY}
 DOUBTED = ("ratelimit", "wall", "maintenance")  # whose names poems, films and firms have too
 GONE = (404, 410)  # such an error says what it is
+DENIALS = (403, 406, 418, 451)  # and so do these, in whatever language
+USUAL = (200, 201, 203)  # good statuses that come with a page
 PARTS = re.compile(rf"[{APART}]| [-:] ")  # of a title
+TOLD = re.compile(r": (\w+ \w+ \w.*)")  # what a title goes on about
 LOADING = re.compile(
     r"\b(load(ing)?|wait|javascript|geladen|laden|lädt|chargement|cargando|caricamento|carregando)\b"
     r"|загруз|加载|等待|読み込|로딩",
     re.IGNORECASE,
 )
+# What a script does on a page that has nothing else: it sets a cookie and asks again, or hides what it does
+ASKS_AGAIN = re.compile(rb"document\.cookie ?=.*\blocation\b|\blocation\b.*document\.cookie ?=", re.DOTALL)
+HIDDEN = re.compile(rb"eval\(function\(p,a,c,k,e|\b_0x[0-9a-f]{4,6}\b|\(!\+?\[\]\+")
 PAGE = ""
 DENIED = "wall:999"  # no standard has this status, and nobody gives it to people
 RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
@@ -90,7 +96,7 @@ class Recogniser:
         shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
         if shape is None:
             return next((mark.kind for mark in marks if not mark.bare), PAGE) if status >= 400 else PAGE
-        return self._marked(status, marks, shape) or self._said(status, shape) or _structure(status, shape)
+        return self._marked(status, marks, shape) or self._said(status, shape) or _structure(status, shape, body)
 
     def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
         """What a page shows, to be compared with what other URLs of its host show; None for what is no page."""
@@ -107,11 +113,11 @@ class Recogniser:
 
     def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
         """Of a page without a mark, return whether it may be something else: then it is parsed."""
-        if status == 429:
+        if status == 429 or status in DENIALS:
             return True
         if hints and _is_hinted(status, body, hints) and (lean or SOFT404 in hints or self._titled(body)):
             return True
-        return status < 300 and b"<a " not in body and b"<script" in body and b"<img" not in body
+        return status not in GONE and b"<a " not in body and b"<script" in body and b"<img" not in body
 
     def _titled(self, body: bytes) -> bool:
         """A title counts whatever the links of the page."""
@@ -121,10 +127,13 @@ class Recogniser:
     def _marked(self, status: int, marks: list[Mark], shape: Shape) -> str:
         """By its marks. Who writes about walls shows them to readers, and shows more than a wall does."""
         size = len(shape.text)
-        bare = size <= BARE and not shape.images + shape.textareas
+        bare = size <= BARE and not shape.images + shape.textareas + shape.fields
         marks = [one for one in marks if (bare if one.bare else size <= ROOMS.get(one.kind.partition(":")[0], size))]
         if marks and status < 400 and (size > TERSE or shape.links > 1 or shape.sites):
             shown = self._marks.shown(shape.text)
+            if shape.sites:
+                titled = self._marks.shown(f"<title>{shape.title}</title>")
+                shown += [mark for mark in titled if mark.kind.startswith(WALL)]
             marks = [mark for mark in marks if mark not in shown]
         return marks[0].kind if marks else PAGE
 
@@ -146,30 +155,44 @@ class Recogniser:
         for kind in self._marks.kinds(said if error else f"{said}\n{own}"):
             if _may_be(kind, shape, status) and self._is_said(kind, said, lines, own, shape, error=error):
                 return UNKNOWN if kind == "wall" else kind
-        return RATELIMIT if status == 429 else PAGE
+        denied = status in DENIALS and size <= LITTLE and shape.links <= FEW and not shape.passwords
+        return UNKNOWN if denied else BY_STATUS.get(status, PAGE)
 
     def _is_said(self, kind: str, said: str, lines: str, own: str, shape: Shape, *, error: bool) -> bool:
         """A title is not enough for a page that goes on about other things."""
         words, names = self._marks.words, self._marks.names
         if error or not (shape.text or shape.mounts):
             return words(kind, said) or names(kind, said, whole=False)
+        spoken = words(kind, own)
         if shape.published or (kind == "wall" and shape.sites):
             return False
-        spoken = words(kind, own)
-        if kind != LOGIN and not spoken and len(shape.prose) > BRIEF and not self._is_titled(kind, own, shape):
+        if kind == "wall" and len(shape.prose) <= BRIEF:
+            spoken = spoken or names(kind, own.partition("\n")[0], whole=True)
+        if not spoken and self._goes_on(kind, own, shape):
             return False
         acts = spoken or shape.scripts + shape.forms + shape.refreshes > 0
         doubted = kind in DOUBTED and not (kind == "wall" and acts) and not spoken
         if not doubted and names(kind, lines, whole=True):
             return True
         if words(kind, said):
-            return acts or kind != "wall" or len(shape.text) <= TERSE
+            return kind != "wall" or acts or words(kind, shape.headings) or len(shape.prose) <= FEW
         return spoken and len(shape.text) <= LITTLE and not shape.codes
 
-    def _is_titled(self, kind: str, own: str, shape: Shape) -> bool:
-        """Return whether title and heading both say that there is no page, whatever hints and menus follow."""
-        if kind not in (SOFT404, "maintenance") or not own or len(shape.prose) > LITTLE:
+    def _goes_on(self, kind: str, own: str, shape: Shape) -> bool:
+        """Return whether a page, whose prose says nothing of the kind, is about other things."""
+        if kind == SOFT404:
+            more = TOLD.search(shape.title)
+            if shape.textareas or (more is not None and not self._marks.words(SOFT404, more[1])):
+                return True
+        if kind == RATELIMIT and shape.sites:
+            return True
+        if kind == LOGIN or len(shape.prose) <= BRIEF:
             return False
+        hints = kind in (SOFT404, "maintenance") and own and len(shape.prose) <= LITTLE
+        return not (hints and self._is_titled(kind, shape))
+
+    def _is_titled(self, kind: str, shape: Shape) -> bool:
+        """Return whether title and heading both say so, whatever hints and menus follow."""
         titles = (one for one in (shape.title, shape.heading) if one)
         return all(
             self._marks.words(kind, one) or self._marks.names(kind, "\n".join(PARTS.split(one)), whole=True)
@@ -209,17 +232,26 @@ def _may_be(kind: str, shape: Shape, status: int) -> bool:
     return (shape.passwords == 0 or status >= 500) and shape.links <= FEW and not shape.textareas
 
 
-def _structure(status: int, shape: Shape) -> str:
+def _structure(status: int, shape: Shape, body: bytes) -> str:
     """By what the page is made of."""
-    if status >= 300:
+    if not shape.scripts or shape.frames:
         return PAGE
-    if not shape.scripts or shape.frames or shape.refreshes:
+    if shape.blank and _is_gate(status, body):
+        return UNKNOWN
+    if status >= 300 or shape.refreshes:
         return PAGE
     loading = not shape.text or LOADING.search(shape.text) is not None
     if shape.mounts:
         empty = loading or not shape.filled
         return SHELL if len(shape.text) <= SPARE and empty and (shape.text or shape.filled <= 1) else PAGE
     return SHELL if len(shape.text) <= BARE and loading and not shape.links and not shape.images else PAGE
+
+
+def _is_gate(status: int, body: bytes) -> bool:
+    """Return whether scripts without anything else let nobody else through: errors of a site have words."""
+    if status not in USUAL:
+        return status not in GONE
+    return ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
 
 
 @cache

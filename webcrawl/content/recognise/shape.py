@@ -15,21 +15,21 @@ HEADINGS = 6
 # React, Next, Vue, Nuxt, Gatsby, Angular, Svelte, Ember and what builds on them document these
 MOUNTS = (
     "#root, #react-root, #reactRoot, #q-app, #app, #__next, #__nuxt, #___gatsby, #svelte, #ember-root, app-root,"
-    "[ng-app], [data-ng-app], [ng-view], [v-cloak]"
+    "[ng-app], [data-ng-app], [ng-view], [v-cloak], [id$='-root'], [id$='-app']"
 )
-CONTENT = "p, table, img, picture, video"  # of a page, and not of one that is still to be made
+CONTENT = "p, li, table, img, picture, video"  # of a page, and not of one that is still to be made
 COUNTED = {
     "scripts": "script",
     "frames": ":not(noscript) > iframe:not([src^='javascript:']), frame, object, embed",
     "mounts": MOUNTS,
-    "passwords": "input[type=password i]",
     "refreshes": "meta[http-equiv=refresh i]",
     "codes": "code, pre",
-    "forms": "form, input",
-    "textareas": "textarea",
-    "published": "meta[property='article:published_time' i], [itemprop=datePublished]",
+    "published": "meta[property='article:published_time' i], [itemprop=datePublished], article:has(h1) time",
     "sites": "nav, article, aside, time, [rel=author], input[type=search i], input[type=email i]",
 }
+FORM = "form, input, select, textarea"
+UNFILLED = frozenset(("hidden", "submit", "button", "image", "password"))  # types of input that are no field
+FLESH = ":not(body, style, meta, link, br, form, input)"  # of a body without what is not seen
 BESIDE = "a, nav, header, footer, aside, h1, h2, h3, button, label"  # of what a page says: names, ways and controls
 
 
@@ -52,8 +52,10 @@ class Shape:
     codes: int
     forms: int
     textareas: int
+    fields: int  # that a reader fills in
     published: int  # dates of publication, which an error has not
     sites: int  # what somebody's page has, and a wall has not
+    blank: bool  # nothing is in the body but scripts
     filled: int  # what is in the mounts of a page, and not of one that is still to be made
 
     @classmethod
@@ -69,7 +71,10 @@ class Shape:
         title = tree.css_first("title")
         links = [node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"]
         counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
+        forms = [(node.tag, (node.attributes.get("type") or "").lower()) for node in tree.css(FORM)]
         text = taken_from(tree.body)  # it takes out of the tree what is not seen
+        body = tree.body
+        blank = not text and (body is None or body.css_first(FLESH) is None)
         first = tree.css_first("h1")
         heading = _text(first) if first is not None else ""
         headings = [_text(node) for node in tree.css("h1, h2, h3")[:HEADINGS]]
@@ -83,8 +88,13 @@ class Shape:
             heading=heading,
             headings="\n".join(headings),
             links=len(links),
+            passwords=forms.count(("input", "password")),
+            forms=sum(tag in ("form", "input") for tag, _ in forms),
+            textareas=sum(tag == "textarea" for tag, _ in forms),
+            fields=sum(tag == "select" or (tag == "input" and kind not in UNFILLED) for tag, kind in forms),
             text=text,
             prose=lines_of(tree.body.text()) if tree.body is not None else "",
+            blank=blank,
             filled=filled,
             images=images,
             **counts,
