@@ -196,6 +196,35 @@ def test_nothing_else_is_ever_known(db, bad):
     assert frontier.counters["hosts given up"] == 1
 
 
+@pytest.mark.parametrize("lost", [Status.CONNECTION_LOST, Status.TIMEOUT])
+@pytest.mark.parametrize("pages", [3, 20, 200])
+def test_two_last_urls_that_fail_in_two_ways_end(db, lost, pages):
+    """The host answers the one between two failures of the other: both are their URLs' own, and end in minutes."""
+    frontier = make(db, politeness=Mercator(0, 1, 300))
+    add(frontier, *urls(pages))
+    crawl(frontier, lambda *_: 200)
+    add(frontier, "http://a/bad", "http://a/lost")
+
+    asked = crawl(frontier, lambda url, _: 500 if url == "http://a/bad" else lost)
+
+    assert ended(asked) == {"http://a/bad": 500, "http://a/lost": lost}
+    assert asked[-1][0] - asked[0][0] < 10 * 60
+    assert len(asked) <= 8
+
+
+def test_a_host_that_goes_away_after_an_error_loses_neither_url(db):
+    """Nothing answers in between: it is waited for."""
+    frontier = make(db, politeness=Mercator(0, 1, 300))
+    add(frontier, *urls(20))
+    crawl(frontier, lambda *_: 200)
+    add(frontier, "http://a/x", "http://a/y")
+
+    first = iter([500])
+    asked = crawl(frontier, lambda _, now: next(first, Status.CONNECTION_LOST) if now < HOUR else 200)
+
+    assert ended(asked) == {"http://a/x": 200, "http://a/y": 200}
+
+
 def test_what_failed_in_other_ways_before(db):
     """A URL that has used up its other attempts does not end by an error of a host that has never answered well."""
     frontier = make(db)

@@ -8,6 +8,7 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.domains import Domains
+from webcrawl.frontier.health import is_own
 from webcrawl.frontier.host_notes import HostNotes
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_cut_short
@@ -28,6 +29,7 @@ class Answers:
     def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
         """Books how a download ended; False if the link comes again."""
         pages, failures, retired, row, wall = host.pages, host.failures, host.retired, host.row, host.wall
+        own = is_own(host, link, outcome)
         charge = self._core.charges.note(host, link, now) if outcome.doubtful else None
         again = self._again(host, link, outcome, now)
         if charge is not None:
@@ -45,7 +47,7 @@ class Answers:
         else:
             self._final(host, link, outcome)
         if host.failures > failures:
-            self._failed(host, retired, row)
+            self._failed(host, retired, None if own else row)
         if outcome.wait and is_worth_a_line(outcome.wait, failed=host.failures > failures):
             self._core.queues.told.note(host.name, host.ready_at)
         host.ip = outcome.ip or host.ip

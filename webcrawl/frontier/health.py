@@ -41,14 +41,14 @@ class HealthRules:
         """True if this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
 
         What may be the URL's fault or the host's is the URL's until the host is set aside. But no URL ends while
-        others of its host fail as well.
+        others of its host fail as well, unless the host answers them.
         """
         verdict = rule(outcome)
         if not verdict.failed or outcome.answered or outcome.retries is not None:
             return True
         if not verdict.charged or host.failures >= self.failures:
             return False
-        return not last or host.row is None or host.row.only == sum_of(link)
+        return not last or host.row is None or host.row.only == sum_of(link) or is_own(host, link, outcome)
 
     def failed(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
         """Books a failure; returns how long the host is left alone. It may be given up by this."""
@@ -79,6 +79,11 @@ class HealthRules:
 def answered(host: Host) -> None:
     """The host has answered: it is healthy."""
     host.failures, host.row = 0, None
+
+
+def is_own(host: Host, link: Link, outcome: Outcome) -> bool:
+    """True if a failure, not yet booked, says nothing of the host: it has answered since the URL failed before."""
+    return rule(outcome).charged and link.attempt > 0 and host.pages > 0 and not host.failures
 
 
 def echoed(host: Host, link: Link) -> None:
