@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.crawling import Crawl, copy_of, wait_until
+from tests.support.examples import in_campaign
 from tests.support.inline_site import HOSTS, inline_site
 from tests.support.warc_reader import read
 from webcrawl.settings import DOWNLOAD_HANDLERS, DOWNLOADER_MIDDLEWARES
@@ -137,13 +138,15 @@ class TestTurns:
     @pytest.mark.parametrize(
         ("how", "answers"),
         [
-            ("own host", ["a.test/one", "after"]),
-            ("one by one", [f"a.test/{number}" for number in range(4)]),
             ("together", [f"{host}/{number}" for number in range(5) for host in HOSTS[:2]]),
             ("each other", ["a.test/three", "a.test/two", "b.test/three", "b.test/two"]),
             ("nested", ["a.test/3", "a.test/2", "a.test/1", "a.test/0"]),
-            ("errback", ["errback", "a.test/one"]),
-            ("from start", ["a.test/one", "after"]),
+            *in_campaign(
+                ("own host", ["a.test/one", "after"]),
+                ("one by one", [f"a.test/{number}" for number in range(4)]),
+                ("errback", ["errback", "a.test/one"]),
+                ("from start", ["a.test/one", "after"]),
+            ),
         ],
     )
     def test_nobody_waits_for_himself(self, site, awaiting, how, answers):
@@ -255,8 +258,8 @@ class TestRecords:
         assert crawl.run() == 0
         assert crawl.stats["pages"] == 5
 
-    @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-    @pytest.mark.parametrize("spider", ["web", "awaiting pages"])
+    @pytest.mark.parametrize("how", [*in_campaign(signal.SIGKILL), signal.SIGINT])
+    @pytest.mark.parametrize("spider", ["web", *in_campaign("awaiting pages")])
     def test_whatever_ends_a_run_nothing_is_lost_or_doubled(self, tmp_path, site, paging, spider, how):
         """A page that awaits something is not in a checkpoint, nor is what it has written; its downloads are, once."""
         settings = IMAGES if spider == "web" else {"ITEM_PIPELINES": json.dumps({f"{SPIDERS}.Urls": 300})}

@@ -5,12 +5,13 @@ from itertools import pairwise
 import pytest
 
 from tests.support.changing_site import Document
+from tests.support.examples import in_campaign
 from tests.support.revisiting import Web
 
 PAGES, BAD = 200, 3
 
 
-@pytest.mark.parametrize("failing", [Document(status=404), Document(status=403), Document(always=True)])
+@pytest.mark.parametrize("failing", [Document(status=404), *in_campaign(Document(status=403), Document(always=True))])
 def test_they_wait_by_the_clock(tmp_path, failing):
     """However far the next page of the queue is ahead, one that failed is not asked for again within a minute."""
     urls = [f"http://h{number}.test/" for number in range(PAGES)]

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.changing_site import Document
+from tests.support.examples import in_campaign
 from tests.support.revisiting import HOST, Web
 
 HOUR = 3600
@@ -29,7 +30,7 @@ def the_listing(web):
 
 
 @pytest.mark.parametrize("document", [Document(status=503), Document(status=404), None], ids=["503", "404", "away"])
-@pytest.mark.parametrize("kill", [False, True], ids=["", "killed"])
+@pytest.mark.parametrize("kill", [False, *in_campaign(True)], ids=["", "killed"])
 def test_it_stays_a_listing(web, document, kill):
     """Whatever its fetches come to; and so it is after a kill, whether it was on its way or waited."""
     read = len(web.times("/map.xml"))

@@ -20,6 +20,7 @@ from benchmarks.support.weather import (
     servfail,
     silent,
 )
+from tests.support.examples import in_campaign
 
 FROM_THE_START = [(START, START + 5 * MINUTE, False)]
 
@@ -82,7 +83,7 @@ def test_a_host_that_is_away(crawled, away, answer):
     assert crawled(one(Spell(START + MINUTE, START + MINUTE + away, answer)), 100) == {200: 100}
 
 
-@pytest.mark.parametrize("hosts", [5, 60])
+@pytest.mark.parametrize("hosts", [5, *in_campaign(60)])
 @pytest.mark.parametrize("answer", [nxdomain, inside])
 def test_all_names_lead_nowhere(crawled, answer, hosts):
     """No URL is lost by 20 minutes in which the name servers lie about all hosts, however few these are."""

@@ -5,6 +5,7 @@ from itertools import permutations
 import pytest
 
 from tests.support.changing_site import Document
+from tests.support.examples import in_campaign
 from tests.support.revisiting import Web
 from webcrawl.crawl.revisit.policies.steered import Steered
 from webcrawl.crawl.revisit.policy import POLICIES
@@ -44,7 +45,11 @@ def state_of(one):
     return policy.threshold.state() if isinstance(policy, Steered) else policy.state()
 
 
-@pytest.mark.parametrize(("before", "after"), list(permutations(POLICIES, 2)))
+CHANGES = list(permutations(POLICIES, 2))
+DAILY = CHANGES[::5]  # in every run; the others in the campaign
+
+
+@pytest.mark.parametrize(("before", "after"), [*DAILY, *in_campaign(*(one for one in CHANGES if one not in DAILY))])
 def test_it_begins_anew(web, before, after):
     """It starts as in a crawl of its own, and pages are fetched again by it."""
     one = web(before)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.changing_site import Document
+from tests.support.examples import in_campaign
 from tests.support.revisiting import HOST, START, Web
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.hive_parts import Mailbox
@@ -70,7 +71,7 @@ class TestWhen:
 
 
 class TestSplit:
-    @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+    @pytest.mark.parametrize("share", [*in_campaign(0.2, 0.5), 0.8])
     def test_of_one_host(self, web, share):
         """In its host's queue a page that is due neither waits for all new URLs nor stops them."""
         links = b"".join(b"<a href=/%d>" % n for n in range(3000))
@@ -125,7 +126,7 @@ class TestAnswers:
         assert len(later) >= 8
         assert len([at for at, path, _ in one.asked if path == "/year"]) == 2
 
-    @pytest.mark.parametrize("policy", ["fixed", "uniform"])
+    @pytest.mark.parametrize("policy", ["fixed", *in_campaign("uniform")])
     def test_a_sitemap_that_says_how_long_it_holds(self, web, policy):
         """The same where listings have a rule of their own."""
         body = f"<urlset><url><loc>{HOST}/0</loc><lastmod>2024-01-01</lastmod></url></urlset>".encode()

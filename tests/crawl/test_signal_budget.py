@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.support.changing_site import Document
+from tests.support.examples import in_campaign
 from tests.support.revisiting import Web
 
 PAGES, RATE, HOURS = 40, 0.1, 2
@@ -31,7 +32,7 @@ def since(one, start):
     return Counter(url for at, url, _ in one.asked if at >= start)
 
 
-@pytest.mark.parametrize("policy", ["fixed", "uniform", "optimal"])
+@pytest.mark.parametrize("policy", [*in_campaign("fixed", "uniform"), "optimal"])
 def test_one_page_that_is_told_every_two_seconds(web, policy):
     """All other pages keep nine tenths of their part of half the budget at least, and the budget is kept."""
     one = web(policy)

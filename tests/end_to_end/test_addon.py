@@ -9,6 +9,7 @@ import pytest
 from tests.support.crashes import crash
 from tests.support.crawling import POLITE, Crawl, scrapy
 from tests.support.cuts import cut
+from tests.support.examples import in_campaign
 from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even, gaps, mercator, overlaps, robots_first, wait_until_idle
@@ -244,7 +245,7 @@ class TestOtherCommands:
 
         assert archived(project / "crawls/shop") == {f"{site}/robots.txt": 1, f"{site}/20": 1}
 
-    @pytest.mark.parametrize("words", [["fetch"], ["fetch", "--spider=shop"], ["parse", "--spider=shop"]])
+    @pytest.mark.parametrize("words", [["fetch"], *in_campaign(["fetch", "--spider=shop"], ["parse", "--spider=shop"])])
     def test_a_look_at_a_page_is_no_crawl(self, project, words):
         """`fetch` and `parse` are Scrapy's own, and make no JOBDIR."""
         with serving(Linked) as site:
@@ -253,7 +254,12 @@ class TestOtherCommands:
         assert not (project / "crawls").exists()
 
     @pytest.mark.parametrize(
-        "words", [["fetch"], ["parse", "--spider=shop", "-c", "page", "--pipelines"], ["shell", "-c", "1"]]
+        "words",
+        [
+            *in_campaign(["fetch"]),
+            ["parse", "--spider=shop", "-c", "page", "--pipelines"],
+            *in_campaign(["shell", "-c", "1"]),
+        ],
     )
     def test_a_pipeline_that_writes_to_the_crawl_has_none_to_write_to(self, project, words):
         """One of webcrawl's own pipelines in the project keeps no command from looking at a page."""

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.crowds import Crowd, served
+from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
 from tests.support.prepared import descriptors, start
 from tests.support.slow_pipelines import Awaiting, Blocking
@@ -112,6 +113,7 @@ def test_politeness(tmp_path):
     assert in_words(crawl.stats).startswith("politeness ")
 
 
+@pytest.mark.campaign
 def test_a_crawl_that_is_stopped_and_continued(tmp_path):
     """While a process is stopped (SIGSTOP, or Ctrl-Z) no pipeline and no host is to blame."""
     with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
@@ -138,6 +140,7 @@ def test_slots(tmp_path):
     assert crawl.stats["bound"].endswith("what helps: a higher CONCURRENT_REQUESTS")
 
 
+@pytest.mark.campaign
 def test_few_descriptors(tmp_path):
     """The same with few slots because open files are few: these, and how many downloads fit."""
     with sites(slowly) as web:
@@ -156,7 +159,7 @@ def test_answers(tmp_path):
         run_until_bound(crawl, "answers")
 
 
-@pytest.mark.parametrize("pipeline", [Blocking, Awaiting])
+@pytest.mark.parametrize("pipeline", [Blocking, *in_campaign(Awaiting)])
 def test_pages(tmp_path, pipeline):
     """Quick hosts and a slow pipeline: the pages, and neither hosts nor slots."""
     pipelines = json.dumps({f"{pipeline.__module__}.{pipeline.__qualname__}": 300})
@@ -166,6 +169,7 @@ def test_pages(tmp_path, pipeline):
         run_until_bound(crawl, "pages", "the spider and the pipelines ")
 
 
+@pytest.mark.campaign
 def test_a_slow_name_server(tmp_path):
     """Many hosts of one page and a slow name server: DNS."""
     crowd = Crowd(lambda *_: b"<p>one page</p>")
@@ -192,6 +196,7 @@ def large_crawl(tmp_path, crowd, **settings):
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
 
+@pytest.mark.campaign
 def test_the_processor(tmp_path, large):
     """Large pages over loopback without a pause: the processor."""
     crawl = large_crawl(tmp_path, large)

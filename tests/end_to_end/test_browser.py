@@ -20,6 +20,7 @@ from importlib.util import find_spec
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.scripted_sites import Scripted, made
@@ -182,6 +183,7 @@ class Shop(Site):
     do_POST = answer  # noqa: N815 - http.server has it so
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(INSIDE in os.environ, reason="this is the test outside")
 @pytest.mark.parametrize("browser", OTHERS)
 def test_all_of_it_in_a_namespace(browser):
@@ -328,9 +330,11 @@ def test_a_browser_that_does_not_start_ends_the_crawl(crawl, tmp_path):
     ("name", "value"),
     [
         ("PLAYWRIGHT_CDP_URL", "http://127.0.0.1:1"),
-        ("PLAYWRIGHT_CONNECT_URL", "ws://127.0.0.1:1"),
-        ("PLAYWRIGHT_BROWSER_TYPE", "firefox"),
-        ("PLAYWRIGHT_CONTEXTS", '{"mine": {}}'),
+        *in_campaign(
+            ("PLAYWRIGHT_CONNECT_URL", "ws://127.0.0.1:1"),
+            ("PLAYWRIGHT_BROWSER_TYPE", "firefox"),
+            ("PLAYWRIGHT_CONTEXTS", '{"mine": {}}'),
+        ),
     ],
 )
 def test_no_browser_goes_round_the_proxy(crawl, name, value):

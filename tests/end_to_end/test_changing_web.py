@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from tests.support.changing import DAY, crawl_of, run_until
+from tests.support.examples import in_campaign
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even
 from webcrawl.lab.simweb.changing_pages import GONE, moved
@@ -43,7 +44,7 @@ def wanted(hits):
         copy = hit.edition or copy
 
 
-@pytest.mark.parametrize("policy", ["fixed", "uniform", "optimal", "history"])
+@pytest.mark.parametrize("policy", [*in_campaign("fixed", "uniform"), "optimal", *in_campaign("history")])
 def test_changed_pages_are_fetched_again(simweb, tmp_path, policy):
     """Every page is asked for again, politely; what has changed comes anew, and the rest is not modified."""
     mix = {"change_poisson": 0.5, "change_never": 0.5, "validator_strong": 0.5, "validator_modified": 0.5}
@@ -128,6 +129,7 @@ def test_pages_that_move(simweb, tmp_path):
         assert {hit.status for hit in found.pages[moved(url)]} <= {200, 304}
 
 
+@pytest.mark.campaign
 def test_odd_servers(simweb, tmp_path):
     """Servers that are wrong about validators in all ways get their pages fetched again at the pace of all others."""
     server = simweb(40, 120, mix=even(ODD) | {"change_poisson": 1.0}, size=SIZE, changes=0.5, time_scale=DAY)

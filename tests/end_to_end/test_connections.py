@@ -44,6 +44,7 @@ def at_once(found, host):
     return max(sum(one.started <= hit.started < one.ended for one in mine) for hit in mine)
 
 
+@pytest.mark.campaign
 def test_a_host_with_four(server, crawl):
     """It has four requests at once and never five, each with its wait; all other hosts have one."""
     assert crawl.run(HOST_CONNECTIONS=f"{LARGE}=4") == 0

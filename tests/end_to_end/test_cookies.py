@@ -76,6 +76,7 @@ class TestGates:
             assert served.pages() == [("a.test", "/")]
             assert not any(cookie for _, _, cookie in served.asked)
 
+    @pytest.mark.campaign
     @pytest.mark.parametrize("requests", [3, 5, 7])
     def test_killed_in_the_middle_of_a_chain(self, tmp_path, requests):
         """A crawl that is killed between the hops of a chain ends like any other: each line is in the log once."""

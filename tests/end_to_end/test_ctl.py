@@ -67,7 +67,7 @@ def _ctl(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ctl")
     with running(World(4, 4000, port=0, tls_port=0, addresses=4), latency=0.02) as server:
         (folder / "seeds.txt").write_text(f"{next(iter(server.world.seeds()))}\n")
-        own = {"DNS_NAMESERVERS": server.nameserver, **FAST}
+        own = {"DNS_NAMESERVERS": server.nameserver, **FAST, "POLITENESS_MIN_DELAY": 0.2}
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, own)
         process = crawl.start()
         ctl = Ctl(crawl, folder)
@@ -233,6 +233,7 @@ def test_without_a_crawl_that_runs_the_status_is_2(tmp_path):
     assert "no crawl is running there" in (tmp_path / "out").read_text()
 
 
+@pytest.mark.campaign
 class TestKill:
     """kill -9 right after the answer."""
 

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.failing_site import CUT, STALLS, WHOLE, FailingHosts
 from tests.support.named_sites import sites
 from tests.support.quick_uplink import QUICK_UPLINK
@@ -48,7 +49,7 @@ def always(how):
     return lambda host, path, times: how if path == "/3" else WHOLE
 
 
-@pytest.mark.parametrize(("how", "why"), [(CUT, "disconnect"), (STALLS, "time")])
+@pytest.mark.parametrize(("how", "why"), [(CUT, "disconnect"), *in_campaign((STALLS, "time"))])
 class TestShortBody:
     def test_it_is_tried_again(self, tmp_path, how, why):
         """A page whose first download was cut is fetched once more, whole, and nothing is said of it."""
@@ -100,7 +101,7 @@ class TestShortBody:
         assert "1 page cut short" in said(crawl)
 
 
-@pytest.mark.parametrize("settings", [{}, {"RETRY_TIMES": 0}])
+@pytest.mark.parametrize("settings", [{}, *in_campaign({"RETRY_TIMES": 0})])
 def test_an_outage_cuts_nothing_short(tmp_path, settings):
     """Downloads that an outage of our own network cut are made again, charged to nobody, and all pages are whole."""
     hosts = FailingHosts(20, 12, lambda *_: WHOLE, pause=0.3)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.crawling import Crawl
+from tests.support.examples import in_campaign
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 WHERE = "tests.support.exiting"
@@ -16,7 +17,7 @@ def crawl_of(tmp_path, server, **settings):
 
 
 class TestWhileItRuns:
-    @pytest.mark.parametrize("kind", ["OnPages", "Awaiting", "AtItsEnd"])
+    @pytest.mark.parametrize("kind", ["OnPages", *in_campaign("Awaiting", "AtItsEnd")])
     def test_a_pipeline(self, tmp_path, simweb, kind):
         """The exit status is 1, one line names the code that ended the crawl, and the next run loses nothing."""
         server = simweb(2, 10)

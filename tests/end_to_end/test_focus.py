@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.plain_site import serving
 from tests.support.tables import rows
 from tests.support.topic_site import PAGES, Tongues, Topics, is_good, links
@@ -113,7 +114,10 @@ def test_wanted_languages_come_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("scorer", "said"),
-    [("picky", "ValueError: no bread"), ("few", "scores for 1 documents"), ("words", "could not convert")],
+    [
+        ("picky", "ValueError: no bread"),
+        *in_campaign(("few", "scores for 1 documents"), ("words", "could not convert")),
+    ],
 )
 def test_a_scorer_that_fails_loses_no_page(tmp_path, scorer, said):
     """Its pages are fetched, kept and followed without a score; the log and the last lines say so."""
@@ -137,6 +141,7 @@ def test_a_scorer_that_cannot_be_made(tmp_path):
     assert "Traceback" not in output
 
 
+@pytest.mark.campaign
 def test_killed_and_resumed(tmp_path):
     """After kill -9 no page is lost, each is scored once, and what was learnt is still known."""
     with serving(Topics) as site:

@@ -111,6 +111,7 @@ def _sealed(message, identifier):
     return head + wire.CRC.pack(wire.crc32_of_many(frame, wire.crc32_of_many(head))) + frame
 
 
+@pytest.mark.campaign
 def test_nothing_of_them_is_kept(hive, web, redis, asked, tmp_path):
     """No module is imported, no proxy asked, no file read; the good link is fetched, and the hive ends, twice."""
     (proxy, through), imported = asked, tmp_path / "imported"

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.fulltext import indexed, written
 from webcrawl.record.fulltext.text_files import name_of
 
@@ -59,6 +60,7 @@ def test_after_kills(made):
     assert command("scrapy", "verify", crawl.jobdir).returncode == 0
 
 
+@pytest.mark.campaign
 def test_beside_a_running_crawl(made):
     """What a checkpoint has is found while the crawl goes on."""
     server, crawl = made
@@ -76,6 +78,7 @@ def test_beside_a_running_crawl(made):
     assert len(found) <= agrees(crawl.jobdir)
 
 
+@pytest.mark.campaign
 def test_an_index_that_was_taken_away(made):
     """The crawl ends and says so; the next run makes the index again."""
     server, crawl = made
@@ -90,7 +93,7 @@ def test_an_index_that_was_taken_away(made):
     assert agrees(crawl.jobdir) == 240
 
 
-@pytest.mark.parametrize("damage", ["damaged", "text"])
+@pytest.mark.parametrize("damage", ["damaged", *in_campaign("text")])
 def test_what_cannot_be_indexed(made, damage):
     """An index that cannot be read, or completed, ends the crawl with exit status 1 and one line."""
     _, crawl = made

@@ -10,6 +10,7 @@ from tests.support.commands import command
 from tests.support.crashes import complaints, crash
 from tests.support.crashes import crawl_of as crawl_of_world
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.http2_servers import NO_PROTOCOL, Http2Pages, context, http2_site
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import truth
@@ -55,7 +56,7 @@ def records(crawl):
     return [one for path in sorted(crawl.jobdir.glob("warc/*.warc.gz")) for one in read(path)]
 
 
-@pytest.mark.parametrize("shut", [NO_PROTOCOL, b"", None], ids=["alert", "closes", "lets in"])
+@pytest.mark.parametrize("shut", [NO_PROTOCOL, *in_campaign(b"", None)], ids=["alert", "closes", "lets in"])
 def test_it_is_crawled_whole(tmp_path, shut):
     """All pages come, obey robots.txt, and are archived in HTTP/1.1's form, marked as h2."""
     pages = Http2Pages(site)
@@ -123,7 +124,7 @@ def test_both_protocols_side_by_side(tmp_path):
     assert Counter(statuses(crawl).values())["200"] == PAGES + 3
 
 
-@pytest.mark.parametrize(("way", "spoken"), [("needed", ""), ("prefer", "h2")])
+@pytest.mark.parametrize(("way", "spoken"), in_campaign(("needed", ""), ("prefer", "h2")))
 def test_a_web_of_both_protocols_with_kills(simweb, tmp_path, way, spoken):
     """Every page of hosts that speak one or both is asked for as the truth says, and archived by what was spoken."""
     server = simweb(24, 160, mix={"https_h2": 0.4, "https_both": 0.4}, size=(2000, 3000))

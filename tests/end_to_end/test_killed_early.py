@@ -54,12 +54,14 @@ def _told(tmp_path_factory):
     return said
 
 
+@pytest.mark.campaign
 def test_the_first_line_of_the_next_run(told):
     """It says that the crawl begins anew and why; the run after that was resumed as ever."""
     assert ": begins anew: the last run was killed, or failed, before it had saved a page; what it had" in told["crawl"]
     assert re.search(r": resumed with \d+ pages and \d+ URLs? queued\n", told["crawl again"])
 
 
+@pytest.mark.campaign
 def test_what_verify_counts(told):
     """What lies behind the checkpoint is counted, also in files that no checkpoint has noted, and explained."""
     (size,) = re.findall(
@@ -68,6 +70,7 @@ def test_what_verify_counts(told):
     assert int(size) > 0
 
 
+@pytest.mark.campaign
 def test_each_page_is_processed_once(told):
     """`process` leaves out what the next run fetches again, and says so."""
     assert "0 pages in" in told["process"]

@@ -40,6 +40,7 @@ def lies_for(server, kind, seconds, *targets):
     return happenings
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", LIES)
 def test_some_hosts(simweb, tmp_path, kind):
     """Hosts that have answered wait while their names lead nowhere, and give all their pages afterwards."""
@@ -54,6 +55,7 @@ def test_some_hosts(simweb, tmp_path, kind):
     assert not [hit for hit in after.hits if hit.address == OUTSIDE]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", LIES)
 def test_all_hosts(simweb, tmp_path, kind):
     """If all names lead nowhere the crawl says that there is no network, pauses, and fetches the rest afterwards."""

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tests.support.examples import in_campaign
 from tests.support.outages import crawl_of
 from webcrawl.lab.simweb import truth, wait_until_idle
 from webcrawl.tools.verify.verify_crawl import verify
@@ -11,7 +12,10 @@ from webcrawl.tools.verify.verify_crawl import verify
 SETTINGS = {"POLITENESS_MIN_DELAY": 0.001, "POLITENESS_FACTOR": 0.01}
 
 
-@pytest.mark.parametrize("name", ["chance.ByChance", "indegree.ByIndegree", "opic.ByOpic", "reputation.ByReputation"])
+@pytest.mark.parametrize(
+    "name",
+    [*in_campaign("chance.ByChance"), "indegree.ByIndegree", *in_campaign("opic.ByOpic", "reputation.ByReputation")],
+)
 def test_the_order_decides_when_not_what(simweb, tmp_path, name):
     """Whatever the order, the same pages are fetched, each of them once, and the state is whole."""
     server = simweb(6, 300, size=(2000, 3000))

@@ -106,6 +106,7 @@ class TestFinished:
 
 
 class TestStopped:
+    @pytest.mark.campaign
     def test_the_command_goes_on(self, tmp_path, simweb):
         """Ctrl-C while the store is away: exit status 0 in seconds, what is left is said, and one command does it."""
         crawl = crawl_of(tmp_path, server := simweb(6, 60, latency=0.05))

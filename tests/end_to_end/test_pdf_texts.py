@@ -36,6 +36,7 @@ def paths(lines):
     return sorted("/" + line["url"].split("/", 3)[3] for line in lines)
 
 
+@pytest.mark.campaign
 def test_texts_of_pdfs(tmp_path):
     """Each PDF with a text is in all three, once, whoever kills the crawl; a broken one is noted."""
     with sites(lambda _, path, __: PAGES.get(path)) as served:

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.crawling import Crawl, scrapy
+from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.warc_crawl import files
 from tests.support.warc_reader import read
@@ -21,7 +22,9 @@ SIZE = (2000, 3000)
 pytestmark = pytest.mark.xdist_group("preferences")  # one crawl for each set of purposes
 
 
-@pytest.fixture(name="crawl", scope="module", params=["search", "archive", "train-ai research", "search ai-input", ""])
+@pytest.fixture(
+    name="crawl", scope="module", params=["search", *in_campaign("archive", "train-ai research", "search ai-input"), ""]
+)
 def _crawl(request, tmp_path_factory):
     """A crawl for these purposes; what is forbidden in its world, and what it therefore must not keep."""
     folder = tmp_path_factory.mktemp("purpose")

@@ -8,6 +8,7 @@ import pytest
 from tests.end_to_end.test_cookies import check, lines_of
 from tests.support.commands import command
 from tests.support.crawling import POLITE, SETTINGS, Crawl
+from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
 from tests.tools.segments.crawls import urls_of, values
 from webcrawl.base.url_text import host_of
@@ -94,6 +95,7 @@ def pages(hits):
     return {hit.url for hit in hits if not is_robots(hit.path)}
 
 
+@pytest.mark.campaign
 def test_the_same_pages_as_online(simweb, tmp_path):
     """On the same web, with redirects, cookies, copies, refreshes and errors: each URL once, politely, and no other."""
     server = simweb(5, 30, mix=even(KINDS), size=SIZE)
@@ -195,7 +197,7 @@ def test_a_segment_and_nothing_else(simweb, tmp_path):
 
 @pytest.mark.parametrize(
     ("outputs", "scope"),
-    [("warc cdxj", "any"), ("warc cdxj", "seeds"), ("links tables warc", "any"), ("tables", "host")],
+    [*in_campaign(("warc cdxj", "any"), ("warc cdxj", "seeds"), ("links tables warc", "any")), ("tables", "host")],
 )
 def test_of_a_crawl_that_followed_links(simweb, tmp_path, outputs, scope):
     """From its archive, or its tables, come the links that it had not fetched when it was stopped."""
@@ -232,6 +234,7 @@ def test_another_follow_is_refused(simweb, tmp_path):
     assert "URL_FOLLOW was off, now on: links that were found would be lost" in crawl.output.read_text()
 
 
+@pytest.mark.campaign
 def test_the_command_crawls_all_and_says_so_by_segment(simweb, tmp_path):
     """`scrapy segments run` crawls all, says so in a line per segment, and finds nothing to do the next time."""
     server = simweb(2, 4, size=SIZE)
@@ -251,6 +254,7 @@ def test_the_command_crawls_all_and_says_so_by_segment(simweb, tmp_path):
     assert asked(server) == []
 
 
+@pytest.mark.campaign
 def test_cookies_of_redirects(tmp_path):
     """A site that sends to a check and back: the cookie that it sets travels with the segment."""
     with sites(check) as served:

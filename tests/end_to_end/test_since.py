@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.cdx_server import columns
 from tests.support.crawling import Crawl, scrapy, wait_until
+from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
 from tests.support.reports import Report
 from tests.support.warc_reader import read
@@ -110,6 +111,7 @@ def test_the_report_says_how_much_was_not_stored(months, tmp_path):
     assert f"{same} pages unchanged since the earlier crawl (status 304), {again} sent again the same" in said
 
 
+@pytest.mark.campaign
 def test_the_third_crawl_knows_the_first_two(months):
     """What was unchanged in the second is read from the first, which need not be named: as much is stored again."""
     first = months("jan")
@@ -121,7 +123,7 @@ def test_the_third_crawl_knows_the_first_two(months):
     assert logged(third) == logged(second)
 
 
-@pytest.mark.parametrize("way", ["warc moved away", "only an index file", "412"])
+@pytest.mark.parametrize("way", ["warc moved away", *in_campaign("only an index file", "412")])
 def test_where_nothing_can_be_made_of_a_304_pages_are_fetched_whole(months, tmp_path, way):
     """The set of URLs is the same, and what is the same is stored once all the same."""
     first = months("jan")
@@ -142,7 +144,7 @@ def test_where_nothing_can_be_made_of_a_304_pages_are_fetched_whole(months, tmp_
     assert len(months.tree.conditions) == (way == "412")
 
 
-@pytest.mark.parametrize("ending", [".cdxj.gz", ".cdx"])
+@pytest.mark.parametrize("ending", [*in_campaign(".cdxj.gz"), ".cdx"])
 def test_an_index_of_another_form_serves_as_well(months, ending):
     """Packed, or in CDX: beside it lie the archive files, which are asked for with conditions."""
     first = months("jan")
@@ -225,6 +227,7 @@ def test_nothing_to_compare_with_is_one_line_and_status_1(months, tmp_path):
         assert "Traceback" not in crawl.output.read_text()
 
 
+@pytest.mark.campaign
 def test_on_the_synthetic_web_nothing_is_lost(simweb, tmp_path):
     """A crawl since another one requests each required URL, politely conditional or not, and no other."""
     server = simweb(40, 200, mix=even(KINDS), size=(500, 800))

@@ -87,6 +87,7 @@ def test_what_changed_is_stored(months):
     assert logged(second)["/4"] == ("200", "-")
 
 
+@pytest.mark.campaign
 def test_a_crawl_and_a_server_together(months):
     """A third crawl needs the second only, which knows the server: what neither of them has is stored."""
     months.tree.month = 2
@@ -99,6 +100,7 @@ def test_a_crawl_and_a_server_together(months):
     assert third.stats["since/identical"] + third.stats["since/unmodified"] == len(logged(third))
 
 
+@pytest.mark.campaign
 def test_each_drone_of_a_hive_asks_for_its_own_hosts(tmp_path):
     """No host is asked for by two, and of an unchanged web nothing is stored."""
     names = [f"d{number}.test" for number in range(8)]
@@ -125,6 +127,7 @@ def test_each_drone_of_a_hive_asks_for_its_own_hosts(tmp_path):
     )
 
 
+@pytest.mark.campaign
 def test_a_server_that_fails_costs_no_page(months, tmp_path):
     """Pages are stored whole while it does not answer, counted, and told of at the end."""
     second = months("feb", months.index.address)

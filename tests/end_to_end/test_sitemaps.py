@@ -171,6 +171,7 @@ def test_hosts_of_few_pages_are_not_asked(tmp_path):
     assert stats["statistics"]["documents"] == len(asked) - 1
 
 
+@pytest.mark.campaign
 def test_kills_lose_no_turn_and_no_page(tmp_path):
     """Whenever a crawl is killed: in the end every page was logged once, and the sitemap too."""
     answers = Hosts(few=0, many=150)
@@ -192,6 +193,7 @@ def test_kills_lose_no_turn_and_no_page(tmp_path):
     assert crawl.stats["sitemaps"] == 1
 
 
+@pytest.mark.campaign
 def test_a_hive_whose_drones_come_and_go(tmp_path):
     """Each host's sitemap is read by the drone that has the host, also where that is killed or the host moves."""
     names = [f"d{number}.test" for number in range(12)]

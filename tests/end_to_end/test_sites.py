@@ -43,6 +43,7 @@ TRAP_HOST = "https://intranet.ics.uci.edu/"  # a form's state in its URLs, 255 p
 MISSING = 404, "text/plain", b"not here"
 
 
+@pytest.mark.campaign
 class TestSharedHosts:
     """41 hosts of one university."""
 

@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from webcrawl.lab.simweb import wait_until_idle
 from webcrawl.tools.commands.crawl import SAME
 
@@ -34,7 +35,7 @@ def said(crawl):
 
 
 class TestSignals:
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("number", [signal.SIGINT, *in_campaign(signal.SIGTERM)])
     def test_pages_under_way_are_finished(self, tmp_path, simweb, number):
         """After one signal every page in progress is finished: the next run fetches only the others."""
         server = simweb(8, 120, latency=0.05)
@@ -133,8 +134,10 @@ class TestConditions:
         ("name", "value", "reason"),
         [
             ("CLOSESPIDER_PAGECOUNT", 20, "closespider_pagecount"),
-            ("CLOSESPIDER_ITEMCOUNT", 20, "closespider_itemcount"),
-            ("CLOSESPIDER_TIMEOUT", 1, "closespider_timeout"),
+            *in_campaign(
+                ("CLOSESPIDER_ITEMCOUNT", 20, "closespider_itemcount"),
+                ("CLOSESPIDER_TIMEOUT", 1, "closespider_timeout"),
+            ),
         ],
     )
     def test_closespider(self, tmp_path, simweb, name, value, reason):

@@ -133,6 +133,7 @@ def test_killed_again_and_again(tmp_path, simweb):
     assert all(name.endswith(".parquet") for name in files(crawl.jobdir))
 
 
+@pytest.mark.campaign
 def test_stopped_and_resumed(tmp_path, simweb):
     """Each run has its files, which make one table; of hosts there is one."""
     server = simweb(4, 80, latency=0.02)

@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 import pytest
 
 from tests.support.crawling import POLITE, Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.outages import without_late
 from tests.support.quick_exclusion import FILTERS
 from webcrawl.lab.simweb import (
@@ -86,12 +87,12 @@ class TestTruth:
         ("hosts", "pages", "mix"),
         [
             pytest.param(20, 300, {}, id="plain"),
-            pytest.param(250, 320, even(PAGE), id="page"),
             pytest.param(60, 120, even(GROUPS["robots"]) | even(GROUPS["scheme"], 0.3), id="robots"),
-            pytest.param(60, 120, even(GROUPS["dns"]) | even(GROUPS["name"]), id="dns"),
-            pytest.param(40, 120, even(GROUPS["host"]), id="host"),
-            pytest.param(5, 10, even(TRAPS), id="traps"),
-            pytest.param(250, 320, HOSTILE, id="hostile"),
+            pytest.param(40, 120, even(GROUPS["host"]), id="host", marks=pytest.mark.campaign),
+            pytest.param(250, 320, even(PAGE), id="page", marks=pytest.mark.campaign),
+            pytest.param(60, 120, even(GROUPS["dns"]) | even(GROUPS["name"]), id="dns", marks=pytest.mark.campaign),
+            pytest.param(5, 10, even(TRAPS), id="traps", marks=pytest.mark.campaign),
+            pytest.param(250, 320, HOSTILE, id="hostile", marks=pytest.mark.campaign),
         ],
     )
     def test_every_kind_of_world(self, simweb, crawl, hosts, pages, mix):
@@ -117,7 +118,7 @@ class TestTruth:
         moments = sorted(moment for hit in requests(server) for moment in ((hit.started, 1), (hit.ended, -1)))
         assert max(accumulate(change for _, change in moments)) == 7
 
-    @pytest.mark.parametrize("scope", ["any", "seeds", "domain", "host"])
+    @pytest.mark.parametrize("scope", [*in_campaign("any", "seeds"), "domain", *in_campaign("host")])
     def test_scopes(self, simweb, crawl, scope):
         """Each scope requests what can be reached inside it, also below pages with the same body as another's."""
         mix = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "refresh", "refresh_loop"])
@@ -199,6 +200,7 @@ class TestRules:
         assert others.must <= asked
         assert len({url for url in everything.must - asked if "//site0.test" in url}) > 50
 
+    @pytest.mark.campaign
     def test_a_stopped_crawl_goes_on(self, simweb, crawl):
         """A crawl stopped by Ctrl-C and resumed, twice, fetches the rest and nothing again."""
         mix = even(["redirect_chain", "duplicate", "status_404", "redirect_elsewhere"])

@@ -116,6 +116,7 @@ def requests(server):
 class TestCrawlSpider:
     MIX = even(["redirect_302", "redirect_chain", "status_404", "status_500", "status_503_thrice", "robots_disallow"])
 
+    @pytest.mark.campaign
     def test_its_rules_reach_the_truth(self, simweb, shop):
         """A CrawlSpider with a LinkExtractor requests what its links lead to, once and politely, robots.txt first."""
         server = simweb(12, 150, mix=self.MIX, size=(2000, 3000), slow=0.02)

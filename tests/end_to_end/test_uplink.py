@@ -47,6 +47,7 @@ def test_an_outage_under_way_costs_nothing(simweb, tmp_path, kind):
     assert crawl.stats["outage/put_back"] > 0
 
 
+@pytest.mark.campaign
 def test_pages_that_await_downloads(simweb, tmp_path):
     """They wait for the network as well, find it again if nobody else can, and all of them are done."""
     server = web(simweb)
@@ -85,6 +86,7 @@ def test_no_network_from_the_first_second(simweb, tmp_path):
     assert (after.status, after.lost, after.complaints) == (0, set(), [])
 
 
+@pytest.mark.campaign
 def test_stopping_during_an_outage(simweb, tmp_path):
     """Ctrl-C ends a crawl without a network in seconds; no run starts without one; a later one fetches the rest."""
     server = web(simweb, pages=360)
@@ -118,6 +120,7 @@ def test_a_crawl_of_few_dead_hosts_ends(simweb, tmp_path):
     assert "no network" not in said(crawl)
 
 
+@pytest.mark.campaign
 def test_no_name_server_answers(simweb, tmp_path):
     """Hosts whose addresses are known are fetched meanwhile; names that cannot be resolved wait, and cost nothing."""
     server = web(simweb, hosts=60, pages=300, addresses=60)

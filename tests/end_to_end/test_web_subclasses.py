@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.examples import in_campaign
 from tests.support.plain_site import Site, serving
 from tests.support.projects import OURS, Project
 from tests.support.warc_reader import read
@@ -90,6 +91,7 @@ PARSE = """
         yield {"url": response.url, "title": response.css("title::text").get(), "depth": response.meta["depth"]}
 """
 # Ways to write a callback, and what its items are
+DAILY = ("a generator", "an error", "the page too")  # in every run; the others in the campaign
 CALLBACKS = {
     "a generator": PARSE,
     "a list": """
@@ -137,7 +139,7 @@ ERRORS = {"ERROR_BREAKER": "1000/1"}
 
 
 class TestCallbacks:
-    @pytest.mark.parametrize("name", CALLBACKS)
+    @pytest.mark.parametrize("name", [*DAILY, *in_campaign(*(name for name in CALLBACKS if name not in DAILY))])
     def test_links_are_followed_and_pages_archived(self, ran, here, name):
         """Whatever a `parse` of its own gives back or raises, each page is archived, and its links are followed."""
         crawl = ran(CALLBACKS[name], **ERRORS)

@@ -1,5 +1,7 @@
 """Crawls of a web with good sites and endless traps."""
 
+import pytest
+
 from tests.support.outages import crawl_of
 from tests.support.zoo import crawl_until_owed
 from webcrawl.lab.simweb import truth, wait_until_idle
@@ -7,6 +9,7 @@ from webcrawl.lab.simweb import truth, wait_until_idle
 SIZE = (2000, 3000)
 
 
+@pytest.mark.campaign
 def test_a_large_site_is_fetched_whole(simweb, tmp_path):
     """Every page of a large site that only a few links lead to is fetched once."""
     server = simweb(6, 30, size=SIZE, large=[150], popular=True)

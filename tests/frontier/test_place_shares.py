@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 
+from tests.support.examples import in_campaign
 from tests.support.frontiers import OK, add, drain, make
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome
@@ -85,7 +86,7 @@ def new_domains(host, numbers):
 
 
 class TestFloods:
-    @pytest.mark.parametrize("evil", [endless_hosts, endless_hosts_and_pages, new_domains])
+    @pytest.mark.parametrize("evil", [endless_hosts, *in_campaign(endless_hosts_and_pages, new_domains)])
     def test_good_hosts_keep_four_fifths_of_their_pages(self, tmp_path, evil):
         """In 15 seconds with 6 slots a flood costs 30 good hosts less than a fifth of their pages."""
         found = {}

@@ -52,6 +52,7 @@ def test_rules_with_another_checksum(db, change):
 
 
 class TestSweep:
+    @pytest.mark.campaign
     def test_ever_new_hosts_leave_a_bounded_table(self, db):
         """With new hosts every day, the table has those of a day and of HOST_PATIENCE, and as many to be removed."""
         book = RobotsBook(RobotsRows(db), "webcrawl", patience=KEEP)

@@ -3,6 +3,7 @@
 import pytest
 import webencodings
 
+from tests.support.examples import in_campaign
 from tests.support.hostile import peak, reset_peak
 from webcrawl.content.html import encodings
 from webcrawl.content.html.link_reader import LinkReader
@@ -22,7 +23,11 @@ def targets(body, media="text/html"):
     return [link[1] for link in read(body, media).links]
 
 
-@pytest.mark.parametrize("encoding", sorted(set(webencodings.LABELS.values())))
+ENCODINGS = sorted(set(webencodings.LABELS.values()))
+DAILY = ENCODINGS[::4]  # in every run; the others in the campaign
+
+
+@pytest.mark.parametrize("encoding", [*DAILY, *in_campaign(*(name for name in ENCODINGS if name not in DAILY))])
 def test_a_body_of_nothing_but_mistakes(encoding):
     """2 MiB of undecodable bytes become at most as many replacement characters, within bounds."""
     before = reset_peak()
@@ -110,6 +115,7 @@ def test_a_long_header(parameter):
 BRACKETS = [b"<", b"</", b"<!", b"<!--", b"<?", b"<![CDATA[", b"<!DOCTYPE ", b"&", b"&#x", b"<a ", b"<a href='"]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("piece", BRACKETS, ids=ascii)
 @pytest.mark.parametrize("media", ["text/html", "application/xhtml+xml"])
 def test_a_mebibyte_of_brackets(piece, media):

@@ -174,6 +174,7 @@ NAUGHTY = [
 
 
 class TestText:
+    @pytest.mark.campaign
     def test_nothing_breaks_a_line(self, tmp_path):
         """Titles, anchors, URLs, header fields, reasons and Locations of any sort leave every line and record whole."""
         strings = [*NAUGHTY, *json.loads((cases("malicious") / "blns.json").read_text())]

@@ -95,6 +95,7 @@ def test_a_host_that_only_times_out_costs_so_much_and_no_more(db):
     assert len(fetchers.frontier) == 0
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("slots", [50, 25])
 def test_dead_hosts_cost_a_crawl_less_than_a_seventh(tmp_path, slots):
     """With nine live hosts per dead one, and as many or twice as many dead ones as slots, 85 % of the pages remain."""

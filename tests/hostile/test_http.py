@@ -115,6 +115,7 @@ class TestCosts:
         assert len(made[bomb].body) <= TRUNCATE
         assert peak() - before < 24 * 1024
 
+    @pytest.mark.campaign
     def test_no_socket_stays_open(self, bases):
         """However many fetches have failed, no file descriptor is left."""
         run(every(bases["https"], ["hang_midway", "reset"]))

@@ -61,6 +61,7 @@ class TestBenchmarks:
         """docs/performance.md names the command of each benchmark."""
         assert f"benchmarks.{name}" in (ROOT / "docs/performance.md").read_text(encoding="utf-8")
 
+    @pytest.mark.campaign
     @pytest.mark.parametrize("name", BENCHMARKS)
     def test_every_benchmark_helps(self, name):
         """Each benchmark says by `--help` what it measures and what it can be told."""

@@ -67,6 +67,7 @@ def test_the_archivists_guide(tmp_path):
     assert (tmp_path / "sites.wacz").stat().st_size > 1000
 
 
+@pytest.mark.campaign
 def test_the_monthly_guide(tmp_path):
     """Three crawls and verify do what the guide says; the second month refers to the first."""
     _, said = run("A monthly crawl that stores what changed", tmp_path)
@@ -105,6 +106,7 @@ def test_the_search_engines_guide(tmp_path):
     assert "('next', 1)" in said[3]
 
 
+@pytest.mark.campaign
 def test_the_focused_guide(tmp_path):
     """Both crawls, why and the comparison do what the guide says."""
     (tmp_path / "words.py").write_text(example("docs/guides.md", "share"))
@@ -120,6 +122,7 @@ def unpacked(data):
         return stream.read()
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(not HAS_DOCUMENTS, reason="documents need trafilatura and resiliparse")
 def test_the_corpus_guide(tmp_path):
     """The export has the documents of the crawl, its query finds columns, and the archive gives them again."""

@@ -75,6 +75,7 @@ def _differences(row):
 
 
 class TestRealFiles:
+    @pytest.mark.campaign
     def test_verdicts_are_googles(self, real):
         """All but 73 of 107,122 verdicts: beyond 500 KiB, and where we forbid what Google cannot parse."""
         found = Counter(difference for row in real for difference in _differences(row))

@@ -295,6 +295,7 @@ def _assert_state(root, step):
         assert list(crawl.outputs.check()) == []
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", ["full for good", "broken once", "power cut"])
 def test_whatever_fails_names_and_lengths_are_of_the_last_checkpoint(tmp_path, kind):
     """After any failed operation the next start restores the noted length and name of every file."""

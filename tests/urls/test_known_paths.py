@@ -190,6 +190,7 @@ class TestPrecision:
         assert list(documented) == list(RULES)
         assert [row[4] for row in documented.values()] == [_percent(*row[2:4]) for row in documented.values()]
 
+    @pytest.mark.campaign
     def test_the_table_is_what_the_data_says(self):
         """The numbers in docs/urls.md are those of the real URLs and their labels, and no rule is below 98 %.
 

@@ -53,6 +53,7 @@ def test_any_host(theirs, host):
     assert_alike(theirs, host)
 
 
+@pytest.mark.campaign
 def test_real_hosts(theirs):
     """All hosts of the collected URLs have the package's registered domains."""
     domains = RegisteredDomains()

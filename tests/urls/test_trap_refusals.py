@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.support.places import ROOT
 from tests.support.real_urls import real_urls
 from tests.support.url_settings import url_settings
@@ -33,6 +35,7 @@ def documented():
 
 
 class TestRefusals:
+    @pytest.mark.campaign
     def test_the_table_is_what_the_filters_do(self):
         """The table has for each filter the URLs of its kind, those refused, and how many of these are traps or not."""
         urls = list(real_urls())

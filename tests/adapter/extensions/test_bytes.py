@@ -18,6 +18,7 @@ def crawl_of(tmp_path, server, **settings):
 
 
 class TestTotal:
+    @pytest.mark.campaign
     def test_ends_and_goes_on(self, tmp_path, simweb):
         """The crawl ends cleanly, over all its runs; with a larger number, or none, the same command resumes it."""
         crawl = crawl_of(tmp_path, simweb(10, 300), CONCURRENT_REQUESTS=4)

@@ -151,6 +151,7 @@ def interrupted(crawl, *, kill):
 
 
 class TestCrawls:
+    @pytest.mark.campaign
     @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
     def test_every_page_once(self, tmp_path, simweb, project, kill):
         """The pipelines of docs/extending.md have each page once, whether the crawl was stopped or killed.

@@ -109,6 +109,7 @@ def test_items_are_as_with_plain_scrapy(crawled, pipelines):
     assert ours[1].count("/img/1") == 2
 
 
+@pytest.mark.campaign
 def test_the_http_cache_is_as_with_plain_scrapy(crawled):
     """What the HTTP cache has is not asked for again, neither by requests nor by whoever awaits a download."""
     first = crawled("ours", FILES)

@@ -7,6 +7,7 @@ from operator import itemgetter
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import serving
 from webcrawl.settings import DOWNLOADER_MIDDLEWARES
@@ -98,6 +99,7 @@ PAGES = {  # what a spider's `parse` gives back -> how it ends
     "dropped": ["dropped", "item"],
     "breaks": ["item error", "item"],
 }
+EVERY_WAY = ["middlewares", *in_campaign("no spider middleware", "own item processor", "items together")]
 NAMES = [scene for group in SCENES.values() for scene in group]
 # A download that fails is tried again here, three times in all; with plain Scrapy that is a middleware's affair.
 UNDER_WAY = {"scheduled", "reached", "downloaded", "left", "received"}
@@ -163,7 +165,7 @@ def _both(crawled, closed_port):
 
 
 class TestScenes:
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", EVERY_WAY)
     @pytest.mark.parametrize("scene", NAMES)
     def test_it_is_as_with_plain_scrapy(self, both, scene, way):
         """Calls, items and signals of a request are those of plain Scrapy, in the same order, with the same values."""
@@ -183,7 +185,7 @@ class TestScenes:
         assert [event[0] for event in ours[scene] if event[0] not in UNDER_WAY] == ends
         assert ours[scene][0] == ["scheduled", ours[scene][0][1]]
 
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", EVERY_WAY)
     def test_the_counters_are_the_same(self, both, way):
         """Errors of callbacks are counted as Scrapy does, and the crawl ends with the same reason and signals."""
         ours, plain = both(way)
@@ -193,7 +195,7 @@ class TestScenes:
         assert ours[""][0] == ["closed", "finished"]
         assert ours[""][1][1]["spider_exceptions/ValueError"] > 1
 
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", EVERY_WAY)
     def test_every_request_is_booked(self, both, crawled, closed_port, way):
         """However a request ended, nothing of it is left queued or in flight, and its download is counted."""
         both(way)
@@ -204,8 +206,8 @@ class TestScenes:
 
 
 class TestPages:
-    @pytest.mark.parametrize("at_once", [1, 8])
-    @pytest.mark.parametrize("spider", ["paging", "paging late", "paging together"])
+    @pytest.mark.parametrize("at_once", [1, *in_campaign(8)])
+    @pytest.mark.parametrize("spider", ["paging", *in_campaign("paging late"), "paging together"])
     def test_the_short_way_is_as_with_plain_scrapy(self, crawled, spider, at_once):
         """A spider that makes pages, with no middleware, sees and causes what it does with plain Scrapy."""
         settings = {**PIPELINES, "CONCURRENT_ITEMS": at_once}
@@ -280,7 +282,7 @@ class TestSignals:
 
 
 class TestEnds:
-    @pytest.mark.parametrize("kind", ["ours", "plain"])
+    @pytest.mark.parametrize("kind", ["ours", *in_campaign("plain")])
     @pytest.mark.parametrize(
         ("how", "settings", "reason"),
         [

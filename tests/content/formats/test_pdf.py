@@ -104,6 +104,7 @@ class TestWhatIsRead:
 
 
 class TestWhatItSurvives:
+    @pytest.mark.campaign
     def test_a_pdf_that_unpacks_to_very_much_ends_its_process(self, reader):
         """One that unpacks to very much ends the process at its limit of memory; the next one has another."""
         found = reader.read(bomb(), URL)

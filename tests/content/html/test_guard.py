@@ -91,6 +91,7 @@ print(peak() // 1024)  # getrusage would count the parent too
 """
 
 
+@pytest.mark.campaign
 def test_memory_stays_bounded():
     """All attacks, and 2 MiB of each kind of nesting, are read within 400 MiB."""
     run = subprocess.run([sys.executable, "-c", HOSTILE], capture_output=True, text=True, check=True)

@@ -154,6 +154,6 @@ class RudeQueen(HiveMachine):
 
 
 TestHive = HiveMachine.TestCase
-TestHive.settings = examples(40, stateful_step_count=60)
+TestHive.settings = examples(20, stateful_step_count=60)
 TestRudeQueen = RudeQueen.TestCase
 TestRudeQueen.settings = examples(20, stateful_step_count=60)

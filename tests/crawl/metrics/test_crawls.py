@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from contextlib import closing, suppress
@@ -13,7 +11,6 @@ import pytest
 from tests.crawl.metrics.figures import read
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
-from tests.support.places import ROOT
 from tests.support.ports import free_port
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.metrics.exposition import TextFile
@@ -42,6 +39,7 @@ class Scraper:
 
 
 class TestPort:
+    @pytest.mark.campaign
     def test_counters_go_on_after_a_kill(self, tmp_path, simweb):
         """A crawl that is killed and resumed tells no smaller counters than before."""
         port = free_port()
@@ -138,8 +136,7 @@ def test_without_the_library(tmp_path, setting):
     """The line says what to install."""
     words = ["prometheus_client", "scrapy.cmdline", "crawl", "web", "-a", "seeds=http://a.test/", "-s", setting]
     words += ["-s", f"JOBDIR={tmp_path / 'job'}"]
-    module = [sys.executable, "-m", "tests.support.without"]
-    done = subprocess.run([*module, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = command("tests.support.without", *words)
 
     assert done.returncode == 1
     assert done.stderr.endswith("(prometheus_client is not installed: pip install 'prometheus_client>=0.22,<1')\n")
@@ -152,8 +149,7 @@ def test_metrics_json_is_no_damage(tmp_path, simweb):
 
     assert crawl.run() == 0
     assert "webcrawl_pages_total" in "".join(json.loads((tmp_path / "job/metrics.json").read_text()))
-    words = [sys.executable, "-m", "scrapy.cmdline", "verify", str(tmp_path / "job")]
-    assert "no damage found" in subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "no damage found" in command("scrapy.cmdline", "verify", tmp_path / "job").stdout
 
 
 def test_the_file_follows_no_link(tmp_path):

@@ -75,6 +75,7 @@ def test_readings_have_a_quarter_of_the_budget(db):
     assert listings == pytest.approx(0.025 * 48 * HOUR, rel=0.1)
 
 
+@pytest.mark.campaign
 def test_listings_that_must_wait_stop_nobody(db):
     """All pages are due much later than listings that are not allowed: these are passed, and the queue goes on."""
     revisits = made(db, Told(after=20 * DAY), rate=0.02)

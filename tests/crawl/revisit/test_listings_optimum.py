@@ -21,6 +21,7 @@ def found(pages, each, budget=0.2):
     return told(rates, weights, np.arange(pages) // each, allowed), optimum([*rates], [*weights], allowed)
 
 
+@pytest.mark.campaign
 def test_a_listing_of_one_page_is_of_no_use():
     """To read it costs as much as to fetch the page."""
     got, without = found(60, 1)
@@ -28,6 +29,7 @@ def test_a_listing_of_one_page_is_of_no_use():
     assert got.readings == 0
 
 
+@pytest.mark.campaign
 def test_a_listing_of_many_pages_costs_next_to_nothing():
     """What is possible comes near to what would be if changes were known at once, and for nothing."""
     got, without = found(3000, 3000)
@@ -35,6 +37,7 @@ def test_a_listing_of_many_pages_costs_next_to_nothing():
     assert 0.98 * got.free < got.fresh <= got.free
 
 
+@pytest.mark.campaign
 def test_the_more_pages_a_listing_has_the_better():
     """Each reading is of more of them."""
     fresh = [found(60, each)[0].fresh for each in (1, 10, 60)]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import in_campaign
 from webcrawl.crawl.revisit.change_rate import KNOWN
 from webcrawl.crawl.revisit.sampled_rates import LOGARITHMS, PASSED, RATES, SHARES, Rates, Sampled, estimate
 from webcrawl.store.jobdir.revisit_figures import DAY, EDGES, HOUR, RevisitFigures
@@ -103,7 +104,7 @@ class TestBeliefs:
 
         assert found[-1] @ RATES < 5 / DAY
 
-    @pytest.mark.parametrize("days", [5.9, 7.0, 8.3])
+    @pytest.mark.parametrize("days", [5.9, *in_campaign(7.0, 8.3)])
     def test_visits_at_equal_intervals(self, days):
         """That changes are counted by powers of two bends no rates, although all intervals are rounded."""
         random = np.random.default_rng(1)

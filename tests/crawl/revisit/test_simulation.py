@@ -7,6 +7,7 @@ from benchmarks.support.announced import Announced
 from benchmarks.support.changing import World, at_rates, best
 from benchmarks.support.filed import Filed
 from benchmarks.support.revisiting import Store, simulate
+from tests.support.examples import in_campaign
 from webcrawl.crawl.revisit.policies import steered
 from webcrawl.crawl.revisit.policy import POLICIES
 from webcrawl.crawl.revisit.record import PageRecord
@@ -29,22 +30,26 @@ def _got():
     return {policy: freshness(policy) for policy in POLICIES}
 
 
+@pytest.mark.campaign
 def test_the_optimum_is_nearly_reached(got):
     """With rates that it has to find out, the optimal policy is within 5 % of what is possible with known ones."""
     assert got["optimal"] >= 0.95
 
 
+@pytest.mark.campaign
 def test_the_order_of_the_policies(got):
     """Optimal is better than all others, and to follow changes proportionally is worse than to treat all alike."""
     assert got["optimal"] > 1.1 * max(value for name, value in got.items() if name != "optimal")
     assert got["proportional"] < got["uniform"]
 
 
+@pytest.mark.campaign
 def test_known_rates_reach_the_optimum():
     """With known rates nothing but the simulation's steps is between the policy and the optimum."""
     assert freshness("optimal", known=True) > 0.98
 
 
+@pytest.mark.campaign
 def test_records_on_disk():
     """With the records where a crawl has them, the freshness is the same, and none is lost."""
     world = World.make(PAGES)
@@ -57,12 +62,15 @@ def test_records_on_disk():
     assert got == pytest.approx(list(simulate(store, 6, 2, parts=100))[-1][1], rel=0.03)
 
 
+@pytest.mark.campaign
 def test_other_rates():
     """Rates as they were found on the web of 2000 do as well."""
     assert freshness("optimal", rates="observed") >= 0.95
 
 
-@pytest.mark.parametrize(("policy", "column"), [("uniform", 0.626), ("proportional", 0.199), ("optimal", 0.791)])
+@pytest.mark.parametrize(
+    ("policy", "column"), [*in_campaign(("uniform", 0.626), ("proportional", 0.199)), ("optimal", 0.791)]
+)
 def test_intervals_by_known_rates(policy, column, monkeypatch):
     """With known rates the policies are as fresh as theory says: 100,000 pages, 20 % of all changes."""
     monkeypatch.setattr(steered, "FARTHEST", 1e9)
@@ -92,12 +100,14 @@ def _told():
     return found
 
 
+@pytest.mark.campaign
 def test_honest_sitemaps(told):
     """If sitemaps are right, the freshness comes near to what they make possible, and is above that without."""
     assert told["honest"] > 0.88 * told["possible"]
     assert told["honest"] > 1.05 * told["never"]
 
 
+@pytest.mark.campaign
 def test_lying_sitemaps(told):
     """Dates that are always new cost at most 3 % against dates that never change."""
     assert told["always"] > 0.97 * told["never"]

@@ -148,6 +148,7 @@ class TestMerging:
         assert max(before - after for before, after in pairwise(rows)) <= 2 * PASSED / 8192
         job.close()
 
+    @pytest.mark.campaign
     def test_many_verdicts_are_kept_in_pieces(self, tmp_path):
         """A merge with more records than fit in a piece of verdicts is taken in order, across a restart too."""
         count = (1 << 20) + 20

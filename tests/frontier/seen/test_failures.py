@@ -36,6 +36,7 @@ class Crawl:
 
 
 class TestFailures:
+    @pytest.mark.campaign
     def test_whatever_operation_fails_nothing_is_lost(self, tmp_path):
         """Each create, write, sync and unlink fails in turn: the crawl can be resumed from its last checkpoint."""
         fs, failures = BreakingDisk(), 0

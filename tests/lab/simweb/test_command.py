@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import command
+from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from webcrawl.lab.simweb import read
 
@@ -134,7 +135,7 @@ def test_seeds_that_nobody_asked_for_go_away():
         ["--time-scale", "0", "--changes", "1"],
     ],
 )
-@pytest.mark.parametrize("words", [["webcrawl.lab.simweb"], ["scrapy", "simweb"]])
+@pytest.mark.parametrize("words", [["webcrawl.lab.simweb"], *in_campaign(["scrapy", "simweb"])])
 def test_an_impossible_option_is_one_line_and_status_1(words, options):
     """An impossible option is one line on standard error and exit status 1."""
     done = command(*words, *PORTS, *options, environment=SETTINGS)

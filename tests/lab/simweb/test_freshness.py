@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import pytest
 
+from tests.support.examples import in_campaign
 from webcrawl.lab.simweb import Hit, World
 from webcrawl.lab.simweb.changing_pages import GONE
 from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, proportional, spans, uniform
@@ -55,7 +56,13 @@ def sampled(visits, end, steps=20_000):
 
 class TestFreshness:
     @pytest.mark.parametrize(
-        "kind", ["change_poisson", "change_daily", "change_bursts", "change_returns", "change_gone_404", "change_never"]
+        "kind",
+        [
+            "change_poisson",
+            *in_campaign("change_daily", "change_bursts", "change_returns"),
+            "change_gone_404",
+            "change_never",
+        ],
     )
     def test_the_integral_agrees_with_samples(self, kind):
         """The share of time in which copies are fresh is what looking at many moments finds."""
@@ -153,7 +160,9 @@ class TestOptimum:
             other = sum(w * v / d * (1 - exp(-d / v)) for d, w, v in zip(rates, weights, visits, strict=True) if v)
             assert other / sum(weights) <= best
 
-    @pytest.mark.parametrize(("share", "figures"), [(0.05, (0.64, 0.41, 0.05)), (0.2, (0.79, 0.63, 0.20))])
+    @pytest.mark.parametrize(
+        ("share", "figures"), [*in_campaign((0.05, (0.64, 0.41, 0.05))), (0.2, (0.79, 0.63, 0.20))]
+    )
     def test_it_agrees_with_published_figures(self, share, figures):
         """Log-normal rates and Zipf's weights: the optimum, every page at one interval, in proportion to the rate."""
         chance = Random(3)

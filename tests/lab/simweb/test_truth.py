@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.examples import in_campaign
 from tests.support.outages import without_late
 from tests.support.simweb_reader import Crawler
 from webcrawl.lab.simweb import Hit, World, even, hostile, trap_hits, truth, wait_until_idle
@@ -36,7 +37,7 @@ class TestCrawls:
         assert len([url for url in expected.must if world.page_at(*world.locate(url)) is not None]) == 300
         assert [*expected.complaints(hits)] == []
 
-    @pytest.mark.parametrize("group", sorted(GROUPS))
+    @pytest.mark.parametrize("group", ["robots", *in_campaign(*sorted(GROUPS.keys() - {"robots"}))])
     def test_a_world_of_every_kind_of_a_group(self, simweb, group):
         """For every kind of a group the requests are those that the truth demands."""
         server = simweb(40, 250, mix=even(GROUPS[group]), size=(2000, 3000), slow=SLOW)

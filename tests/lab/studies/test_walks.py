@@ -9,6 +9,7 @@ from backports import zstd
 
 from tests.support.cases import cases
 from tests.support.commands import command
+from tests.support.examples import in_campaign
 from tests.support.walks import (
     Walk,
     bound,
@@ -79,7 +80,9 @@ def wikispeedia():
 
 
 class TestConvergence:
-    @pytest.mark.parametrize("graph", [lambda: WEB, hollins, wikispeedia], ids=["made", "hollins", "wikispeedia"])
+    @pytest.mark.parametrize(
+        "graph", [lambda: WEB, *in_campaign(hollins, wikispeedia)], ids=["made", "hollins", "wikispeedia"]
+    )
     def test_visits_converge_to_pagerank(self, db, graph):
         """The pages where lives end are spread as PageRank by power iteration says.
 
@@ -135,6 +138,7 @@ class TestSamples:
         assert len(found) == 5000
         assert variation(found, RANKS) < bound(5000, RANKS)
 
+    @pytest.mark.campaign
     def test_all_visits_are_as_they_came(self, jobdir):
         """If as many as there are visits are asked for, they are all visits in their order."""
         visits = [line.url for line in lines([(jobdir / "logs/walk.log").read_bytes()]) if line.step >= 21]
@@ -181,6 +185,7 @@ class TestQuality:
         assert abs(share - exact) <= 4 * error
         assert error < 0.01
 
+    @pytest.mark.campaign
     def test_the_error_is_right(self, tmp_path):
         """Over many walks the standard error is that of the shares, within a third."""
         index = set([*WEB][::2])

@@ -197,6 +197,7 @@ class TestDamage:
         with pytest.raises(NotWarc, match="not a WARC file"):
             read(made(name, data))
 
+    @pytest.mark.campaign
     def test_a_bomb_is_unpacked_piece_by_piece(self, made):
         """A block of a gigabyte in a megabyte costs time, not memory."""
         head = record("resource", "http://a.test/", Content_Length=str(1 << 28))[:-4]

@@ -86,6 +86,7 @@ def test_what_was_begun_after_the_checkpoint_is_removed(tmp_path):
     assert [path.name[-13:] for path in files(tmp_path)] == ["00000.warc.gz"]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("for_good", "thread"),
     [(False, False), (True, False), (False, True)],
@@ -114,6 +115,7 @@ _live(Path(sys.argv[1]), steps=10**6, seed=seed, done=lambda step: print(step, f
 """
 
 
+@pytest.mark.campaign
 def test_kill_9_at_any_moment(tmp_path):
     """Killed again and again, the crawl resumes each time and ends with every capture once, in finished files.
 

@@ -56,6 +56,7 @@ def test_a_full_disk_is_no_traceback(words):
     assert "Traceback" not in error
 
 
+@pytest.mark.campaign
 def test_a_reader_may_have_read_enough(words):
     """A pipe that is closed before all is written is no error: `scrapy walks … | head`."""
     with subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.PIPE, text=True) as reader:
@@ -64,6 +65,7 @@ def test_a_reader_may_have_read_enough(words):
         assert said_to(reader.stdin, words) == (0, "")
 
 
+@pytest.mark.campaign
 def test_nobody_may_want_to_read(words):
     """A standard output that is closed from the start (`>&-`) is no error."""
     command = " ".join(f"'{word}'" for word in (sys.executable, "-m", "scrapy", *words))

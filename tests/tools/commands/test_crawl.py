@@ -94,6 +94,7 @@ class TestErrors:
         assert crawl.run(ITEM_PIPELINES="{}") == 0
         assert crawl.stats["reason"] == "finished"
 
+    @pytest.mark.campaign
     def test_nothing_that_a_server_can_cause(self, tmp_path, simweb):
         """Broken answers, lost connections and unknown names are counted, and are never unexpected errors."""
         broken = [name for name in GROUPS["page"] if name != "endless"]
@@ -104,6 +105,7 @@ class TestErrors:
         assert crawl.stats["failures"] > 10
         assert not (tmp_path / "job/logs/errors.log").exists(), (tmp_path / "job/logs/errors.log").read_text()
 
+    @pytest.mark.campaign
     def test_a_full_disk(self, tmp_path, simweb):
         """On a full disk one line says so, the exit status is 1, and the next run loses nothing."""
         server = simweb(5, 200)

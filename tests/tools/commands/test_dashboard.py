@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.commands import command, served
 from tests.support.dashboards import made
+from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 
 ADDRESS = re.compile(r"dashboard: http://127\.0\.0\.1:(\d+)(/\S+)/\?token=(\S+)")
@@ -66,7 +67,7 @@ def test_without_aiohttp(tmp_path):
     assert (done.returncode, done.stderr) == (1, "aiohttp is not installed: pip install 'aiohttp>=3.11,<4'\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, *in_campaign(signal.SIGTERM)])
 def test_from_its_start_to_ctrl_c(started, number):
     """It prints its address with the token, finds the crawls below ./crawls, and ends with 0, pages open or not."""
     process, said = started
@@ -85,6 +86,7 @@ def test_from_its_start_to_ctrl_c(started, number):
     assert process.stderr.read() == ""
 
 
+@pytest.mark.campaign
 def test_more_connections_than_descriptors(started):
     """Who opens more connections than it can take fills no log, and only keeps it busy until they are closed."""
     process, said = started

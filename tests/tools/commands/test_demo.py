@@ -69,6 +69,7 @@ def test_it_crawls_and_tells(tmp_path):
     assert (tmp_path / "job/logs/crawl.log").stat().st_size > 0
 
 
+@pytest.mark.campaign
 def test_profile(tmp_path):
     """With --profile it ends with each stage's share of the CPU time, their sum, and the bottleneck."""
     impolite = ("-s", "POLITENESS_MIN_DELAY=0", "-s", "POLITENESS_FACTOR=0")
@@ -89,6 +90,7 @@ def test_profile(tmp_path):
     assert known[1] in shares if known else verdict.startswith("too short for a verdict")  # on a fast machine
 
 
+@pytest.mark.campaign
 def test_a_reader_may_have_read_enough(tmp_path):
     """A pipe that is closed after the first line is no error: the crawl goes on to its end."""
     with demo("--hosts", 5, "--seconds", 2, "--profile", "-s", f"JOBDIR={tmp_path / 'job'}") as process:
@@ -100,6 +102,7 @@ def test_a_reader_may_have_read_enough(tmp_path):
     assert '"closespider_timeout"' in (tmp_path / "job/stats.json").read_text()
 
 
+@pytest.mark.campaign
 def test_a_full_disk_is_no_traceback(tmp_path):
     """If nothing can be printed, a line says so, and the status is not 0."""
     with Path("/dev/full").open("w") as full:
@@ -113,6 +116,7 @@ def test_a_full_disk_is_no_traceback(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_ctrl_c(tmp_path, monkeypatch):
     """Ctrl-C ends it early, with a summary; the synthetic web ends too, and JOBDIR is a temporary folder."""

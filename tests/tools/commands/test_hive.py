@@ -146,6 +146,7 @@ class TestStart:
         assert json.loads((hive.jobdir / "stats.json").read_text())["pages"] == 21
 
 
+@pytest.mark.campaign
 class TestRestarts:
     def test_a_drone_that_dies_goes_on(self, hive):
         """It is started again a second later, with the same words, and the hive ends well."""
@@ -171,6 +172,7 @@ class TestRestarts:
         assert len(hive.runs(1)) == 3
 
 
+@pytest.mark.campaign
 class TestEnds:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_one_signal(self, hive, number):

@@ -14,6 +14,7 @@ from redis import Redis
 
 from tests.support.commands import command
 from tests.support.crawling import wait_until
+from tests.support.examples import in_campaign
 from tests.support.fake_hives import COMMAND
 from tests.support.hive_members import Members
 from tests.support.places import ROOT
@@ -187,7 +188,11 @@ class TestStatus:
 class TestCommands:
     @pytest.mark.parametrize(
         "words",
-        [["pause"], ["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"], ["set", "CHECKPOINT_INTERVAL", "9"]],
+        [
+            ["pause"],
+            *in_campaign(["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"]),
+            ["set", "CHECKPOINT_INTERVAL", "9"],
+        ],
     )
     def test_given_to_all(self, url, words):
         """A command is given to all drones, and has succeeded when all have carried it out."""
@@ -311,6 +316,7 @@ def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
     assert asyncio.run(run()) == (1, False)
 
 
+@pytest.mark.campaign
 class TestResize:
     def test_while_it_runs(self, folder, url):
         """The drones are told, the wait is shown, and hive.json has the new drones for the next start."""

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.commands import command, served
 from tests.support.dashboards import made
+from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from webcrawl.tools.optout.token import NAME
 
@@ -80,7 +81,7 @@ def test_wrong_command_lines(tmp_path, words):
     assert leaving(*words, cwd=tmp_path).returncode == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, *in_campaign(signal.SIGTERM)])
 def test_from_its_start_to_ctrl_c(tmp_path, number):
     """It prints its address, makes its key, shows the page, and ends with 0 though a connection is open."""
     made(tmp_path / "web")

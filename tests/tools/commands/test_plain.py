@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.support.examples import in_campaign
 from tests.support.jobs import tree
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
@@ -69,6 +70,7 @@ COMMANDS = {  # what is printed in a plain project, as an expression
     "parse deeper": (["parse", "--spider", "looking", "--nocolour", "-d", "3", "{here}/7"], "'title': '/9'"),
     "check": (["check"], "Ran 1 contract"),
 }
+DAILY = ("fetch", "shell", "parse deeper")  # in every run; the others in the campaign
 
 
 class Pages(Site):
@@ -119,7 +121,7 @@ def _printed(text):
 
 
 class TestSinglePages:
-    @pytest.mark.parametrize("name", COMMANDS)
+    @pytest.mark.parametrize("name", [*DAILY, *in_campaign(*(name for name in COMMANDS if name not in DAILY))])
     def test_it_prints_what_plain_scrapy_prints(self, ours, plain, here, name):
         """A command on a page prints what it prints without webcrawl, and leaves the crawl in JOBDIR untouched."""
         words, expected = COMMANDS[name]
@@ -140,6 +142,7 @@ class TestSinglePages:
         assert "'title': '/links'" in said
         assert said.rpartition("# Requests")[2].strip("- \n") == f"[<GET {here}/a>, <GET {here}/b?c>]"
 
+    @pytest.mark.campaign
     def test_bench(self, ours):
         """`bench` crawls its own server, with Scrapy's scheduler and its log, and no JOBDIR."""
         before = tree(ours.folder / "crawls")
@@ -218,6 +221,7 @@ class TestJobdirs:
         assert sorted(path.name for path in (project.folder / "crawls").iterdir()) == ["another", "looking"]
         assert all((path / "logs/crawl.log").read_text() for path in (project.folder / "crawls").iterdir())
 
+    @pytest.mark.campaign
     def test_a_script_crawls(self, project):
         """A program of the user's own that runs a spider with the project's settings runs the crawl."""
         command = [sys.executable, "-c", SCRIPT]

@@ -149,6 +149,7 @@ class TestAsInTheCrawl:
 
 
 class TestResuming:
+    @pytest.mark.campaign
     @pytest.mark.parametrize("at", ["/4", "/30", "/58"])
     def test_after_kill_nine(self, pages, job, at):
         """Whenever it is killed, the same command resumes, and each page is in an output once."""

@@ -12,6 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from webcrawl.base.outputs import NAMES
 from webcrawl.crawl.control.commands import checked
@@ -92,6 +93,7 @@ class TestCron:
         assert options.spargs == ["seeds=/var/lib/webcrawl/seeds.txt"]
         assert names == ["JOBDIR", "LOG_FILE", "CLOSESPIDER_TIMEOUT", "USER_AGENT"]
 
+    @pytest.mark.campaign
     def test_nights(self, tmp_path, simweb):
         """A crawl that ends by its time each night is finished in the end, each page once."""
         crawl = crawl_of(tmp_path, simweb(5, 60, latency=0.1))
@@ -136,6 +138,7 @@ class TestLogrotate:
         assert any(_matches("/var/lib/webcrawl/one.log", pattern) for pattern in self.PATTERNS)
         assert "copytruncate" in LOGROTATE.split()
 
+    @pytest.mark.campaign
     def test_while_a_crawl_runs(self, tmp_path, simweb):
         """The log and errors.log may be copied and emptied: lines go on at the beginning, and `verify` is content."""
         failing = '{"tests.support.cli_components.Failing": 1000}'
@@ -162,7 +165,7 @@ class TestLogrotate:
         words = [sys.executable, "-m", "webcrawl", "verify", str(crawl.jobdir)]
         assert "no damage found" in subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
-    @pytest.mark.parametrize("how", ["renamed", "emptied"])
+    @pytest.mark.parametrize("how", ["renamed", *in_campaign("emptied")])
     def test_the_crawls_own_log(self, tmp_path, simweb, how):
         """crawl.log must stay: the run ends with a line that names it, and so does the next until the file is back."""
         crawl = crawl_of(tmp_path, simweb(5, 2000), BANDWIDTH_MAX="500kB")

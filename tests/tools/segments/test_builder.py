@@ -261,6 +261,7 @@ class TestFaults:
             found.append(more)
         return found
 
+    @pytest.mark.campaign
     def test_at_every_operation(self, tmp_path, monkeypatch):
         """The disk is full at some operation: one error; then all segments come as if nothing had been."""
         monkeypatch.setattr(pool, "MEMORY", 2000)

@@ -79,6 +79,7 @@ def test_a_crawl_that_goes_on_during_the_check(tmp_path, monkeypatch, orders):
         assert found["lines"] > 40
 
 
+@pytest.mark.campaign
 def test_an_archive_that_is_finished_and_taken_away_during_the_check(tmp_path, monkeypatch):
     """It is its owner's from then on: it is named as absent, not as damage."""
     with crawl(tmp_path) as order:
@@ -100,6 +101,7 @@ def test_an_archive_that_is_finished_and_taken_away_during_the_check(tmp_path, m
         assert {name for name in found if name.startswith(ABSENT)} == {f"{ABSENT}{name}" for name in taken}
 
 
+@pytest.mark.campaign
 def test_archives_that_go_to_the_store_during_the_check(tmp_path, monkeypatch):
     """What lies there in the meantime is not missing."""
     with crawl(tmp_path) as order:

@@ -82,6 +82,7 @@ def _free(root, before, at):
     return "free"
 
 
+@pytest.mark.campaign
 class TestFlippedBits:
     @pytest.mark.parametrize("kind", ["url", "content"])
     def test_a_fingerprint_file(self, copy, kind):

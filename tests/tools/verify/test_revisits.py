@@ -160,6 +160,7 @@ def test_rows_ahead(copy):
         assert len(told(copy)) == 6
 
 
+@pytest.mark.campaign
 def test_any_bit(copy):
     """A flipped bit of a bucket's row or of a block is noticed, and nothing else than damage is raised."""
     random = Random(2)

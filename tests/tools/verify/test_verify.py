@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
+from tests.support.examples import in_campaign
 from tests.support.jobs import HOSTS, Job, killed, stopped, tree
 from tests.support.seens import STORES
 from tests.support.tampering import tampered
@@ -71,7 +72,7 @@ class TestSound:
         done = command("scrapy", "verify", root)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "warc/two: finished, and no longer here")
 
-    @pytest.mark.parametrize("store", STORES)
+    @pytest.mark.parametrize("store", ["disk", *in_campaign(*(name for name in STORES if name != "disk"))])
     def test_a_killed_crawl_passes(self, tmp_path, store):
         """Bytes written after the last checkpoint are no damage; the figures count them."""
         root = killed(tmp_path / "live", tmp_path / "job", store)
@@ -429,6 +430,7 @@ class TestCommand:
         assert command("scrapy", "verify").returncode == 2
 
 
+@pytest.mark.campaign
 class TestRealCrawls:
     def test_while_it_runs_when_it_was_killed_and_when_it_has_ended(self, tmp_path, simweb):
         """A real crawl is sound while it runs, after a kill and at its end."""

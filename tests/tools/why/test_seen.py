@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import in_campaign
 from tests.support.seens import STORES
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.why.known_urls import opened
@@ -11,7 +12,7 @@ from webcrawl.tools.why.known_urls import opened
 KEYS = st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=12), max_size=8)
 
 
-@pytest.mark.parametrize("store", ["disk", "memory", "bloom"])
+@pytest.mark.parametrize("store", ["disk", *in_campaign("memory", "bloom")])
 @given(batches=KEYS, taken=st.integers(0, 30), strangers=st.sets(st.integers(0, 2**64 - 1), max_size=5))
 def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
     """Every submitted key is known or waits, with its own record; others are not."""

@@ -76,6 +76,7 @@ def linked(root):
     return {line.split("\t")[2] for line in (root / "job/logs/links.log").read_text().splitlines()}
 
 
+@pytest.mark.campaign
 def test_a_finished_crawl(simweb, tmp_path):
     """Every URL of the truth has its state and its reason: fetched, dead, forbidden, filtered, outside, never found."""
     server, seeds = world(simweb)
