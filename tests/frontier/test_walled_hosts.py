@@ -1,5 +1,6 @@
 """Hosts behind a wall: they are asked less and less often, and none of their URLs is lost."""
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -96,6 +97,19 @@ def test_a_url_that_alone_is_walled_has_ended(db):
     assert [url for _, url, _, _ in asked] == urls(9)
     assert all(final for *_, final in asked)
     assert wall(frontier) is None
+
+
+def test_urls_that_alone_are_walled_end_when_they_are_so_again(db):
+    """Three in a row are taken for their host's; they come again once, after a page has shown that it is open."""
+    frontier = opened(db)
+    add(frontier, *urls(20))
+
+    asked = crawl(frontier, lambda url, _: WALL if url in urls(20)[5:8] else OK)
+
+    assert Counter(url for _, url, wall, _ in asked if wall) == dict.fromkeys(urls(20)[5:8], 2)
+    assert {url for *_, url, _, final in asked if final} == set(urls(20))
+    assert asked[-1][0] < HOUR
+    assert len(frontier) == 0
 
 
 def test_what_is_known_of_a_wall_survives(db, tmp_path):

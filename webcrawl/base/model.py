@@ -55,7 +55,8 @@ class Link:
     `history` is what is known of earlier downloads of the document (crawl/revisit/record.py), `chain` what a chain of
     redirects has to know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL,
     after its priority and a dot if that is not 0.
-    `attempt` counts the failures that are this URL's fault, `struck` those that were its host's.
+    `attempt` counts the failures that are this URL's fault, `struck` those that were its host's; below 0, a wall has
+    answered in its place (frontier/walled_hosts.py).
     No field contains a space or a control character: `pack` separates them by spaces.
     """
 
@@ -78,6 +79,11 @@ class Link:
     def hops(self) -> str:
         """The path in Heritrix's letters, for logs and archives."""
         return self.path.upper()
+
+    @property
+    def tried(self) -> int:
+        """How often it was tried before, as far as that is counted."""
+        return self.attempt + abs(self.struck)
 
     @property
     def is_revisit(self) -> bool:

@@ -96,7 +96,7 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
 
 def later(link: Link, now: float, first: float) -> float:
     """The time to retry the link at. The wait grows with each time, even if answers to others came in between."""
-    return now + min(first * 2.0 ** min(link.attempt + link.struck, 60), DAY)
+    return now + min(first * 2.0 ** min(link.tried, 60), DAY)
 
 
 def recovered(host: Host, link: Link, now: float, first: float) -> None:

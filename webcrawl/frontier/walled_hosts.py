@@ -6,11 +6,14 @@ grow to a day: each is a probe of the wall. There is no I/O here, and no clock.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from webcrawl.base.model import Link, Outcome, Packed
 from webcrawl.frontier.health import DAY
 from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import WallRow, behind_wall
 
+WALLED = -1  # of Link.struck: the URL has met the wall before
 THERE_OR_NOT = frozenset((*range(200, 400), 404, 410))  # a wall denies with others
 
 
@@ -18,12 +21,16 @@ def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
     """Books an answer of a wall; returns the link if it comes again.
 
     As long as it may be this URL's alone it does not: if the host turns out to be behind the wall, `brought_back` has
-    it. Who made a request of their own gets the answer, and a page that is fetched again has its next time already.
+    it. It ends if it has met the wall before, and its host has given pages since: then it alone is walled. Who made a
+    request of their own gets the answer, and a page that is fetched again has its next time already.
     """
-    before = host.wall or WallRow(vendor, now, 0)
+    before, known = host.wall or WallRow(vendor, now, 0), behind_wall(host)
     host.wall = WallRow(vendor, before.since, before.answers + 1, before.walled)
     if link.request or link.history or link.is_own or not link.url:
         return None
+    if not known and host.pages and link.struck == WALLED:
+        return None
+    link = replace(link, struck=WALLED)
     if behind_wall(host):
         return link
     host.wall = WallRow(vendor, before.since, before.answers + 1, (*before.walled, link.pack()))

@@ -34,7 +34,7 @@ def line(
     `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`: those that the rule asks
     for: new, politeness, crawl-delay, failure, retry-after, or nothing if no rule was asked.
     """
-    path, tried = (link.hops, link.attempt + link.struck) if link is not None else ("", 0)
+    path, tried = (link.hops, link.tried) if link is not None else ("", 0)
     sent = f"{iso(now)}\t{visible(method)}\t{visible(url_without_credentials(url))}\t{path or '-'}\t{tried}"
     since = "-" if waited is None else f"{waited:.3f}"
     return f"{sent}\t{since}\t{needed:.3f}\t{rule or '-'}\n".encode("ascii")

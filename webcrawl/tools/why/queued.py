@@ -105,15 +105,14 @@ class Place:
     @property
     def has_failed(self) -> bool:
         """True if it was tried, and is to be tried again."""
-        link = unpack(self.record)
-        return link.attempt + link.struck > 0
+        return unpack(self.record).tried > 0
 
     def to_json(self) -> dict[str, Any]:
         link = unpack(self.record)
         found: dict[str, Any] = {"where": self.where, "place": self.place + 1, "of": self.of}
         if self.level is not None:
             found["level"] = self.level
-        return found | {"attempt": link.attempt + link.struck + 1}
+        return found | {"attempt": link.tried + 1}
 
 
 @dataclass(slots=True)
