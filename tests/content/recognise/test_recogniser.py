@@ -295,15 +295,6 @@ def test_a_page_with_nothing_but_a_script_that_sets_a_cookie_and_asks_again_is_a
     assert of(page("", f"<script>{script}</script>")) == kind
 
 
-def test_a_short_denial_is_a_wall_in_whatever_language():
-    """Its status says so. One that shows a page, or asks for a password, is something else."""
-    said = "<p>คุณไม่มีสิทธิ์เข้าถึงหน้านี้"
-
-    assert of(page("ปฏิเสธ", said), status=403) == "wall:unknown"
-    assert of(page("ปฏิเสธ", said), status=200) == of(page("News", ARTICLE), status=403) == ""
-    assert of(page("ปฏิเสธ", f"{said}<input type=password>"), status=403) == ""
-
-
 def test_a_captcha_in_a_form_that_a_reader_fills_in_is_no_wall():
     """Newsletters and polls have one too."""
     form = "<form>{}<div class=h-captcha></div><button>Go</button></form>"

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from contextlib import closing, suppress
@@ -11,6 +13,7 @@ import pytest
 from tests.crawl.metrics.figures import read
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
+from tests.support.places import ROOT
 from tests.support.ports import free_port
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.metrics.exposition import TextFile
@@ -136,7 +139,8 @@ def test_without_the_library(tmp_path, setting):
     """The line says what to install."""
     words = ["prometheus_client", "scrapy.cmdline", "crawl", "web", "-a", "seeds=http://a.test/", "-s", setting]
     words += ["-s", f"JOBDIR={tmp_path / 'job'}"]
-    done = command("tests.support.without", *words)
+    module = [sys.executable, "-m", "tests.support.without"]  # which a process that has imported Scrapy cannot play
+    done = subprocess.run([*module, *words], cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
     assert done.stderr.endswith("(prometheus_client is not installed: pip install 'prometheus_client>=0.22,<1')\n")

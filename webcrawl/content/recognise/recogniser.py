@@ -32,7 +32,6 @@ WORDY = 1500  # a title that says so, and a vendor's mark, count up to here
 ROOMS = {"wall": WORDY, "login": LITTLE, "consent": WORDY}
 DOUBTED = ("ratelimit", "wall", "maintenance")  # whose names poems, films and firms have too
 GONE = (404, 410)  # such an error says what it is
-DENIALS = (403, 406, 418, 451)  # and so do these, in whatever language
 USUAL = (200, 201, 203)  # good statuses that come with a page
 PARTS = re.compile(rf"[{APART}]| [-:] ")  # of a title
 TOLD = re.compile(r": (\w+ \w+ \w.*)")  # what a title goes on about
@@ -113,7 +112,7 @@ class Recogniser:
 
     def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
         """Of a page without a mark, return whether it may be something else: then it is parsed."""
-        if status == 429 or status in DENIALS:
+        if status == 429:
             return True
         if hints and _is_hinted(status, body, hints) and (lean or SOFT404 in hints or self._titled(body)):
             return True
@@ -155,8 +154,7 @@ class Recogniser:
         for kind in self._marks.kinds(said if error else f"{said}\n{own}"):
             if _may_be(kind, shape, status) and self._is_said(kind, said, lines, own, shape, error=error):
                 return UNKNOWN if kind == "wall" else kind
-        denied = status in DENIALS and size <= LITTLE and shape.links <= FEW and not shape.passwords
-        return UNKNOWN if denied else BY_STATUS.get(status, PAGE)
+        return BY_STATUS.get(status, PAGE)
 
     def _is_said(self, kind: str, said: str, lines: str, own: str, shape: Shape, *, error: bool) -> bool:
         """A title is not enough for a page that goes on about other things."""
