@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
+from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
@@ -13,10 +14,11 @@ from webcrawl.adapter.scheduler import scheduler_of
 _holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
 
 
-def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> None:
+def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
     """Pauses the engine for this holder, or lets it go on unless others hold it. What is under way is finished.
 
-    `why`: in a few words, for progress and status. Of several holders the first one's are said.
+    `why`: in a few words, for progress and status. Of several holders the first one's are said. Returns what comes of
+    it, for a line.
     """
     holders = _holders.setdefault(crawler, {})
     before = bool(holders)
@@ -24,11 +26,17 @@ def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> None:
         holders[holder] = why
     else:
         holders.pop(holder, None)
+    trouble = next(iter(holders.values()), "")
     with suppress(NotConfigured):  # somebody else's scheduler has no status
-        scheduler_of(crawler).crawl.parts.in_force.held = next(iter(holders.values()), "")
+        scheduler_of(crawler).crawl.parts.in_force.held = trouble
+        trouble = scheduler_of(crawler).crawl.trouble
     engine = crawler.engine
-    if engine is None or bool(holders) == before:
-        return
+    if engine is not None and bool(holders) != before:
+        _turn(crawler, engine, held=held)
+    return f"nothing is fetched ({trouble})" if trouble else "fetching resumes"
+
+
+def _turn(crawler: Crawler, engine: ExecutionEngine, *, held: bool) -> None:
     if held:
         engine.pause()
         return

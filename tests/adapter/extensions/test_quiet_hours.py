@@ -68,7 +68,7 @@ class Crawler:
 
 
 def crawl():
-    return SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")))
+    return SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")), trouble="")
 
 
 def test_it_goes_on_afterwards(monkeypatch):
@@ -99,6 +99,27 @@ def test_it_is_said_why_nothing_is_fetched(monkeypatch):
         said.append(held_crawl.parts.in_force.held)
 
     assert said == ["the disk", "the disk", "the night", ""]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "line"),
+    [("", "fetching resumes"), ("paused", "nothing is fetched (paused)")],
+)
+def test_it_resumes_only_if_nothing_else_is_in_the_way(monkeypatch, caplog, trouble, line):
+    """When the night is over, a crawl that is paused, has no network or a full disk is not said to go on."""
+    crawler, now = Crawler(), [at(22)]
+    monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
+    held = SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")), trouble=trouble)
+    monkeypatch.setattr(
+        "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=held)
+    )
+    extension = QuietHours(crawler, [NIGHT])
+    with caplog.at_level("INFO"):
+        extension.look()
+        now[0] = at(30)
+        extension.look()
+
+    assert caplog.messages[-1] == f"QUIET_HOURS are over: {line}"
 
 
 def test_who_else_holds_the_crawl_is_waited_for(monkeypatch):

@@ -60,10 +60,10 @@ class DiskSpace:
         if short == self._paused:
             return
         self._paused = short
+        then = hold(self._crawler, self, "disk nearly full", held=short)
         if short:
             logger.warning(
                 "%d MiB free for %s, less than MIN_FREE_DISK = %d: fetching is paused", free, self._folder, self._least
             )
         else:
-            logger.info("%d MiB free for %s: fetching resumes", free, self._folder)
-        hold(self._crawler, self, "disk nearly full", held=short)
+            logger.info("%d MiB free for %s: %s", free, self._folder, then)

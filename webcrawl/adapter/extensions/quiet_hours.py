@@ -51,11 +51,11 @@ class QuietHours:
         if (until is None) == (self._until is None):
             return
         self._until = until
+        then = hold(self._crawler, self, "quiet hours", held=until is not None)
         if until is None:
-            logger.info("QUIET_HOURS are over: fetching resumes")
+            logger.info("QUIET_HOURS are over: %s", then)
         else:
             logger.info("QUIET_HOURS: nothing is fetched until %02d:%02d UTC", *divmod(until, 60))
-        hold(self._crawler, self, "quiet hours", held=until is not None)
 
 
 def quiet_until(now: float, spans: Sequence[Span]) -> int | None:
