@@ -26,7 +26,7 @@ def cdxj(data: bytes) -> None:
         assert " " not in line.url
         assert len(line.date) == len("2026-01-02T03:04:05Z")
         assert line.offset >= 0
-        assert line.digest == "" or (line.digest.startswith("sha1:") and line.digest.isascii())
+        assert line.digest == "" or (line.digest.startswith(("sha1:", "sha256:")) and line.digest.isascii())
 
 
 def freshness(data: bytes) -> None:

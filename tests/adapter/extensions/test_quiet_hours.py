@@ -68,7 +68,9 @@ class Crawler:
 
 
 def crawl():
-    return SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")), trouble="")
+    return SimpleNamespace(
+        parts=SimpleNamespace(in_force=SimpleNamespace(held="")), outlook=SimpleNamespace(trouble="")
+    )
 
 
 def test_it_goes_on_afterwards(monkeypatch):
@@ -109,7 +111,8 @@ def test_it_resumes_only_if_nothing_else_is_in_the_way(monkeypatch, caplog, trou
     """When the night is over, a crawl that is paused, has no network or a full disk is not said to go on."""
     crawler, now = Crawler(), [at(22)]
     monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
-    held = SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")), trouble=trouble)
+    outlook = SimpleNamespace(trouble=trouble)
+    held = SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")), outlook=outlook)
     monkeypatch.setattr(
         "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=held)
     )
