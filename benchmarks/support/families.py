@@ -249,6 +249,16 @@ def empty_days(path: str) -> Page:
 
 
 @trap
+def adverts(path: str) -> Page:
+    """Months without an entry, with three of 120 sentences that other pages have, too."""
+    month, _, year = path.removeprefix("month/").partition("-")
+    at, chance = int(year or 2024) * 12 + int(month or 3), _chance(path)
+    shown = "".join(f"<p>{words(10, 'advert', chance.randrange(120))}</p>" for _ in range(3))
+    links = [f"/month/{(at + step) % 12}-{(at + step) // 12}" for step in (-12, -1, 1, 12)]
+    return html(WORDS[at % 12], f"<p>No entries.</p>{shown}", links)
+
+
+@trap
 def tags(path: str) -> Page:
     """Articles that have all of some tags, in any order of these."""
     chosen, all_tags = path.strip("/").split("/")[1:], words(16, "tags").split()

@@ -52,3 +52,12 @@ class TestFeatures:
     def test_any_body_has_features(self, body):
         """Whatever a body holds, it is read."""
         assert len(parts(body)) <= 600
+
+    def test_which_sentences_are_shown_is_no_news(self):
+        """A choice of known cells tells parts apart; a choice of sentences is what adverts and teasers are."""
+        rows = ["<p>one two three four</p>", "<p>five six seven eight</p>"]
+        cells = ["<td>red</td>", "<td>blue</td>"]
+        wholes = [[Features(one.encode(), set(), set()).whole for one in kind] for kind in (rows, cells)]
+
+        assert wholes[0][0] == wholes[0][1]
+        assert wholes[1][0] != wholes[1][1]

@@ -10,6 +10,7 @@ LOOKED_AT = 64 << 10  # bytes of a page
 MOST = 256  # runs of text
 PLENTY = 256  # characters of numbers and hashes that are content: those of a table, not of a clock
 LONG = 256  # bytes of a run: how it begins tells it from others, and all words of a page would cost a millisecond
+CELL = 3  # words of a run whose choice tells a page from others, as a table's cells do; that of sentences is adverts'
 # How what follows a `<` begins if no run of text comes after it
 NO_TEXT = (b"a ", b"a>", b"a\n", b"a\t", b"a\r", b"script", b"style", b"!", b"?")
 LINE = re.compile(rb"[^\r\n]*[^\r\n\s][^\r\n]*")
@@ -30,7 +31,7 @@ def words_of(values: Iterable[str]) -> set[bytes]:
 
 
 class Features:
-    """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, and of all words together.
+    """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, of its short runs together.
 
     No loop and no expression runs over its words: either would take more than all else that is done for a page.
     """
@@ -52,7 +53,8 @@ class Features:
             if sum(map(len, numbers)) >= PLENTY:
                 parts.append(crc32(b" ".join(sorted(numbers)), 2))
         self.parts = parts
-        self.whole = crc32(b"%d" % sum(number.values()), 3)
+        cells = set().union(*[words for words in said if len(words) <= CELL])
+        self.whole = crc32(b"%d" % sum(map(number.__getitem__, cells)), 3)
 
 
 def _runs(lower: bytes) -> list[bytes]:
