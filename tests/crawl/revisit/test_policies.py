@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.loading import load
-from webcrawl.crawl.revisit.policies import optimal
 from webcrawl.crawl.revisit.policies.optimal import APART, Optimal
 from webcrawl.crawl.revisit.policy import POLICIES, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
@@ -131,11 +130,12 @@ class TestUniform:
 class TestLearning:
     """The optimal policy visits a page early while it is in doubt whether it is worth visits."""
 
-    def due(self, *, since=0.0, **record):
+    def due(self, *, since=0.0, mean=1 / (30 * DAY), **record):
         """Seconds until the due page of a policy whose threshold is a day, before and after it has saved a visit."""
         policy = Optimal(options(rate=1e-3))
         policy.threshold.level, policy.threshold.look = DAY, lambda _: None  # it stays there
         policy.rates.given = lambda *record: record  # nothing is known of other pages
+        policy.rates.mean = mean
         page = PageRecord("http://a/", fetched=NOW - since, **{"visits": 1, "shape": 1.0, "span": DAY} | record)
         usual = policy.due(page, NOW)
         policy._learning = 1.0
@@ -153,11 +153,17 @@ class TestLearning:
         early, usual = self.due(**known)
         assert early == usual
 
-    def test_a_page_that_always_changed(self, monkeypatch):
-        """One that changed at each visit is now and then visited after a short time, which tells how fast it is."""
-        monkeypatch.setattr(optimal, "PROBED", 1.0)
+    def test_a_page_that_always_changed(self):
+        """One that is too fast to be worth visits is visited before its next change, which tells how fast it is."""
         early, usual = self.due(visits=9, changes=9, shape=9.0)
-        assert optimal.SHORTEST <= early < DAY < usual
+        assert DAY / 9 / 8 <= early <= DAY / 9
+        assert usual > DAY
+
+    @pytest.mark.parametrize("unlike", [{"changes": 8}, {"mean": 1e9 / DAY}])
+    def test_fast_pages_that_need_no_look(self, unlike):
+        """One that was found unchanged is known, and of those that are slow beside others few matter to their sum."""
+        early, usual = self.due(**{"visits": 9, "changes": 9, "shape": 9.0} | unlike)
+        assert early == usual
 
     def test_early_visits_are_half_of_all(self):
         """Each visit saves half of one."""

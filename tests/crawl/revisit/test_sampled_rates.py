@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import in_campaign
 from webcrawl.crawl.revisit.change_rate import KNOWN
-from webcrawl.crawl.revisit.sampled_rates import LOGARITHMS, PASSED, RATES, SHARES, Rates, Sampled, estimate
+from webcrawl.crawl.revisit.sampled_rates import CHANGED, LOGARITHMS, PASSED, RATES, SHARES, Rates, Sampled, estimate
 from webcrawl.store.jobdir.revisit_figures import DAY, EDGES, HOUR, RevisitFigures
 
 NOW = 1_000_000_000.0
@@ -47,17 +47,22 @@ def digamma(shape):
 
 
 class TestBeliefs:
-    @given(
-        quiet=st.lists(st.floats(60.0, 1e8), max_size=10),
-        changed=st.lists(st.sampled_from(PASSED.tolist()), max_size=20),
-    )
-    def test_they_are_those_of_each_visit_by_itself(self, quiet, changed):
-        """Where changes are found after the times by which they are counted, the posterior is exact."""
-        visits = [(one, False) for one in quiet] + [(one, True) for one in changed]
-        rates = Rates()
+    @given(st.lists(st.floats(60.0, 1e8), min_size=1, max_size=10))
+    def test_they_are_those_of_each_visit_by_itself(self, quiet):
+        """Of visits that found no change the posterior is exact."""
+        visits, rates = [(one, False) for one in quiet], Rates()
         (found,) = rates.beliefs([seen(visits)])
 
         assert found == pytest.approx(brute(visits, np.exp(rates._logs)), abs=1e-6)
+
+    @pytest.mark.parametrize("place", [0, 8, 16, 22])
+    def test_changes_after_times_of_all_lengths(self, place):
+        """That times are rounded up or down makes no rate more likely: between two that are counted all is even."""
+        up = np.linspace(0, 1, 101)
+        exact = np.log(-np.expm1(-np.outer(PASSED[place] * 2**up, RATES))).mean(axis=0)
+        rounded = (np.outer(1 - up, CHANGED[place]) + np.outer(up, CHANGED[place + 1])).mean(axis=0)
+
+        assert rounded == pytest.approx(exact, abs=3e-3)
 
     @given(st.lists(st.tuples(st.floats(HOUR, 100 * DAY), st.booleans()), min_size=1, max_size=12))
     def test_irregular_visits(self, visits):

@@ -23,7 +23,10 @@ TAIL = 2.5  # before anything is known, the faster the fewer, by this power; a G
 SHARES = RATES**SHAPE * (1 + SPAN / (TAIL - 1) * RATES) ** -(SHAPE + TAIL)
 SHARES /= SHARES.sum()
 PASSED = 60.0 * 2.0 ** np.arange(24)  # seconds, by which changes are counted
-CHANGED = np.log(-np.expm1(np.outer(-PASSED, RATES)))  # the logarithm of the probability of a change in that time
+# The logarithm of the probability of a change in such times, with one more on each side, and what stands for it: times
+# are rounded up or down, and a straight line between two points of a curve that bends so lies below it.
+CURVE = np.log(-np.expm1(-np.outer(PASSED[0] / 2 * 2.0 ** np.arange(len(PASSED) + 2), RATES)))
+CHANGED = CURVE[1:-1] - np.diff(CURVE, 2, axis=0) / 12
 GOLDEN = 0.618034
 MOST = 31  # that are counted; then what was seen is halved
 SURE = 10.0  # pages that what is believed before counts as
@@ -80,6 +83,7 @@ class Rates:
     def _set(self, logs: Array) -> None:
         """Has shares of these logarithms, and what follows from them for pages of any shape and span, as logarithms."""
         self._logs = logs
+        self.mean = float(np.exp(logs) @ RATES)
         others = np.outer(1 - SHAPES / KNOWN, logs)[:, None]
         likely = others + np.outer(SHAPES, LOGARITHMS)[:, None] - np.outer(SPANS, RATES)
         believed = np.exp(likely - likely.max(axis=2, keepdims=True))

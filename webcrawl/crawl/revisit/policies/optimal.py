@@ -26,7 +26,11 @@ EARLY = 0.7  # of a page's interval: what comes later is no earlier visit
 # ln(mean rate / rate at the threshold), times the shape, of pages that are in doubt: where somebody who knows the rate
 # would gain at least 2 % of a page's freshness (docs/decisions/crawl-revisit.md)
 SLOWER, FASTER = -0.3, 2.3
-ALWAYS, PROBED, SHORTEST = 2, 0.1, 60.0
+# Beyond doubt too fast, and changed at each visit, of which nothing tells how fast it is: of such pages so many are
+# looked at sooner, where they change as often as pages do on average, and more by the square of their rates
+PROBED = 0.05
+NEARER, SHORTEST = 1 / 8, 60.0  # of the time from one change to the next, at the soonest; seconds
+SURE = 16  # visits; who changed at all of these may do so at each fetch
 LIGHTEST = 1e-12
 LEAST = 1e-3  # of the changes: signals that never failed may fail
 
@@ -93,9 +97,13 @@ class Optimal(Steered):
         place = self.threshold.pace.place(now)
         between = self.threshold.level / max(weight, LIGHTEST)  # changes of a page on the threshold
         early, usual = APART * between, due - place
-        if record.changes == record.visits >= ALWAYS and (chance := self._chance() / PROBED) < 1.0:
-            early = SHORTEST * (early / SHORTEST) ** chance
-        elif not SLOWER < shape * log(shape / span * between) < FASTER:
+        rate = shape / span
+        doubt = shape * log(rate * between)
+        if doubt >= FASTER and record.changes == record.visits <= SURE:
+            if self._chance() > PROBED * (rate / self.rates.mean) ** 2:
+                return due
+            early = max(NEARER ** self._chance() / rate, SHORTEST)
+        elif not SLOWER < doubt < FASTER:
             return due
         if not now - record.fetched < early < EARLY * usual:
             return due
