@@ -387,7 +387,10 @@ class TestDiskSpace:
         free, woken, engine = [], [], _Engine()
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
         scheduler = SimpleNamespace(
-            wake=lambda: woken.append(True), crawl=SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace()))
+            wake=lambda: woken.append(True),
+            crawl=SimpleNamespace(
+                parts=SimpleNamespace(in_force=SimpleNamespace()), outlook=SimpleNamespace(trouble="")
+            ),
         )
         monkeypatch.setattr("webcrawl.adapter.engine_pause.scheduler_of", lambda crawler: scheduler)
         extension = DiskSpace(_Crawler(engine), tmp_path, least=100)
