@@ -405,3 +405,11 @@ def test_odd_bodies_are_pages():
     """Nothing that a server sends makes it fail."""
     for body in (b"", b"\0" * 5000, b"<" * 40_000, b"<title", b"<div>" * 9000, b"<html>" + b"\xff\xfe" * 300):
         assert recogniser().recognise(200, [TYPE], body) in ("", "shell")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(202, "wall:unknown"), (403, "wall:unknown"), (302, ""), (308, ""), (404, "")]
+)
+def test_scripts_alone_under_a_redirect_are_no_wall(status, kind):
+    """Nobody reads the body of a redirect: where it leads is what counts. Of an error and a 202 it is the answer."""
+    assert of(page("", "<script>window.location='/x'</script>"), status=status) == kind

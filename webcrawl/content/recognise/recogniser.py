@@ -32,7 +32,7 @@ WORDY = 1500  # a title that says so, and a vendor's mark, count up to here
 ROOMS = {"wall": WORDY, "login": LITTLE, "consent": WORDY}
 DOUBTED = ("ratelimit", "wall", "maintenance")  # whose names poems, films and firms have too
 GONE = (404, 410)  # such an error says what it is
-USUAL = (200, 201, 203)  # good statuses that come with a page
+ACCEPTED = 202  # with a page: challenges are sent like this
 PARTS = re.compile(rf"[{APART}]| [-:] ")  # of a title
 TOLD = re.compile(r": (\w+ \w+ \w.*)")  # what a title goes on about
 LOADING = re.compile(
@@ -116,7 +116,7 @@ class Recogniser:
             return True
         if hints and _is_hinted(status, body, hints) and (lean or SOFT404 in hints or self._titled(body)):
             return True
-        return status not in GONE and b"<a " not in body and b"<script" in body and b"<img" not in body
+        return _has_a_page(status) and b"<a " not in body and b"<script" in body and b"<img" not in body
 
     def _titled(self, body: bytes) -> bool:
         """A title counts whatever the links of the page."""
@@ -234,7 +234,7 @@ def _structure(status: int, shape: Shape, body: bytes) -> str:
     """By what the page is made of."""
     if not shape.scripts or shape.frames:
         return PAGE
-    if shape.blank and _is_gate(status, body):
+    if shape.blank and _has_a_page(status) and _is_gate(status, body):
         return UNKNOWN
     if status >= 300 or shape.refreshes:
         return PAGE
@@ -245,11 +245,14 @@ def _structure(status: int, shape: Shape, body: bytes) -> str:
     return SHELL if len(shape.text) <= BARE and loading and not shape.links and not shape.images else PAGE
 
 
+def _has_a_page(status: int) -> bool:
+    """Return whether a body without words says more than this status does: of a redirect it is nobody's page."""
+    return not 300 <= status < 400 and status not in GONE
+
+
 def _is_gate(status: int, body: bytes) -> bool:
     """Return whether scripts without anything else let nobody else through: errors of a site have words."""
-    if status not in USUAL:
-        return status not in GONE
-    return ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
+    return status == ACCEPTED or status >= 400 or ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
 
 
 @cache
