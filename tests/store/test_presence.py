@@ -123,7 +123,7 @@ def test_what_was_closed_may_go(job, crawl):
     assert crawl.db.get("x") == b"not noted"
 
 
-@pytest.mark.parametrize("name", ["logs/crawl.log", "seen"])
+@pytest.mark.parametrize("name", ["logs/crawl.log", "state/crawl.db", "seen"])
 def test_a_file_that_is_cut_off(job, crawl, name):
     """A file that has lost its end fails the checkpoint, though what is appended to it seems to be kept."""
     path = job / name

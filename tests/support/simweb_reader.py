@@ -152,6 +152,7 @@ class Crawler:
         self._names, self._robots, self._trapped = {}, {}, Counter()
         self._gate = asyncio.Semaphore(24)
         self._seen = set()
+        self.late = set()  # URLs whose answer was given up
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
 
@@ -210,7 +211,10 @@ class Crawler:
             async with self._gate:
                 try:
                     response = await patient(self._exchange(url), self._seconds)
-                except (OSError, TimeoutError, httptools.HttpParserError, httptools.HttpParserUpgrade):
+                except TimeoutError:
+                    response = None
+                    self.late.add(url)
+                except (OSError, httptools.HttpParserError, httptools.HttpParserUpgrade):
                     response = None
             if response is not None and response.status not in (408, 429, 500, 502, 503, 504):
                 break

@@ -47,6 +47,11 @@ class Stroke:
         """Whether answers that are in the archive are gone for good."""
         return self.what.startswith("warc") and self.how in ("removed", "a folder")
 
+    @property
+    def index(self):
+        """The archive's index that is gone for good, by the name that it would have in the end."""
+        return self.path.with_suffix("") if self.takes_archive and self.path and ".cdxj" in self.path.name else None
+
     def strike(self, server, crawl, process):
         """Waits for the moment, then does it."""
         begun, end = server.log.count, time.monotonic() + PATIENCE

@@ -49,6 +49,7 @@ class Subject:
         self.server = simweb(HOSTS, pages, mix=MIX, size=(2000, 3000), latency=latency)
         self.folder = folder
         (folder / "seeds.txt").write_text("\n".join(self.server.world.seeds()))
+        self.taken = lambda: None  # an archive's index that is gone for good, which is then the truth
         self._settings = {"DNS_NAMESERVERS": self.server.nameserver, **SETTINGS, **settings}
         self.found = self._whole()
 
@@ -78,6 +79,7 @@ class Subject:
         return self._tried(limit.impose)
 
     def _stroke(self, stroke):
+        self.taken = lambda: stroke.index
         verdict = self._tried(
             None,
             meanwhile=stroke.strike,
@@ -86,6 +88,7 @@ class Subject:
             archive=not stroke.takes_archive,
         )
         verdict.happened = stroke.path is not None
+        self.taken = lambda: None
         return verdict
 
     def _dropped(self, dropped):
@@ -159,7 +162,9 @@ class Subject:
         if not crawl.jobdir.exists():  # it could not even begin
             return None
         try:
-            return (sound if (crawl.jobdir / "state/crawl.db").exists() else cut)(crawl.jobdir, archive=archive)
+            if (crawl.jobdir / "state/crawl.db").exists():
+                return sound(crawl.jobdir, archive=archive, taken=self.taken())
+            return cut(crawl.jobdir, archive=archive)
         except Exception as error:  # noqa: BLE001 - whatever the readers stumble over
             verdict.wrong.append(f"{when} damaged: {type(error).__name__}: {str(error)[:300]}")
             return None

@@ -231,6 +231,7 @@ class CrawlDB:
             with self.disk.waiting():
                 for part in self._parts:
                     part.save()
+                self.presence.lengthen(self.path, self._log.copied)  # what is copied into an emptied one is lost
                 self.presence.check()
                 if self._db.in_transaction:
                     self._db.execute("COMMIT")

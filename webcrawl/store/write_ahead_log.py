@@ -54,6 +54,7 @@ class Log:
         self._database, self._worker, self._limit = database, worker, limit
         self._path, _ = files(database)
         self._copying: Future[None] | None = None
+        self.copied = database.stat().st_size  # bytes that the database has had, which never become fewer
         # for good: opened anew for each copy, it might find another crawl's files there
         self._db = sqlite3.connect(database, isolation_level=None, check_same_thread=False, timeout=60)
         self._db.execute("PRAGMA synchronous = FULL")
@@ -110,11 +111,18 @@ class Log:
             self._worker.result(self._copying)
 
     def _copy(self, how: str = "PASSIVE") -> None:
-        """Failure loses nothing: the log stays as it is."""
+        """Failure loses nothing: the log stays as it is. So it does if the database has lost its end."""
         try:
+            if self._size() < self.copied:
+                return
             self._db.execute(f"PRAGMA wal_checkpoint({how})")
         except (sqlite3.Error, MemoryError) as error:
             logger.warning("%s: the log was not copied back: %s", self._database, str(error) or "out of memory")
+        self.copied = max(self.copied, self._size())
+
+    def _size(self) -> int:
+        """The database's bytes; none if it is gone."""
+        return self._database.stat().st_size if self._database.exists() else 0
 
 
 HEADER, FRAME = 32, 24  # bytes of the log's header, and of a frame's

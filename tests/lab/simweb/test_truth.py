@@ -17,11 +17,11 @@ SECONDS = 1.2  # of patience: 30 times what a page takes here
 
 
 def crawl(server, seeds, **options) -> list:
-    """The requests of the plain crawler."""
+    """The requests of the plain crawler, without those that it made again because this machine was slow."""
     crawler = Crawler(server.nameserver, seconds=SECONDS, **options)
     asyncio.run(crawler.crawl([*seeds]))
     wait_until_idle(server)
-    return server.log.hits
+    return without_late(server.log.hits, truth(server.world, seeds), crawler.late)
 
 
 class TestCrawls:
@@ -46,7 +46,7 @@ class TestCrawls:
         hits = crawl(server, world.seeds())
 
         expected = truth(world, world.seeds())
-        assert [*expected.complaints(without_late(hits, expected))] == []
+        assert [*expected.complaints(hits)] == []
 
     def test_a_hostile_world(self, simweb):
         """With all faults at once the requests are those that the truth demands, and traps stay bounded."""
@@ -56,7 +56,7 @@ class TestCrawls:
         hits = crawl(server, world.seeds())
 
         expected = truth(world, world.seeds())
-        assert [*expected.complaints(without_late(hits, expected))] == []
+        assert [*expected.complaints(hits)] == []
         assert max(trap_hits(hits).values()) <= 20
 
     @pytest.mark.parametrize("scope", ["any", "seeds", "domain", "host"])
