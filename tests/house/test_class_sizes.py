@@ -1,6 +1,7 @@
 """No class does everything: what a feature needs is in a class of its own."""
 
 import ast
+from collections import Counter
 
 import pytest
 
@@ -66,3 +67,37 @@ def test_no_class_has_many_attributes():
     sizes = {f"{path}:{cls.name}": len(_attributes(cls)) for path, cls in _classes("**/*.py") if not _is_record(cls)}
 
     assert {name: size for name, size in sizes.items() if size > MOST_ANYWHERE} == {}
+
+
+MOST_OWNERS = 8
+SHARED = {
+    "from_crawler run add_options long_desc open_spider process_item": "Scrapy's",
+    "opened closed": "an extension's, for Scrapy's signals",
+    "answered": "a moment's (docs/design.md)",
+    "write": "a file's",
+    "of open from_setup to_json": "says what is made, and of what: each class its own",
+}
+
+
+def test_few_classes_share_a_verb():
+    """A method's name that more than eight classes have is an interface's or a way to make things."""
+    owners = Counter(name for _, cls in _classes("**/*.py") if not _is_protocol(cls) for name in _verbs(cls))
+    asked_for = {name for _, cls in _classes("**/*.py") if _is_protocol(cls) for name in _methods(cls)}
+
+    many = {name for name, count in owners.items() if count > MOST_OWNERS}
+
+    assert many - asked_for == {name for names in SHARED for name in names.split()}
+
+
+def _is_protocol(cls):
+    return any(ast.unparse(base).startswith("Protocol") for base in cls.bases)
+
+
+def _verbs(cls):
+    """Its public methods but properties, which are nouns."""
+    nouns = {
+        one.name
+        for one in cls.body
+        if isinstance(one, ast.FunctionDef) and "property" in map(ast.unparse, one.decorator_list)
+    }
+    return _methods(cls) - nouns

@@ -332,7 +332,7 @@ def _host_orders(
         sheets=sheets,
         paused=PausedHosts(ground.db),
         in_force=ground.in_force,
-        rendered=rendering.told if rendering is not None else None,
+        rendered=rendering.in_words if rendering is not None else None,
     )
 
 

@@ -151,7 +151,7 @@ class Revisiting(Part):
         """Hosts have become other drones': what was told of their pages goes there at once."""
         gate = self._frontier.moves.gate
         if gate is not None:
-            for link in self.revisits.foretold.leave(self._is_foreign):
+            for link in self.revisits.foretold.withdraw_foreign(self._is_foreign):
                 gate.pass_on(link.pack())
 
     def _is_foreign(self, host: str) -> bool:
@@ -212,7 +212,7 @@ class Revisiting(Part):
 
     def tell(self, url: str, now: float, via: str = "", path: str = "L") -> bool:
         """A signal, from the page `via`, which has this page fetched ahead of its turn; False if that is under way."""
-        link = self.revisits.foretold.told(url, now, path, via) if self._on else None
+        link = self.revisits.foretold.announce(url, now, path, via) if self._on else None
         if link is not None:
             self._frontier.revisits.add([link.pack()])
         return link is not None or url in self.revisits.foretold.waiting

@@ -156,7 +156,7 @@ class FtpClient:
         """Log in and start the transfer: its data connection, or None for a redirect."""
         asked = self._clock()
         await session.log_in(self._password)
-        await session.enter(visit.target.folders)
+        await session.change_folder(visit.target.folders)
         data = await (self._file(session, visit) if visit.target.name else _listing(session, visit))
         visit.timings.first_byte = self._clock() - asked
         return data

@@ -160,7 +160,7 @@ class FtpSession:
             reply = await self.command(b"PASS " + password)
         _accept(reply)
 
-    async def enter(self, folders: list[bytes]) -> None:
+    async def change_folder(self, folders: list[bytes]) -> None:
         """Change folder by folder (RFC 1738 3.2.2): only the server knows its path separator."""
         for folder in folders:
             _accept(await self.command(b"CWD " + folder))

@@ -59,7 +59,7 @@ def test_shells_and_other_pages_are_learnt_of_apart():
         need.learn(0, 100, is_shell=False, same=True)
 
     assert (need.shells.gap, need.others.gap) == (1, 8)
-    assert need.told() == (
+    assert need.in_words() == (
         "all shells, one in 8 of the others; 6 of 12 had more text or links than the server sent, in 1.2 s of the "
         "browser's time"
     )
@@ -171,13 +171,13 @@ def test_what_a_page_is_is_noted(deciding, body, kind):
 def test_a_host_without_shells_is_left_alone(deciding):
     """Its pages are not rendered, and nothing is remembered of it."""
     assert deciding.wanted(answer(PAGE)) is None
-    assert deciding.told("a.test") == ""
+    assert deciding.in_words("a.test") == ""
 
 
 def test_shells_are_rendered(deciding):
     """From the first of a host on, as long as that brings something."""
     assert [render(deciding, SHELL, MADE) for _ in range(10)] == [True] * 10
-    assert deciding.told("a.test").startswith("all shells, ")
+    assert deciding.in_words("a.test").startswith("all shells, ")
 
 
 def test_a_hosts_other_pages_are_compared(deciding):
@@ -228,11 +228,11 @@ def test_what_is_known_is_part_of_the_checkpoint(tmp_path):
         for _ in range(3):
             render(deciding, SHELL, SHELL)
         db.checkpoint()
-        told = deciding.told("a.test")
+        told = deciding.in_words("a.test")
         for _ in range(5):
             render(deciding, SHELL, SHELL)
     with closing(CrawlDB(tmp_path)) as db:
         deciding = Deciding(db, Counter(), recogniser())
-        assert deciding.told("a.test") == told
+        assert deciding.in_words("a.test") == told
         render(deciding, SHELL, SHELL)
         assert deciding.wanted(answer(SHELL)) is None

@@ -30,9 +30,9 @@ def urls(links):
 def test_a_page_that_was_fetched_at_a_signal_just_now(db):
     """The next signal waits until the page has rested for a minute, and is followed then, once."""
     revisits = begun(db)
-    fetched(revisits, revisits.foretold.told("http://h/1", NOW), NOW)
+    fetched(revisits, revisits.foretold.announce("http://h/1", NOW), NOW)
     for second in range(1, 60, 2):
-        assert revisits.foretold.told("http://h/1", NOW + second) is None
+        assert revisits.foretold.announce("http://h/1", NOW + second) is None
         assert urls(revisits.foretold.told_before(NOW + second, 9)) == []
     assert revisits.foretold.next_told(NOW + 59) == NOW + FLOOR
     assert urls(revisits.foretold.told_before(NOW + FLOOR, 9)) == ["http://h/1"]
@@ -43,7 +43,7 @@ def test_a_page_that_was_fetched_in_its_turn_just_now(db):
     """The same."""
     revisits = begun(db)
     revisits.keep(page(1, NOW), NOW)
-    assert revisits.foretold.told("http://h/1", NOW + 1, "XL", "http://h/map") is None
+    assert revisits.foretold.announce("http://h/1", NOW + 1, "XL", "http://h/map") is None
     (link,) = revisits.foretold.told_before(NOW + FLOOR, 9)
     assert (link.url, link.path, link.via) == ("http://h/1", "XL", "http://h/map")
 
@@ -52,10 +52,10 @@ def test_a_turn_that_comes_before_is_enough(db):
     """A fetch in the page's own turn comes after the signal."""
     revisits = begun(db, rate=0.1)
     for number in range(3):
-        revisits.foretold.told(f"http://h/{number}", NOW)
+        revisits.foretold.announce(f"http://h/{number}", NOW)
     spent(revisits, NOW)
     revisits.keep(page(7), NOW, NOW - 1)
-    assert revisits.foretold.told("http://h/7", NOW) is None
+    assert revisits.foretold.announce("http://h/7", NOW) is None
     assert [record.url for record in revisits.take(NOW, 9)] == ["http://h/7"]
     assert urls(revisits.foretold.told_before(NOW + DAY, 9)) == []
 
@@ -63,7 +63,7 @@ def test_a_turn_that_comes_before_is_enough(db):
 def spent(revisits, now):
     """Uses up what signals may have."""
     number = 0
-    while revisits.foretold.told(f"http://other/{number}", now) is not None:
+    while revisits.foretold.announce(f"http://other/{number}", now) is not None:
         number += 1
     revisits.foretold.waiting.drop(f"http://other/{number}")
     return number
@@ -74,7 +74,7 @@ def test_a_day_of_half_of_the_budget_is_saved(db):
     revisits = begun(db, rate=0.01, since=30 * DAY)
     assert spent(revisits, NOW) == 432
     for number in range(50):
-        assert revisits.foretold.told(f"http://h/{number}", NOW + number) is None
+        assert revisits.foretold.announce(f"http://h/{number}", NOW + number) is None
     assert revisits.foretold.next_told(NOW + 50) == NOW + 200
     found = []
     for step in range(110):
@@ -92,7 +92,7 @@ def lent(db, believed, due):
         revisits.keep(page(number), NOW)
     revisits.take(NOW, 0)
     for number in range(50):
-        revisits.foretold.told(f"http://a/{number}", NOW)
+        revisits.foretold.announce(f"http://a/{number}", NOW)
     links = turns = 0
     for second in range(1000):
         links += len(urls(revisits.foretold.told_before(NOW + second, 9)))
@@ -114,11 +114,11 @@ def test_nobody_overtakes_those_that_wait(db):
     revisits = begun(db, rate=0.2)
     spent(revisits, NOW)
     for number in range(50):
-        revisits.foretold.told(f"http://waits/{number}", NOW)
+        revisits.foretold.announce(f"http://waits/{number}", NOW)
     found = []
     for step in range(40_000):  # a hundred signals a second, five looks
         now = NOW + step / 100
-        link = revisits.foretold.told(f"http://floods/{step}", now)
+        link = revisits.foretold.announce(f"http://floods/{step}", now)
         found += [link.url] if link is not None else []
         if step % 20 == 19:
             found += urls(revisits.foretold.told_before(now, 200))
@@ -132,14 +132,14 @@ def test_a_kill_loses_and_doubles_none(tmp_path):
         revisits = begun(db, rate=0.01)
         assert spent(revisits, NOW) == 432
         for number in range(50):
-            revisits.foretold.told(f"http://h/{number}", NOW)
+            revisits.foretold.announce(f"http://h/{number}", NOW)
         before = urls(revisits.foretold.told_before(NOW + 2000, 200))
         assert len(before) == 10
         for _ in db.prepare():
             pass
         db.checkpoint()
         assert len(urls(revisits.foretold.told_before(NOW + 4000, 200))) == 10  # they are undone
-        revisits.foretold.told("http://h/late", NOW)
+        revisits.foretold.announce("http://h/late", NOW)
     with closing(CrawlDB(tmp_path)) as db:
         revisits = made(db, Told(), rate=0.01)
         assert urls(revisits.foretold.told_before(NOW + 4000, 200)) == []  # the time in between gives nothing

@@ -40,13 +40,13 @@ def begun(db, policy, rate=100.0):
 
 def found_ahead(revisits, now, **found):
     """A signal, and what its fetch found."""
-    link = revisits.foretold.told(URL, now)
+    link = revisits.foretold.announce(URL, now)
     revisits.foretold.ahead.found(replace(record_of(link), fetched=now, **found))
 
 
 def test_a_signal_makes_a_link(revisits):
     """The link of a first signal has no validators, and says that its page's record is elsewhere."""
-    link = revisits.foretold.told(URL, NOW + 1)
+    link = revisits.foretold.announce(URL, NOW + 1)
     assert (link.url, link.path, is_ahead(link)) == (URL, "L", True)
     assert record_of(link).etag == b""
     assert len(revisits) == 1
@@ -54,15 +54,15 @@ def test_a_signal_makes_a_link(revisits):
 
 def test_one_link_at_a_time(revisits):
     """While such a link is under way, another signal makes none; if it is never heard of again, a day later."""
-    assert revisits.foretold.told(URL, NOW + 1)
-    assert revisits.foretold.told(URL, NOW + UNDER_WAY) is None
-    assert revisits.foretold.told(URL, NOW + 1 + UNDER_WAY)
+    assert revisits.foretold.announce(URL, NOW + 1)
+    assert revisits.foretold.announce(URL, NOW + UNDER_WAY) is None
+    assert revisits.foretold.announce(URL, NOW + 1 + UNDER_WAY)
 
 
 def test_the_second_one_has_validators(revisits):
     """A later signal asks with the validators of what was found before."""
     found_ahead(revisits, NOW + 1, etag=b'"new"')
-    assert record_of(revisits.foretold.told(URL, NOW + 2)).etag == b'"new"'
+    assert record_of(revisits.foretold.announce(URL, NOW + 2)).etag == b'"new"'
 
 
 def test_the_record_takes_over_what_was_found(revisits, policy):
@@ -124,7 +124,7 @@ def test_a_page_that_was_listed_since(db, policy):
 def test_the_record_waits_while_a_link_is_under_way(revisits):
     """A page that is being fetched because of a signal is not fetched again at the same time."""
     now = NOW + 5 * DAY
-    revisits.foretold.told(URL, now - 1)
+    revisits.foretold.announce(URL, now - 1)
     assert revisits.take(now, 1) == []
     assert len(revisits) == 1
     assert len(revisits.take(now + UNDER_WAY + WAIT, 1)) == 1
@@ -132,13 +132,13 @@ def test_the_record_waits_while_a_link_is_under_way(revisits):
 
 def test_a_fetch_that_failed(revisits):
     """If the link ends without an answer, the record is taken in its turn, and the next signal makes a link at once."""
-    revisits.foretold.told(URL, NOW + 1)
+    revisits.foretold.announce(URL, NOW + 1)
     revisits.foretold.ahead.give_up(URL)
     assert len(revisits._ahead) == 0
     found_ahead(revisits, NOW + 2, etag=b'"new"', digest=2)
-    assert revisits.foretold.told(URL, NOW + 3)
+    assert revisits.foretold.announce(URL, NOW + 3)
     revisits.foretold.ahead.give_up(URL)
-    assert record_of(revisits.foretold.told(URL, NOW + 4)).etag == b'"new"'
+    assert record_of(revisits.foretold.announce(URL, NOW + 4)).etag == b'"new"'
     revisits.foretold.ahead.give_up(URL)
     revisits.foretold.ahead.give_up("http://h/never-told")
     assert revisits.take(NOW + 5 * DAY, 1) == []  # it has what was found before
@@ -151,7 +151,7 @@ def test_signals_use_the_budget(db, policy):
         revisits.keep(page(number), NOW, NOW - 1)
     assert len(revisits.take(NOW, 10)) == 5
     for number in range(30):
-        assert revisits.foretold.told(page(100 + number).url, NOW)
+        assert revisits.foretold.announce(page(100 + number).url, NOW)
     assert revisits.next_take(NOW) == NOW + 2
     assert sum(len(revisits.take(NOW + second, 10)) for second in range(1, 61)) == 30
     assert sum(len(revisits.take(NOW + second, 10)) for second in range(61, 81)) == 20
@@ -161,7 +161,7 @@ def test_rows_are_dropped_in_the_end(revisits):
     """What no record has come for after a long time is forgotten, whether fetched or under way."""
     revisits.take(NOW, 0)
     for number in range(2, 6):
-        revisits.foretold.told(page(number).url, NOW)
+        revisits.foretold.announce(page(number).url, NOW)
     revisits.foretold.ahead.found(page(2, NOW))
     revisits.take(NOW + KEPT - 10, 0)
     assert len(revisits._ahead) == 4
@@ -173,10 +173,10 @@ def test_their_number_is_bounded(revisits, monkeypatch):
     """With very many rows, no new ones are made; those that are there go on."""
     monkeypatch.setattr(module, "MOST", 3)
     for number in range(2, 5):
-        found_ahead_of = revisits.foretold.told(page(number).url, NOW)
+        found_ahead_of = revisits.foretold.announce(page(number).url, NOW)
         revisits.foretold.ahead.found(replace(record_of(found_ahead_of), fetched=NOW))
-    assert revisits.foretold.told(URL, NOW + 1) is None
-    assert revisits.foretold.told(page(3).url, NOW + 1)
+    assert revisits.foretold.announce(URL, NOW + 1) is None
+    assert revisits.foretold.announce(page(3).url, NOW + 1)
     assert len(revisits._ahead) == 3
 
 
@@ -192,7 +192,7 @@ def test_a_record_that_leaves_takes_it_along(revisits, policy):
 
 def test_a_record_that_leaves_knows_that_its_page_is_gone(revisits):
     """Another crawl that gets the record knows what pipelines have heard here."""
-    link = revisits.foretold.told(URL, NOW + 1)
+    link = revisits.foretold.announce(URL, NOW + 1)
     revisits.foretold.gone_ahead(record_of(link), NOW + 1)
 
     (record,) = revisits.release(10)
@@ -206,11 +206,11 @@ def test_they_are_part_of_the_checkpoint(tmp_path):
         found_ahead(revisits, NOW, etag=b'"1"')
         db.checkpoint()
         found_ahead(revisits, NOW + 1, etag=b'"2"')
-        revisits.foretold.told(page(2).url, NOW)
+        revisits.foretold.announce(page(2).url, NOW)
     with closing(CrawlDB(tmp_path)) as db:
         revisits = begun(db, Told())
         assert len(revisits._ahead) == 1
-        assert record_of(revisits.foretold.told(URL, NOW + 2)).etag == b'"1"'
+        assert record_of(revisits.foretold.announce(URL, NOW + 2)).etag == b'"1"'
 
 
 def test_a_damaged_row_is_noticed(db, revisits):
@@ -218,7 +218,7 @@ def test_a_damaged_row_is_noticed(db, revisits):
     found_ahead(revisits, NOW + 1)
     db.execute("UPDATE ahead SET since = since + 1")
     with pytest.raises(DamagedFile, match="checksum"):
-        revisits.foretold.told(URL, NOW + 2)
+        revisits.foretold.announce(URL, NOW + 2)
 
 
 def test_a_row_that_is_no_record_is_damage(db, revisits):
@@ -228,7 +228,7 @@ def test_a_row_that_is_no_record_is_damage(db, revisits):
     row = (key, 5, b"junk")
     db.execute("UPDATE ahead SET since = ?, data = ?, crc = ?", (5, b"junk", rowcrc.ahead(*row)))
     with pytest.raises(DamagedFile, match="record"):
-        revisits.foretold.told(URL, NOW + 2)
+        revisits.foretold.announce(URL, NOW + 2)
 
 
 def test_pages_without_a_record(db, revisits, monkeypatch):
@@ -238,7 +238,7 @@ def test_pages_without_a_record(db, revisits, monkeypatch):
     found_ahead(revisits, NOW + 1, digest=2)
     for number in (1, 2, 3, 4):
         revisits.foretold.ahead.lack(f"http://h/{number}", "L", NOW)
-    assert record_of(revisits.foretold.told("http://h/2", NOW + DAY)).digest == 0
+    assert record_of(revisits.foretold.announce("http://h/2", NOW + DAY)).digest == 0
     revisits.foretold.ahead.give_up("http://h/2")
     assert [revisits.foretold.ahead.fill(f"http://h/{number}") for number in (1, 2, 2, 3, 4)] == [
         False,
@@ -258,7 +258,7 @@ def test_a_page_that_was_gone_in_its_turn(revisits, monkeypatch):
     revisits.foretold.gone(page(6, gone=1), NOW)
     revisits.foretold.gone(page(7, gone=1), NOW)
     assert len(revisits._ahead) == 2
-    assert revisits.foretold.told(known.url, NOW + 0.3) is None  # it rests
+    assert revisits.foretold.announce(known.url, NOW + 0.3) is None  # it rests
     (link,) = revisits.foretold.told_before(NOW + DAY, 9)
     assert (record_of(link).gone, record_of(link).digest) == (2, 7)
     assert (known.shape, known.span) == (3.0, 9.0)
@@ -266,6 +266,6 @@ def test_a_page_that_was_gone_in_its_turn(revisits, monkeypatch):
 
 def test_a_page_that_is_gone_while_a_signal_fetches_it(revisits):
     """There is one link ahead of its turn still."""
-    assert revisits.foretold.told(URL, NOW + 1)
+    assert revisits.foretold.announce(URL, NOW + 1)
     revisits.foretold.gone(PageRecord(URL, "L", NOW - DAY, digest=7, gone=1), NOW + 2)
-    assert revisits.foretold.told(URL, NOW + 100) is None
+    assert revisits.foretold.announce(URL, NOW + 100) is None

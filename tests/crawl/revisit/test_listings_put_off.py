@@ -68,7 +68,7 @@ def test_the_budget_of_readings(db):
 def test_a_signal_has_it_fetched_meanwhile(revisits, policy):
     """While that is under way it waits, and takes over what was found, as a listing."""
     revisits.keep_listing(listing(), NOW)
-    ahead = record_of(revisits.foretold.told(MAP, NOW + HOUR))
+    ahead = record_of(revisits.foretold.announce(MAP, NOW + HOUR))
     assert revisits.take(NOW + HOUR, 9) == []  # it would have been its turn
     revisits.foretold.ahead.found(replace(ahead, fetched=NOW + HOUR + 60, digest=2))
     assert revisits.take(NOW + 2 * HOUR, 9) == []

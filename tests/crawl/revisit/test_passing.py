@@ -29,7 +29,7 @@ def test_a_turn_that_takes_over_what_a_signal_found(db):
     policy = Rare(early=False)
     revisits = made(db, policy, missed=lambda url: 0.1)
     revisits.keep(page(1, NOW, listed=True, digest=1), NOW)
-    ahead = record_of(revisits.foretold.told(page(1).url, NOW + DAY / 2))
+    ahead = record_of(revisits.foretold.announce(page(1).url, NOW + DAY / 2))
     ahead.fetched, ahead.digest = NOW + DAY / 2, 2
     revisits.foretold.ahead.found(ahead)
     assert revisits.take(NOW + DAY + 1, 9) == []

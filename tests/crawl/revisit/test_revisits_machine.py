@@ -76,7 +76,7 @@ class Pages(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 50))
     def signal(self, which):
-        link = self.revisits.foretold.told(f"http://h/{which}", self.now)
+        link = self.revisits.foretold.announce(f"http://h/{which}", self.now)
         if link is not None:
             assert is_ahead(link)
             self.ahead[link.url] = link

@@ -24,7 +24,7 @@ def _revisits(tmp_path, policy):
 
 def tell(revisits, now):
     """A signal, and the fetch that it leads to, if any."""
-    link = revisits.foretold.told(URL, now)
+    link = revisits.foretold.announce(URL, now)
     if link is not None:
         record = record_of(link)
         record.fetched, record.weight = now, 0.5

@@ -58,7 +58,7 @@ class TestSorted:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(index_module, "WORTH", worth)
             urls = {f"http://a.test/{number}": number for number in sought}
-            found = Indexes(folder, {"warc/x.cdxj": 1}).find(urls)
+            found = Indexes(folder, {"warc/x.cdxj": 1}).entries_of(urls)
 
         assert {url: sorted(one.offset for one in entries) for url, entries in found.items()} == {
             url: [offset for offset, other in enumerate(numbers) if other == number] for url, number in urls.items()

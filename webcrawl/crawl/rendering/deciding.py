@@ -73,7 +73,7 @@ class Need:
         self.gained += gained
         self.milliseconds += milliseconds
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """For an operator, in one line."""
         often = ", ".join(f"{_often(pace)} {name}" for name, pace in (("shells", self.shells), ("others", self.others)))
         found = f"{self.changed} of {self.rendered} had more text or links than the server sent"
@@ -194,7 +194,7 @@ class Deciding:
         )
         return differs
 
-    def told(self, host: str) -> str:
+    def in_words(self, host: str) -> str:
         """What is known of a host, in a line; nothing if it has sent no shell."""
         need = self.hosts.get(host)
-        return need.told() if need is not None else ""
+        return need.in_words() if need is not None else ""

@@ -67,7 +67,7 @@ class Foretold:
         (self._told, self._tokens), self._lends = tokens, lends
         self.waiting = Waiting(db.get(WAITING) or b"", counters)
 
-    def told(self, url: str, now: float, path: str = "L", via: str = "") -> Link | None:
+    def announce(self, url: str, now: float, path: str = "L", via: str = "") -> Link | None:
         """A link that fetches this page ahead of its turn, as a signal asks for; None if one is under way.
 
         None, too, if signals of this page come too often for the policy, or if it has to wait: `told_before` gives it
@@ -83,7 +83,7 @@ class Foretold:
         self.waiting.add(signal)
         return None
 
-    def leave(self, foreign: Callable[[str], bool]) -> list[Link]:
+    def withdraw_foreign(self, foreign: Callable[[str], bool]) -> list[Link]:
         """Removes the signals that wait for these hosts, which are other crawls': links that say as much there."""
         found = []
         for signal in self.waiting.withdraw(foreign):

@@ -164,7 +164,7 @@ class TableReader:
         pages = _Pages(left.tables("pages"))
         for path in new:
             for page, links in groupby(_rows(path, "from_url", "to_url", "kind", "followed"), lambda row: row[0]):
-                yield self._page(pages.find(page), [(url, kind) for _, url, kind, followed in links if followed])
+                yield self._page(pages.link_of(page), [(url, kind) for _, url, kind, followed in links if followed])
             self._db.set(f"{TABLE}{path.resolve()}", b"1")
         for path, _ in left.gone("tables", ".parquet"):
             if path.name.startswith("links-") and self._db.get(f"{TABLE}{path.resolve()}") is None:
@@ -186,7 +186,7 @@ class _Pages:
         self._rows = (row for path in files for row in _rows(path, "url", "hops", "via", "seed"))
         self._at_hand: OrderedDict[str, Link] = OrderedDict()
 
-    def find(self, url: str) -> Link:
+    def link_of(self, url: str) -> Link:
         if url not in self._at_hand:
             for page, hops, via, seed in islice(self._rows, WINDOW):
                 self._at_hand[page] = Link(page, hops or "", via or "", seed or "")

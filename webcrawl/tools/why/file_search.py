@@ -208,7 +208,7 @@ class Indexes:
     def any(self) -> bool:
         return bool(self._lengths)
 
-    def find(self, urls: Iterable[str]) -> dict[str, list[IndexLine]]:
+    def entries_of(self, urls: Iterable[str]) -> dict[str, list[IndexLine]]:
         """The entries of each of these URLs, the latest last."""
         found: dict[str, list[IndexLine]] = {url: [] for url in urls}
         keys: dict[str, set[str]] = {}

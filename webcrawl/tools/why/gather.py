@@ -86,7 +86,7 @@ class Gathering:
     def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
         """The records, and the lines of the log around their times, which are found in a log of any size."""
         indexes, log = self._source.indexes, self._source.log(CRAWL_LOG)
-        entries, looked = indexes.find(urls), log.look(urls, quick=0)
+        entries, looked = indexes.entries_of(urls), log.look(urls, quick=0)
         for url, found in entries.items():
             if found and not self._deep and looked.of > SMALL:
                 log.near(looked, url, iso_of(found[-1].stamp))
@@ -250,7 +250,7 @@ class Gathering:
         verdicts = [facts.robots for facts in some if facts.robots is not None and facts.robots.pattern]
         files = list(dict.fromkeys(robots_url(verdict.origin) for verdict in verdicts))[:READ]
         bodies: dict[str, bytes] = {}
-        for url, entries in self._source.indexes.find(files).items():
+        for url, entries in self._source.indexes.entries_of(files).items():
             for entry in entries[-ROBOTS:]:
                 exchange = exchange_of(self._source.jobdir, entry) if entry.status == 200 else None
                 if exchange is not None:

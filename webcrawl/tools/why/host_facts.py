@@ -89,7 +89,7 @@ def rendering_of(snapshot: Snapshot, host: str) -> str:
     for row in snapshot.rows(RENDERING, (host,)) if snapshot.has("rendering") else ():
         if not rowcrc.agrees(rowcrc.of_host, row):
             raise snapshot.damaged(f"table rendering, {host}: checksum")
-        return Need.unpack(row[1]).told()
+        return Need.unpack(row[1]).in_words()
     return ""
 
 

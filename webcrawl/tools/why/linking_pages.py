@@ -104,7 +104,7 @@ def _beyond(source: Source, urls: Collection[str], *, deep: bool) -> dict[str, L
     pages = {line.url: line for line in _deepest(source, deep=deep)}
     lines = sorted(pages.values(), key=lambda line: host_of(line.url) not in hosts)
     lines = lines if deep else lines[:READ]
-    entries = source.indexes.find([line.url for line in lines])
+    entries = source.indexes.entries_of([line.url for line in lines])
     reader, wanted, found = LinkReader(), set(urls), dict[str, Linking]()
     for line in lines:
         entry = entries[line.url][-1] if entries[line.url] else None
