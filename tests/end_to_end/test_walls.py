@@ -7,12 +7,16 @@ from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
 from webcrawl.tools.report.report_page import report
 
-NAMES = ["open.test", "walled.test", "locked.test", "later.test", "odd.test"]
+NAMES = ["open.test", "walled.test", "locked.test", "later.test", "odd.test", "denied.test"]
 ANUBIS = """<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
 href="/.within.website/x/xess/xess.css"><h1>Making sure you're not a bot!</h1><a href=/beyond>x</a>"""
 MISSING = "<!doctype html><title>Page not found</title><h1>Page not found</h1><a href=/beyond>x</a>"
 SHELL = '<!doctype html><title>{}</title><div id="root"></div><script src=/app.js></script><a href=/linked></a>'
-HOME = "<!doctype html><title>Home</title><p>words <a href=/missing>a</a><a href=/shell>b</a><a href=/plain>c</a>"
+DENIAL = b"""<!doctype html><title>Request blocked</title><h1>Request blocked</h1>
+<p>Our security system has blocked your request.<p>Reference: 18.7e1d3417.1741680"""
+HOME = """<!doctype html><title>Home</title><p>words <a href=/missing>a</a><a href=/shell>b</a><a href=/plain>c</a>
+<a href=/denied>d</a><a href=/private>e</a>"""
+FORBIDDEN = b"<title>403 Forbidden</title><h1>Forbidden</h1>"
 
 
 def named(url):
@@ -23,14 +27,16 @@ def named(url):
 
 def answer(url):
     host, path = named(url)
-    if host == "walled.test" and path != "robots.txt":
-        return (200, "text/html", ANUBIS.encode())
-    if host == "locked.test":
+    if host == "denied.test" or path == "denied":
+        return (403, "text/html", DENIAL)
+    if path == "private":
+        return (403, "text/html", FORBIDDEN)
+    if host == "locked.test" or (host == "walled.test" and path != "robots.txt"):
         return (200, "text/html", ANUBIS.encode())
     if path == "robots.txt" and host in ("later.test", "odd.test"):
         return (202 if host == "later.test" else 200, "text/html", b"<title>Home</title><p>Welcome")
     if path == "robots.txt":
-        return (403, "text/html", b"<title>403 Forbidden</title><h1>Forbidden</h1>")
+        return (403, "text/html", FORBIDDEN)
     pages = {"": HOME, "missing": MISSING, "shell": SHELL.format(host)}
     page = pages.get(path, f"<title>{path}</title><p>{path} words")
     return (200, "text/html", f"{page}<!-- {host} -->".encode())
@@ -41,7 +47,8 @@ def _crawled(tmp_path_factory):
     """The sites, and what a crawl with text files has logged: status and annotations by URL's host and path."""
     folder = tmp_path_factory.mktemp("walls")
     with serving(answer, folder, NAMES) as sites:
-        (folder / "seeds.txt").write_text("".join(f"http://{name}/\n" for name in NAMES))
+        seeds = [f"http://{name}/\n" for name in NAMES] + [f"http://denied.test/{number}\n" for number in range(9)]
+        (folder / "seeds.txt").write_text("".join(seeds))
         settings = {
             "HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES),
             "OUTPUTS": "warc cdxj text",
@@ -115,3 +122,25 @@ def test_a_page_in_place_of_robots_txt_allows_everything_but_with_202(crawled):
 
     assert {path for host, path in asked if host == "later.test"} == {"robots.txt"}
     assert ("odd.test", "plain") in asked
+
+
+def test_a_host_whose_every_page_is_a_denial_is_left_alone(crawled):
+    """Its first page shows it, whatever its robots.txt is: an error that is no challenge allows everything."""
+    crawl, _, log = crawled
+
+    assert log["denied.test", "robots.txt"] == ("403", "wall:denial")
+    assert {what for (host, path), what in log.items() if host == "denied.test" and path != "robots.txt"} == {
+        ("403", "wall:denial")
+    }
+    assert crawl.stats["aside"] == 11  # ten of it, and one of another host: none has ended
+
+
+def test_a_host_with_one_denied_page_is_well(crawled):
+    """That page has ended, all others are fetched; one that the server itself forbids is no wall's."""
+    _, asked, log = crawled
+
+    assert log["open.test", "denied"] == ("403", "wall:denial")
+    assert log["open.test", "private"] == ("403", "-")
+    assert {"denied", "private", "missing", "shell", "plain", "linked", "beyond"} < {
+        path for host, path in asked if host == "open.test"
+    }

@@ -60,8 +60,14 @@ UNSCORED = Scored(None, flaw="the scorer rests after failures")
 
 
 WALL, UNKNOWN = "wall:", "wall:unknown"
+DENIAL = "wall:denial"  # by the structure of an error
 
 
-def wall_of(recognised: str | None) -> str:
-    """The vendor of a wall, if this is the name of one that a mark of its vendor shows: words alone may err."""
-    return recognised[len(WALL) :] if recognised and recognised.startswith(WALL) and recognised != UNKNOWN else ""
+def wall_of(recognised: str | None, *, robots: bool = False) -> str:
+    """The vendor of a wall, if this is the name of one that its marks or its structure show: words alone may err.
+
+    Of a robots.txt a denial is none: such an error allows everything.
+    """
+    if not recognised or not recognised.startswith(WALL) or recognised == UNKNOWN or (robots and recognised == DENIAL):
+        return ""
+    return recognised[len(WALL) :]

@@ -129,7 +129,7 @@ class Crawl:
             parts.halfway.finished(link.url)
         asked = outcome.ended > 0.0
         if exchange is not None and exchange.recognised and not link.request:
-            outcome.wall = wall_of(exchange.recognised)
+            outcome.wall = wall_of(exchange.recognised, robots=link.is_prerequisite)
         if asked:
             final = parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
         else:

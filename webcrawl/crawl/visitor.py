@@ -116,7 +116,7 @@ class Visitor:
     def looks(self, link: Link, exchange: Exchange, outcome: Outcome) -> None:
         """Notes in the outcome of an error whether a wall has answered: then its host is well."""
         if not link.request:
-            outcome.wall = wall_of(self._recognise(exchange))
+            outcome.wall = wall_of(self._recognise(exchange), robots=link.is_prerequisite)
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
         """True if an answer that somebody else processes is not to be kept; then only its head is left."""
@@ -170,7 +170,9 @@ class Visitor:
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
         head, status = head_of(exchange), exchange.status
-        if wall_of(self._recognise(exchange)) or _puts_off(exchange):  # it says nothing of what the host allows
+        if wall_of(self._recognise(exchange), robots=True) or _puts_off(
+            exchange
+        ):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps is not None:

@@ -413,3 +413,66 @@ def test_odd_bodies_are_pages():
 def test_scripts_alone_under_a_redirect_are_no_wall(status, kind):
     """Nobody reads the body of a redirect: where it leads is what counts. Of an error and a 202 it is the answer."""
     assert of(page("", "<script>window.location='/x'</script>"), status=status) == kind
+
+
+BLOCKED = "<h1>Request blocked</h1><p>Your request was blocked by the security system.<p>Event ID: 64c11b7a-0022"
+NGINX = "<center><h1>403 Forbidden</h1></center><hr><center>nginx/1.24.0 (Ubuntu)</center>"
+S3 = "<h1>403 Forbidden</h1><ul><li>Code: AccessDenied<li>Message: Access Denied<li>RequestId: 4442587FB7D0A2F9</ul>"
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Blocked", BLOCKED),
+        ("Error", "<p>Unser Sicherheitssystem hat die Anfrage abgewiesen."),
+        ("Banned", "<h2>Your IP address 203.0.113.8 is banned."),
+        ("Denied", "<h3>Denied</h3>Transaction tx-5512-99ab-771c"),
+        ("403", "<p>보안 정책에 의해 차단되었습니다."),
+        ("403 Forbidden", "<h1>403 Forbidden</h1>Request forbidden by administrative rules."),
+    ],
+)
+def test_an_error_that_turns_away_a_client_is_a_denial(title, text):
+    """It names a guard, or the request, or has a reference of the request, in some 25 languages."""
+    assert of(page(title, text), status=403) == of(page(title, text), status=406) == "wall:denial"
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("403 Forbidden", NGINX),
+        ("403 Forbidden", S3),
+        ("403 Forbidden", "<h1>Forbidden</h1><p>You don't have permission to access this resource."),
+        ("Error 403 Forbidden", "<h2>HTTP ERROR 403 Forbidden</h2><tr><th>URI:<td>/x<tr><th>STATUS:<td>403"),
+        ("Access denied", "<h1>Access denied</h1><p>You are not authorized to access this page."),
+        ("No access", "<h1>Access denied</h1>Sign in to see it. Request ID: 3a7c9911e0b24c55"),
+        ("Account suspended", "<h1>This account has been suspended."),
+        ("Kein Zugriff", "<h1>Zugriff verweigert</h1><p>Sie haben keine Berechtigung."),
+    ],
+)
+def test_an_error_that_forbids_a_page_is_none(title, text):
+    """It says what servers say by themselves, or which right a reader lacks."""
+    assert of(page(title, text), status=403) == ""
+
+
+def test_a_denial_has_no_site_around_it():
+    """Neither menus nor more than a few links."""
+    menus = "".join(f"<a href=/{n}>Topic {n}</a>" for n in range(5))
+
+    assert of(page("Blocked", BLOCKED + menus[: len(menus) // 5 * 4]), status=403) == "wall:denial"
+    assert of(page("Blocked", BLOCKED + menus), status=403) != "wall:denial"
+    assert of(page("Blocked", f"<nav></nav>{BLOCKED}"), status=403) != "wall:denial"
+
+
+@pytest.mark.parametrize("status", [400, 404, 410, 500, 503])
+def test_a_server_that_fails_with_a_number_denies_nobody(status):
+    """So does one that cannot make sense of a request."""
+    assert of(page("Sorry", "<p>We had to refuse your request. Error ID: 8c9f11ab22cd"), status=status) == ""
+
+
+def test_a_script_that_sets_a_cookie_and_reloads_is_a_wall_whatever_it_says():
+    """Who shows something, or has a place for an application, is none."""
+    script = '<script>document.cookie="a=1"; location.reload()</script>'
+
+    assert of(page("One second", f"<p>Calculating{script}")) == "wall:unknown"
+    assert of(page("One second", f"<div id=app></div>{script}")) == "shell"
+    assert of(page("One second", f"<img src=/1.jpg>{script}")) == ""

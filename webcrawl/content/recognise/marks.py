@@ -14,15 +14,18 @@ from typing import Any, Self
 
 import re2
 
+from webcrawl.content.recognise.denial import Part
+
 OWN = files(__package__) / "marks.toml"  # the package may be an egg
 MEMORY = 64 << 20  # limit of the automata
 WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
 VERSION = 1  # of a table's form
-KEYS = frozenset(("version", "date", "mark", "words", "names"))
+KEYS = frozenset(("version", "date", "mark", "words", "names", "denial"))
 KIND = re.compile(r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell")
 MOUNT, CODED = "mount", "coded"
 APART = "|·\N{EN DASH}\N{EM DASH}•»«"  # the parts of a title
 GAP = re.compile(r"\[\^[^]]*\]\{0,[0-9]+\}")  # between two parts of a sentence
+LETTERS = re.compile(r"[^\W\d_]")
 NEVER = r"[^\x00-\x{10FFFF}]"  # what no text has
 # Where a framework puts the page, or what it says to who has no scripts; and words that a search would not see
 HINTS = {
@@ -67,6 +70,7 @@ class Marks:
         for row in (row for table in tables for row in table.get("mark", ())):
             self._add(row)
         words, names = (_by_kind(tables, key) for key in ("words", "names"))
+        self._denial = {part: _compiled(_either(_of(tables, "denial", part)), OPTIONS) for part in Part}
         self._words = {kind: _compiled(_either(words[kind]), OPTIONS) for kind in WORDS}
         self._names = {kind: _compiled(_either(names[kind]), OPTIONS) for kind in WORDS}
         self._whole = {kind: _compiled(rf"(?m)^\W*(?:{_either(names[kind])})\W*$", OPTIONS) for kind in WORDS}
@@ -130,13 +134,25 @@ class Marks:
         """Return whether a sentence says that the page is of this kind."""
         return self._words[kind].search(text) is not None
 
+    def says(self, part: Part, text: str) -> bool:
+        """Return whether an error says this part of a denial."""
+        return self._denial[part].search(text) is not None
+
+    def is_stock(self, text: str) -> bool:
+        """Return whether an error says no more than servers say by themselves."""
+        return LETTERS.search(self._denial[Part.STOCK].sub("", text)) is None
+
     def names(self, kind: str, lines: str, *, whole: bool) -> bool:
         """Return whether a line names this kind, and with `whole` nothing else."""
         return (self._whole if whole else self._names)[kind].search(lines) is not None
 
 
 def _by_kind(tables: Iterable[Mapping[str, Any]], key: str) -> dict[str, list[str]]:
-    return {kind: [one for table in tables for one in table.get(key, {}).get(kind, ())] for kind in WORDS}
+    return {kind: _of(tables, key, kind) for kind in WORDS}
+
+
+def _of(tables: Iterable[Mapping[str, Any]], key: str, name: str) -> list[str]:
+    return [one for table in tables for one in table.get(key, {}).get(name, ())]
 
 
 def _table(path: Path | Traversable) -> Mapping[str, Any]:

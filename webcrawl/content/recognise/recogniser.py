@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 
 from webcrawl.base.model import header
-from webcrawl.base.page_values import UNKNOWN, WALL
+from webcrawl.base.page_values import DENIAL, UNKNOWN, WALL
 from webcrawl.content.html import encodings
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.trees import document, markup
+from webcrawl.content.recognise.denial import Part, denies, may_deny
 from webcrawl.content.recognise.marks import APART, CODED, MOUNT, Glance, Mark, Marks
 from webcrawl.content.recognise.own_words import own_words
 from webcrawl.content.recognise.probe import Probe
@@ -32,6 +33,7 @@ WORDY = 1500  # a title that says so, and a vendor's mark, count up to here
 ROOMS = {"wall": WORDY, "login": LITTLE, "consent": WORDY}
 DOUBTED = ("ratelimit", "wall", "maintenance")  # whose names poems, films and firms have too
 GONE = (404, 410)  # such an error says what it is
+ASKED = (401, 407)  # for a password
 ACCEPTED = 202  # with a page: challenges are sent like this
 PARTS = re.compile(rf"[{APART}]| [-:] ")  # of a title
 TOLD = re.compile(r": (\w+ \w+ \w.*)")  # what a title goes on about
@@ -112,7 +114,7 @@ class Recogniser:
 
     def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
         """Of a page without a mark, return whether it may be something else: then it is parsed."""
-        if status == 429:
+        if may_deny(status) and len(body) <= LEAN:
             return True
         if hints and _is_hinted(status, body, hints) and (lean or SOFT404 in hints or self._titled(body)):
             return True
@@ -152,9 +154,23 @@ class Recogniser:
             return PAGE
         own = own or ""
         for kind in self._marks.kinds(said if error else f"{said}\n{own}"):
+            if kind == "wall" and error:
+                continue
             if _may_be(kind, shape, status) and self._is_said(kind, said, lines, own, shape, error=error):
                 return UNKNOWN if kind == "wall" else kind
-        return BY_STATUS.get(status, PAGE)
+        return (self._denied(status, said, shape) if error else PAGE) or BY_STATUS.get(status, PAGE)
+
+    def _denied(self, status: int, said: str, shape: Shape) -> str:
+        """Of an error: whether it is a wall's. What a server says by itself of a URL that it does not show is none."""
+        marks = self._marks
+        if denies(marks, status, shape):
+            return DENIAL
+        if status in ASKED or not _may_be("wall", shape, status):
+            return PAGE
+        if marks.words("wall", said):
+            return UNKNOWN
+        plain = shape.sites or marks.says(Part.RIGHTS, said) or marks.is_stock(said)
+        return UNKNOWN if not plain and marks.names("wall", said, whole=False) else PAGE
 
     def _is_said(self, kind: str, said: str, lines: str, own: str, shape: Shape, *, error: bool) -> bool:
         """A title is not enough for a page that goes on about other things."""
@@ -238,6 +254,8 @@ def _structure(status: int, shape: Shape, body: bytes) -> str:
         return UNKNOWN
     if status >= 300 or shape.refreshes:
         return PAGE
+    if len(shape.text) <= BARE and not shape.links + shape.images + shape.mounts + shape.fields and _asks_again(body):
+        return UNKNOWN
     loading = not shape.text or LOADING.search(shape.text) is not None
     if shape.mounts:
         empty = loading or not shape.filled
@@ -253,6 +271,11 @@ def _has_a_page(status: int) -> bool:
 def _is_gate(status: int, body: bytes) -> bool:
     """Return whether scripts without anything else let nobody else through: errors of a site have words."""
     return status == ACCEPTED or status >= 400 or ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
+
+
+def _asks_again(body: bytes) -> bool:
+    """Return whether a script sets a cookie and asks for the same page, or is packed so that nobody reads it."""
+    return HIDDEN.search(body) is not None or (b"location.reload" in body and ASKS_AGAIN.search(body) is not None)
 
 
 @cache
