@@ -370,6 +370,16 @@ def test_a_user_adds_marks(tmp_path):
     assert of(page("x", "Halt, who goes there?")) == ""
 
 
+def test_a_user_adds_words_of_a_denial(tmp_path):
+    """In a language that the package's table lacks."""
+    path = tmp_path / "mine.toml"
+    path.write_text("[denial]\ndenies = ['shalala']\nguards = ['eldmur']")
+    text = page("403", "<p>Eldmur shalala.")
+
+    assert of(text, status=403, by=recogniser(path)) == "wall:denial"
+    assert of(text, status=403) == ""
+
+
 @pytest.mark.parametrize(
     ("table", "why"),
     [
@@ -429,6 +439,8 @@ S3 = "<h1>403 Forbidden</h1><ul><li>Code: AccessDenied<li>Message: Access Denied
         ("Denied", "<h3>Denied</h3>Transaction tx-5512-99ab-771c"),
         ("403", "<p>보안 정책에 의해 차단되었습니다."),
         ("403 Forbidden", "<h1>403 Forbidden</h1>Request forbidden by administrative rules."),
+        ("Bot verification", "<p>Please wait while we verify you're not a robot."),
+        ("Sorry", "<p>You have been blocked."),
     ],
 )
 def test_an_error_that_turns_away_a_client_is_a_denial(title, text):
@@ -447,6 +459,7 @@ def test_an_error_that_turns_away_a_client_is_a_denial(title, text):
         ("No access", "<h1>Access denied</h1>Sign in to see it. Request ID: 3a7c9911e0b24c55"),
         ("Account suspended", "<h1>This account has been suspended."),
         ("Kein Zugriff", "<h1>Zugriff verweigert</h1><p>Sie haben keine Berechtigung."),
+        ("Forbidden", "<h1>Forbidden</h1><p>Access to this resource is forbidden."),
     ],
 )
 def test_an_error_that_forbids_a_page_is_none(title, text):

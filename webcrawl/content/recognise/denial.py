@@ -40,12 +40,15 @@ def may_deny(status: int) -> bool:
     return status >= 400 and status not in ELSE and status not in FAILED
 
 
-def denies(words: Words, status: int, shape: Shape) -> bool:
-    """Return whether an error turns away a client, a network or a request, with no site around it."""
+def denies(words: Words, status: int, shape: Shape, *, walled: bool) -> bool:
+    """Return whether an error turns away a client, a network or a request, with no site around it.
+
+    `walled`: a sentence says that it is a wall, as challenges do, which deny nothing.
+    """
     if not may_deny(status) or not _is_alone(shape):
         return False
     said = f"{shape.title}\n{shape.text}"
-    if not words.says(Part.DENIES, said):
+    if not walled and not words.says(Part.DENIES, said):
         return False
     if words.says(Part.GUARDS, said):
         return True

@@ -162,12 +162,12 @@ class Recogniser:
 
     def _denied(self, status: int, said: str, shape: Shape) -> str:
         """Of an error: whether it is a wall's. What a server says by itself of a URL that it does not show is none."""
-        marks = self._marks
-        if denies(marks, status, shape):
+        marks, walled = self._marks, self._marks.words("wall", said)
+        if denies(marks, status, shape, walled=walled):
             return DENIAL
         if status in ASKED or not _may_be("wall", shape, status):
             return PAGE
-        if marks.words("wall", said):
+        if walled:
             return UNKNOWN
         plain = shape.sites or marks.says(Part.RIGHTS, said) or marks.is_stock(said)
         return UNKNOWN if not plain and marks.names("wall", said, whole=False) else PAGE
