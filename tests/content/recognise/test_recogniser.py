@@ -476,10 +476,19 @@ def test_a_denial_has_no_site_around_it():
     assert of(page("Blocked", f"<nav></nav>{BLOCKED}"), status=403) != "wall:denial"
 
 
-@pytest.mark.parametrize("status", [400, 404, 410, 500, 503])
+@pytest.mark.parametrize("status", [400, 404, 410, 500, 503, 522])
 def test_a_server_that_fails_with_a_number_denies_nobody(status):
     """So does one that cannot make sense of a request."""
     assert of(page("Sorry", "<p>We had to refuse your request. Error ID: 8c9f11ab22cd"), status=status) == ""
+
+
+def test_a_page_that_says_which_request_a_guard_has_denied_is_a_wall():
+    """With a good status all of it is needed, and where it is a form, or links, it is a page."""
+    text = "<p>Our firewall flagged your request. Ref. 18.7e1d3417.1741"
+
+    assert of(page("Sorry", text)) == "wall:unknown"
+    assert of(page("Sorry", f"{text}<a href=/a>a</a><a href=/b>b</a>")) == of(page("Sorry", f"{text}<input>")) == ""
+    assert of(page("Sorry", text.partition(" Ref")[0])) == of(page("Sorry", text.replace("your", "a"))) == ""
 
 
 def test_a_script_that_sets_a_cookie_and_reloads_is_a_wall_whatever_it_says():

@@ -52,9 +52,16 @@ def denies(words: Words, status: int, shape: Shape, *, walled: bool) -> bool:
         return False
     if words.says(Part.GUARDS, said):
         return True
-    if status in (400, 503):  # these may fail a request without a reason against it
+    if status == 400 or status >= 500:  # these may fail a request without a reason against it
         return False
     return not words.says(Part.RIGHTS, said) and (words.says(Part.YOURS, said) or refers(said))
+
+
+def accuses(words: Words, shape: Shape, said: str) -> bool:
+    """Return whether a short page with a good status says that a guard has denied a request, and which."""
+    if shape.links > 1 or shape.codes or shape.fields or not _is_alone(shape) or not refers(shape.text):
+        return False
+    return all(words.says(part, said) for part in (Part.DENIES, Part.GUARDS, Part.YOURS))
 
 
 def refers(said: str) -> bool:

@@ -22,15 +22,17 @@ WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
 VERSION = 1  # of a table's form
 KEYS = frozenset(("version", "date", "mark", "words", "names", "denial"))
 KIND = re.compile(r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell")
-MOUNT, CODED = "mount", "coded"
+MOUNT, CODED, GUARD = "mount", "coded", "guard"
 APART = "|·\N{EN DASH}\N{EM DASH}•»«"  # the parts of a title
 GAP = re.compile(r"\[\^[^]]*\]\{0,[0-9]+\}")  # between two parts of a sentence
 LETTERS = re.compile(r"[^\W\d_]")
 NEVER = r"[^\x00-\x{10FFFF}]"  # what no text has
-# Where a framework puts the page, or what it says to who has no scripts; and words that a search would not see
+# Where a framework puts the page, or what it says to who has no scripts; words that a search would not see; who denies
 HINTS = {
     MOUNT: r"""id=["']?(root|react-?root|q-app|app|__next|__nuxt|___gatsby|svelte|ember-root)\b|-(root|app)["']>"""
     r"|<app-root|\bng-(app|view)|v-cloak|<noscript",
+    GUARD: r"fire\s?wall|\bwaf\b|\byour\sip\b|\bsecurity\s(system|reasons|service|policy)"
+    r"|\b(suspicious|malicious)\s(activity|behaviou?r)",
     CODED: r"<(title|h1)[^>]*>[^<]*&(#|[a-z]+(acute|grave|uml|circ|tilde|cedil|squo);|nbsp;)",
 }
 

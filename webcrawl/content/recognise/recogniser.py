@@ -12,8 +12,8 @@ from webcrawl.base.page_values import DENIAL, UNKNOWN, WALL
 from webcrawl.content.html import encodings
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.trees import document, markup
-from webcrawl.content.recognise.denial import Part, denies, may_deny
-from webcrawl.content.recognise.marks import APART, CODED, MOUNT, Glance, Mark, Marks
+from webcrawl.content.recognise.denial import Part, accuses, denies, may_deny
+from webcrawl.content.recognise.marks import APART, CODED, GUARD, MOUNT, Glance, Mark, Marks
 from webcrawl.content.recognise.own_words import own_words
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.shape import Shape
@@ -51,7 +51,7 @@ RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
 
 NINES = 999
 BY_STATUS = {429: RATELIMIT, NINES: DENIED}  # of an answer that says nothing else
-ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED))  # hints that count with any status
+ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED, GUARD))  # hints that count with any status
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -158,7 +158,9 @@ class Recogniser:
                 continue
             if _may_be(kind, shape, status) and self._is_said(kind, said, lines, own, shape, error=error):
                 return UNKNOWN if kind == "wall" else kind
-        return (self._denied(status, said, shape) if error else PAGE) or BY_STATUS.get(status, PAGE)
+        if error:
+            return self._denied(status, said, shape) or BY_STATUS.get(status, PAGE)
+        return UNKNOWN if status < 300 and size <= LITTLE and accuses(self._marks, shape, f"{said}\n{own}") else PAGE
 
     def _denied(self, status: int, said: str, shape: Shape) -> str:
         """Of an error: whether it is a wall's. What a server says by itself of a URL that it does not show is none."""
