@@ -163,6 +163,7 @@ def test_other_things_have_such_names_too(title, text):
         ("Сайт", "Подтвердите, что вы не робот", "wall:unknown"),
         ("安全验证", f"请完成下列验证后继续{SCRIPT}", "wall:unknown"),
         ("Just a moment...", SCRIPT, "wall:unknown"),
+        ("Один момент…", f"<p>Это займёт 5 секунд.{SCRIPT}", "wall:unknown"),
         ("Oups !", "Désolé, nous ne trouvons pas la page que vous cherchez.", "soft404"),
         ("Ups!", "Die gesuchte Seite existiert leider nicht.", "soft404"),
         ("Example", "Briefly unavailable for scheduled maintenance. Check back in a minute.", "maintenance"),
