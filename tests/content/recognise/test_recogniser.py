@@ -234,6 +234,14 @@ def test_a_page_that_shows_code_speaks_of_errors():
     assert of(page("E0583", "<p>A file was not found.<pre><code>mod a;</code></pre>")) == ""
 
 
+def test_a_429_is_a_rate_limit_however_large_its_source():
+    """What it says is short."""
+    styles = f"<style>{'a{b:c}' * 10_000}</style>"
+
+    assert of(page("Sorry", "<p>Come back later.", styles), status=429) == "ratelimit"
+    assert of(page("Sorry", "<p>Come back later.", styles), status=403) == ""
+
+
 def test_a_404_is_a_404():
     """Only with a good status is it a soft one; a wall's mark counts with any."""
     assert of(page("404 Not Found"), status=404) == ""

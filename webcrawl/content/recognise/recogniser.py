@@ -114,7 +114,7 @@ class Recogniser:
 
     def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
         """Of a page without a mark, return whether it may be something else: then it is parsed."""
-        if may_deny(status) and len(body) <= LEAN:
+        if status == 429 or (may_deny(status) and len(body) <= LEAN):
             return True
         if hints and _is_hinted(status, body, hints) and (lean or SOFT404 in hints or self._titled(body)):
             return True
