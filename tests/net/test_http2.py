@@ -548,6 +548,8 @@ CASES = {
     ),
     "a flood of pings": ([], {"endless": plain(6, body=b"12345678") * 100}, (HeadTooLong, b"")),
     "a flood of settings": ([], {"endless": plain(4) * 100}, (HeadTooLong, b"")),
+    "a frame of many settings": ([plain(4, body=b"\x77\x77\0\0\0\1" * 2000)], {"hang": True}, (HeadTooLong, b"")),
+    "a stream of its own": ([headers(stream=2)], {"hang": True}, (BadHead, b"")),
     "a flood in mid body": (
         [headers(), data(b"01234")],
         {"endless": plain(6, body=b"12345678") * 100},
@@ -628,6 +630,17 @@ class TestHostile:
         assert sum(map(len, written)) < 20_000
         assert not ready()[0].between(away())
         assert not ready()[0].between(b"what is this")
+
+    def test_many_settings_end_a_connection(self, tls):
+        """What a server sets is kept as long as its connection is: one that sets much has no other request on it."""
+        many = b"".join((1000 + number).to_bytes(2) + b"\0\0\0\1" for number in range(100))
+
+        async def go():
+            handler = frames(headers(LENGTH), data(b"0123456789", end=True), first=plain(4, body=many), hang=True)
+            async with serving(handler, tls=tls) as port, client(NAMES, http2=Http2Offers(PREFER)) as http:
+                return [(await http.fetch(f"https://site.test:{port}/", keep=5.0)).body for _ in range(2)]
+
+        assert run(go()) == [b"0123456789"] * 2
 
     def test_a_connection_has_its_last_stream(self, tls, monkeypatch):
         """A connection serves only so many requests: what h2 remembers of each is bounded."""

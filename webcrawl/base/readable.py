@@ -58,7 +58,8 @@ LONGEST = 120  # characters that are shown of a value
 # marks that change the direction of text (UAX #9 2), and other invisible marks.
 STRANGE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ud800-\udfff]"
 _STRANGE = re.compile(STRANGE)
-_FORMULAS = frozenset("=+-@\t\r")  # how a cell begins that spreadsheets reckon out
+# How a cell begins that spreadsheets reckon out; those for East Asia take the wide signs too.
+_FORMULAS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _WITHIN_LINES = re.compile(rf"(?!\n){STRANGE}")
 
 

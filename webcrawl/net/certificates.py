@@ -13,8 +13,9 @@ from ipaddress import ip_address
 from cryptography import x509
 from cryptography.utils import CryptographyDeprecationWarning
 
-# What the library raises for malformed fields. It parses lazily, so any access may raise.
-_UNREADABLE = (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+# What the library raises for malformed fields: TypeError for a bit string as a name's part. It parses lazily, so any
+# access may raise.
+_UNREADABLE = (ValueError, TypeError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,12 @@ WINDOW = 1 << 18  # bytes of a body that the server may send before we have read
 LAST = 2001  # the stream with which a connection ends, as servers do it too: h2 remembers each for some bytes
 FRAMES, EACH = 1000, 64  # frames that an answer may have, and one more for so many bytes of body: each costs 30 us
 HEADS = 2 * MAX_HEAD  # bytes of compressed heads, which get shorter by it unless somebody wants them not to
+SETTINGS = 64  # settings of a server: the standards know ten. h2 keeps each, whatever it means, for 6 us and 700 bytes
 
-_FRAME_HEAD, _FRAME_MOST = 9, 1 << 14
+_FRAME_HEAD, _FRAME_MOST, _SETTING = 9, 1 << 14, 6
 _DATA, _HEADERS, _SETTINGS, _GOAWAY, _CONTINUATION = 0, 1, 4, 7, 9
 _PADDED, _END = 8, 1  # flags
+_STREAM = 8  # the place of the last byte of a stream's number
 _GOAWAY_LEAST = _FRAME_HEAD + 8
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _STATUS = re.compile(rb"[1-9][0-9]{2}")
@@ -76,7 +78,7 @@ class Session:
 
     def reusable(self, message: Message) -> bool:
         """True if another request may follow this answer."""
-        return message.complete and not self._over and self._stream < LAST
+        return message.complete and not self._over and self._stream < LAST and len(self._h2.remote_settings) < SETTINGS
 
     def request(self, head: bytes, body: bytes) -> bytes:
         """The frames for a request that is written in HTTP/1.1's form; raises EmptyAnswer if there can be none."""
@@ -141,13 +143,15 @@ class Session:
         return frame
 
     def _read(self, frame: bytes, answer: Answer | None) -> Message | None:
-        self._frames += 1
+        self._frames += 1 + (len(frame) // _SETTING if frame[3] == _SETTINGS else 0)
         if self._frames > FRAMES + (answer.received // EACH if answer is not None else 0):
             raise _Broken(HeadTooLong(f"{self._frames} frames"))
         kind = frame[3]
         if kind == _GOAWAY:  # h2 would refuse what follows, but the last answer may
             return self._goes_away(frame, answer)
         if kind in (_HEADERS, _CONTINUATION):
+            if not frame[_STREAM] & 1:  # h2 would open it, and look at all that are open with the next one
+                raise _Broken(BadHead("a stream of the server's own, which only a push begins"))
             self._heads += len(frame)
             if self._heads > HEADS:
                 raise _Broken(HeadTooLong(f"{self._heads} bytes"))

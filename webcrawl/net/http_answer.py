@@ -87,7 +87,7 @@ class Answer:
                 raise HeadTooLong(f"{self._seen} bytes")
             check_start(data)
             end = END_OF_HEAD.search(data, max(searched - 2, 0))
-            if end is None or end.end() > room:
+            if end is None or end.end() > room or not data[0]:  # the last: half the head of a frame of HTTP/2
                 return self._wait(data)
             head, data, searched = read_head(data[: end.end()]), data[end.end() :], 0
             if head.status >= 200:

@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import pytest
 
-from webcrawl.net.browser.browser_proxy import BrowserProxy, Identity
+from webcrawl.net.browser.browser_proxy import STRANGERS, BrowserProxy, Identity
 from webcrawl.net.browser.proxy_messages import Told
 
 IDENTITY = Identity.make()
@@ -248,3 +248,22 @@ def test_an_answer_cannot_break_its_head():
 def test_every_crawl_has_its_own_key():
     """The key is made anew, so that no other browser trusts it."""
     assert Identity.make().fingerprint != IDENTITY.fingerprint
+
+
+def test_strangers_have_few_connections():
+    """Whoever opens connections without a page's password has so many at once, and none of those that have one."""
+
+    async def work(browser):
+        await browser.ask("GET http://a.test/ HTTP/1.1")
+        host, port = browser.proxy.address.removeprefix("http://").split(":")
+        strangers = [await asyncio.open_connection(host, int(port)) for _ in range(STRANGERS + 20)]
+        ended = [reader.read() for reader, _ in strangers[:20]]
+        assert await asyncio.gather(*ended, return_exceptions=True)
+        still = await browser.ask("GET http://a.test/2 HTTP/1.1")
+        for _, writer in strangers:
+            writer.close()
+        return still
+
+    told, _ = run(work)
+
+    assert told == (200, "hello")

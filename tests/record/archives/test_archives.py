@@ -3,6 +3,7 @@
 import gzip
 import logging
 import zipfile
+from copy import copy
 
 import brotli
 import pytest
@@ -12,6 +13,7 @@ from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.model import Link
 from webcrawl.record.archives.archives import Archives, NoArchive, archive_files
 from webcrawl.record.archives.originals import Originals
+from webcrawl.record.warc import packed_files
 from webcrawl.store.errors import StoreError
 
 URL = "http://a.test/"
@@ -361,6 +363,40 @@ class TestPackages:
 
         with pytest.raises(NoArchive, match="leads out of it"):
             archive_files([str(package)])
+
+    def test_files_that_are_the_same_bytes(self, reading):
+        """A directory may name the same bytes a thousand times: more than the package has are not read."""
+        package = reading.folder / "crawl.wacz"
+        with zipfile.ZipFile(package, "w") as file:
+            file.writestr("0.warc.gz", gzipped([response(URL, b"x" * 100)]))
+            for number in range(1, 100):
+                entry = copy(file.filelist[0])
+                entry.filename = f"{number}.warc.gz"
+                file.filelist.append(entry)
+            file.filelist[0].extra = b"\0\0\0\0" * 10  # so that the directory itself is no room for them
+
+        with pytest.raises(NoArchive, match="names more bytes than it has"):
+            archive_files([str(package)])
+
+    def test_many_files_cost_one_look_at_the_directory(self, reading, monkeypatch):
+        """A package of many files is not searched for each of them from its beginning."""
+        package, looks = reading.folder / "crawl.wacz", []
+        with zipfile.ZipFile(package, "w") as file:
+            for number in range(20):
+                file.writestr(f"{number}.warc.gz", gzipped([response(f"{URL}{number}")]))
+        monkeypatch.setattr(packed_files, "ZipFile", lambda path: looks.append(path) or zipfile.ZipFile(path))
+
+        assert len(reading.answers(*archive_files([str(package)])[0])) == 20
+        assert looks == [package]
+
+    @pytest.mark.parametrize("place", ["./x.warc.gz", "archive//x.warc.gz"])
+    def test_other_ways_to_write_a_place(self, reading, place):
+        """An entry is found by the path that its name means."""
+        package = reading.folder / "crawl.wacz"
+        with zipfile.ZipFile(package, "w") as file:
+            file.writestr(place, gzipped([response(URL)]))
+
+        assert len(reading.answers(*archive_files([str(package)])[0])) == 1
 
     @pytest.mark.parametrize(("before", "after"), [(b"\x14\x03\x14", b"\x14\x03\xff"), (b"\xc3\xa9", b"\xc3\x28")])
     def test_a_directory_that_is_none(self, reading, before, after):

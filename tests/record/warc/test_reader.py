@@ -7,6 +7,7 @@ import resource
 import shutil
 import subprocess
 from functools import partial
+from time import process_time
 
 import pytest
 from fastwarc.warc import ArchiveIterator
@@ -25,6 +26,7 @@ from tests.support.archive_files import (
 )
 from tests.support.cases import cases
 from tests.support.plain_site import serving
+from webcrawl.record.warc import reader
 from webcrawl.record.warc.reader import NotWarc, Records
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
@@ -208,6 +210,19 @@ class TestDamage:
 
         assert (urls(records), lost) == (["http://a.test/", *URLS], [])
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+
+
+class TestCosts:
+    def test_a_repeated_field(self):
+        """A hundred thousand times the same field costs no more than as many different ones."""
+
+        def seconds(line):
+            head = b"WARC/1.0\r\n" + b"".join(line % (number % 10_000) for number in range(100_000))
+            begun = process_time()
+            reader._fields(head + b"Content-Length: 0\r\n\r\n")
+            return process_time() - begun
+
+        assert min(seconds(b"x: %05d\n") for _ in range(3)) < 3 * min(seconds(b"%d: x\n") for _ in range(3))
 
 
 class TestOtherWriters:

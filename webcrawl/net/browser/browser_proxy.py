@@ -64,6 +64,7 @@ def _context(pem: bytes) -> ssl.SSLContext:
 
 LONGEST_HEAD = 65_536  # bytes
 IDLE = 60.0  # seconds until a head must be there
+STRANGERS = 64  # connections that have named no page: with one more the oldest ends, so that none takes all descriptors
 SAFE = ("GET", "HEAD", "OPTIONS")  # RFC 9110 9.2.1: a page that is only read changes nothing
 WHO = b'HTTP/1.1 407 \r\nProxy-Authenticate: Basic realm="page"\r\nContent-Length: 0\r\n\r\n'
 USER = "page"  # the browser wants a name with a password
@@ -80,6 +81,7 @@ class BrowserProxy:
         self._pages: dict[str, set[asyncio.Task[None]]] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._strangers: dict[asyncio.Task[None], None] = {}  # of these, whose page is not known; the oldest first
         self.address = ""
 
     async def start(self) -> None:
@@ -111,12 +113,18 @@ class BrowserProxy:
         if task is None:
             raise RuntimeError("a connection is served by a task")
         self._tasks.add(task)
+        self._strangers[task] = None
+        if len(self._strangers) > STRANGERS:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.cancel()
         try:
             await _Talk(self, reader, writer).run()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, BadMessage, asyncio.CancelledError):
             pass  # the browser has left, or is shown the door; TimeoutError and SSLError are OSErrors
         finally:
             self._tasks.discard(task)
+            self._strangers.pop(task, None)
             for tasks in self._pages.values():
                 tasks.discard(task)
             writer.transport.abort()
@@ -130,6 +138,7 @@ class BrowserProxy:
         task = asyncio.current_task()
         if task is not None and page in self._pages:
             self._pages[page].add(task)
+            self._strangers.pop(task, None)
 
     async def answer(self, page: str, ask: Ask, url: str) -> Told:
         """The answer for the page."""

@@ -6,9 +6,10 @@ They are read in place, which the standard makes possible: they should be stored
 from __future__ import annotations
 
 import io
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from webcrawl.store.disk import regular
 
@@ -25,10 +26,11 @@ def package_of(path: Path) -> Path | None:
 def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
     """The files in a package whose names end so, sorted. OSError if it cannot be read, or one of them not in place."""
     try:
-        with ZipFile(package) as file:
-            found = [one for one in file.infolist() if one.filename.endswith(endings)]
+        found = [one for one in _entries(package).values() if one.filename.endswith(endings)]
     except BROKEN as error:
         raise OSError(f"not a WACZ package: {error}") from error
+    if sum(one.file_size for one in found) > package.stat().st_size:  # thousands may be the same bytes
+        raise OSError("its directory names more bytes than it has")
     for one in found:
         inside = PurePosixPath(one.filename)
         if inside.is_absolute() or ".." in inside.parts:  # a path of ours would lead to another file
@@ -36,6 +38,18 @@ def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
         if one.compress_type != ZIP_STORED or one.flag_bits & 1:
             raise OSError(f"{one.filename} is compressed within it: unpack it first")
     return sorted(package / one.filename for one in found)
+
+
+def _entries(package: Path) -> dict[str, ZipInfo]:
+    """The directory of a package by the paths that lead into it, read once for all of its files: some have many."""
+    status = package.stat()
+    return _directory(package, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(4)
+def _directory(package: Path, _size: int, _time: int) -> dict[str, ZipInfo]:
+    with ZipFile(package) as file:
+        return {PurePosixPath(one.filename).as_posix(): one for one in file.infolist()}
 
 
 def opened(path: Path) -> BinaryIO:
@@ -58,8 +72,7 @@ class _Stored(io.RawIOBase):
     def __init__(self, package: Path, path: Path) -> None:
         self._file = regular(package)
         try:
-            with ZipFile(package) as file:
-                entry = file.getinfo(path.relative_to(package).as_posix())
+            entry = _entries(package)[path.relative_to(package).as_posix()]
             self._file.seek(entry.header_offset)
             header = self._file.read(HEADER)
         except (*BROKEN, KeyError) as error:

@@ -219,12 +219,12 @@ def _form(file: BinaryIO, path: Path) -> Form:
 
 def _fields(head: bytes) -> dict[str, str]:
     """The fields of a head; Torn if it lacks what nobody could read on without."""
-    fields: dict[str, str] = {}
+    values: dict[str, list[str]] = {}
     for line in FOLD.sub(b" ", head).split(b"\n")[1:]:
         name, colon, value = line.partition(b":")
         if colon:
-            key, text = _text(name).strip().lower(), _text(value).strip()
-            fields[key] = f"{fields[key]} {text}" if key in fields else text
+            values.setdefault(_text(name).strip().lower(), []).append(_text(value).strip())
+    fields = {name: " ".join(texts) for name, texts in values.items()}
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdecimal() and len(length) < 19):
         raise Torn(f"Content-Length: {length[:40]!r}")

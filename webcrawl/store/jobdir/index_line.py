@@ -128,14 +128,15 @@ def read(data: bytes) -> IndexLine:
     """BadLine for anything else than one record's."""
     key, when, values = _parsed(data)
     try:
-        status = str(values.get("status", ""))
-        return IndexLine(
-            *(key, values["url"], when, int(status) if status.isdecimal() else 0, str(values.get("mime", ""))),
-            *(str(values.get("digest", "")), PurePath(values["filename"]).name),
-            *(int(values["offset"]), int(values["length"])),
-        )
-    except (ValueError, KeyError, TypeError) as error:
+        status, url, name = str(values.get("status", "")), values["url"], PurePath(values["filename"]).name
+        offset, length = int(values["offset"]), int(values["length"])
+        code, digest = int(status) if status.isdecimal() else 0, str(values.get("digest", ""))
+        sound = isinstance(url, str) and bool(url.encode()) and bool(os.fsencode(name)) and "\0" not in name
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise BadLine(f"no line of an index: {data[:60]!r}") from error
+    if not sound or not 0 <= offset < MOST or not 0 <= length < MOST:
+        raise BadLine(f"no line of an index: {data[:60]!r}")
+    return IndexLine(key, url, when, code, str(values.get("mime", "")), digest, name, offset, length)
 
 
 def check(data: bytes) -> IndexLine:
