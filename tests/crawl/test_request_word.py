@@ -53,6 +53,13 @@ def test_a_whole_request():
     check_word(f"-5.{word(**WHOLE)}", has_all)
 
 
+@pytest.mark.parametrize("text", ["playwright_\n2026-11-24 INFO: forged", "playwright_\x1b[2J", "playwright_\u2028"])
+def test_why_is_one_harmless_line(text):
+    """What is refused begins no line of a log, and moves no terminal."""
+    assert why(word(meta={text: 1})).isprintable()
+    assert why(word(**{text: 1})).isprintable()
+
+
 def test_a_class_is_refused():
     """No request from outside names a class to be loaded."""
     assert "_class" in why(word(**WHOLE, _class="os.system"))

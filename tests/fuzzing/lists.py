@@ -107,7 +107,7 @@ def seeds(data: bytes) -> None:
     assert after[: len(whole) - at] == whole[at:]
     assert len(whole) == 500 or error == other
     for seed in whole:
-        assert canonical(seed.url) == seed.url
+        assert canonical(seed.url, max_length=len(seed.url)) == seed.url  # what is written may be a ninth as long
 
 
 def _read(path: str, position: bytes | None, most: int) -> tuple[list[Seed], str]:

@@ -15,6 +15,7 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.model import Link
+from webcrawl.base.readable import readable
 from webcrawl.crawl.redirect_chain import cookie_header
 
 Takes = Callable[[str, str, Mapping[str, Any]], bool]
@@ -96,7 +97,7 @@ def _check_chain(link: Link) -> None:
 
 
 def _shown(name: object) -> str:
-    return f"{name!s:.80}".encode("ascii", "backslashreplace").decode()
+    return readable(f"{name!s:.80}")
 
 
 # -- one test per field

@@ -104,3 +104,12 @@ def test_a_spider_that_makes_requests_itself():
     assert all(one.meta[START] for one in meaning(b"many", Own()))
     with pytest.raises(BadLineError, match="makes no request"):
         meaning(b"none", Own())
+
+
+@pytest.mark.parametrize("method", ["GET\n2026-11-24 INFO: forged", "GET\x1b[2J"])
+def test_why_an_entry_is_bad_is_one_harmless_line(method):
+    """What an entry holds begins no line of the log, and moves no terminal."""
+    with pytest.raises(BadLineError) as raised:
+        meaning(json.dumps({"url": "http://a.example/", "method": method}).encode())
+
+    assert str(raised.value).isprintable()

@@ -147,6 +147,13 @@ class TestForms:
 
         assert answer.status == 415
 
+    @pytest.mark.parametrize("coding", ["gzip", "deflate"])
+    def test_in_no_coding(self, visitor, coding):
+        """A form whose body is not coded as it says cannot be read."""
+        path, headers = f"c/{visitor.id}/commands", {"Content-Encoding": coding}
+
+        assert visitor.send(path, {"command": "pause"}, headers=headers).status == 400
+
     def test_not_too_large(self, visitor):
         """A form of more than 64 KiB is not read."""
         answer = visitor.send(f"c/{visitor.id}/commands", {"command": "pause", "word0": "x" * 100_000})

@@ -20,6 +20,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
+from webcrawl.base.readable import readable
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hive.errors import Away, HiveError
@@ -78,7 +79,7 @@ class SeedEntries:
         method, meta = str(fields.pop("method", "GET")).upper(), dict(fields.pop("meta", None) or {})
         meta.pop(KEY, None)  # ours
         if not METHOD.fullmatch(method):
-            raise BadLineError(f"has no method of HTTP: {method:.40}")
+            raise BadLineError(f"has no method of HTTP: {readable(method[:40])}")
         try:
             check_meta(meta)
         except UnfitRequest as error:

@@ -125,7 +125,7 @@ class Guard:
             raise web.HTTPUnsupportedMediaType(text="not a form\n")
         try:
             form = await request.post()
-        except (ValueError, LookupError) as error:  # in no encoding, or in one that nobody knows
+        except (ValueError, LookupError, web.RequestPayloadError) as error:  # in no encoding, or none that we know
             raise web.HTTPBadRequest(text="a form that cannot be read\n") from error
         if not self.has_form_token(form.get("form")):
             raise web.HTTPForbidden(
