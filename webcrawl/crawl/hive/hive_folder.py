@@ -74,7 +74,7 @@ class HiveFolder:
                 return _founding(file, json.load(opened))
         except OSError as error:
             raise refused(error, file) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise HiveError(f"{file}: damaged: {error}") from error
 
     def all_drones(self) -> tuple[int, ...]:

@@ -245,7 +245,7 @@ def pages(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
     try:
         for line in data.split(b"\n")[:-1]:
             yield json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedFile(path, offset, f"not the lines of pages: {error}") from error
 
 

@@ -48,7 +48,7 @@ def read_kept(folder: Path) -> list[Sign] | None:
         if kept["version"] != VERSION:
             return None
         return [Sign(str(path), int(size), int(time)) for path, size, time in kept["files"]]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

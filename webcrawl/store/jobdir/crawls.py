@@ -80,7 +80,7 @@ def _drones_in(jobdir: Path) -> set[int]:
 def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
     try:
         values = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedFile(path, getattr(error, "pos", 0), str(error)) from error
     if not isinstance(values, dict):
         raise DamagedFile(path, 0, "not a mapping")

@@ -59,7 +59,7 @@ def check(jobdir: Path) -> Iterator[DamagedFile]:
             yield DamagedFile(path, 0, "not a mapping")
     except FileNotFoundError:
         return
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         yield DamagedFile(path, getattr(error, "pos", 0), str(error))
 
 
