@@ -18,7 +18,7 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify.verify_crawl import verify
 
 POLICIES = ("fixed", "uniform", "proportional", "history", "optimal")
-LISTED = {"sitemap_plain": 0.3, "sitemap_index": 0.25, "sitemap_now": 0.2, "feed_atom": 0.3}  # with the others at most 1
+LISTED = {"sitemap_plain": 0.3, "sitemap_index": 0.25, "sitemap_now": 0.2, "feed_atom": 0.3}  # with others at most 1
 
 
 def there(jobdir):

@@ -163,6 +163,23 @@ class TestFault:
         assert found[-1][0] < 3600
         assert len(tries) < 8
 
+    def test_closed_ports_that_anybody_may_link_to_cost_a_wait_each(self, db):
+        """After the failure of a new origin the host is asked for a page of a known one: its waits do not grow."""
+
+        def admission(link, now):
+            port = link.url.split("/")[2].partition(":")[2]
+            return Link(f"http://a:{port}/robots.txt", "P") if port and not link.path.endswith("P") else None
+
+        frontier = make(db, admission=admission)
+        add(frontier, "http://a/first", *(f"http://a:{8000 + number}/" for number in range(12)))
+        add(frontier, *(f"http://a/{number}" for number in range(60)))
+        now, found = 0.0, []
+        while len(found) < 61:
+            now, link = following(frontier, now)
+            found += [link.url] if not link.path.endswith("P") else []
+            frontier.done(link, REFUSED if link.path.endswith("P") else OK, now)
+        assert now < 13 * 70 + 61 * 30
+
     def test_who_wants_no_retries_gets_none(self, db):
         """With RETRY_TIMES 0 or `dont_retry` nothing is asked for twice, whosever the fault is."""
         frontier = make(db, Limits(2, 10, attempts=1))

@@ -91,7 +91,8 @@ class Giving:
             if isinstance(decision, Link) and host.given is not None and self._several.waits(host, decision):
                 self.put_back(host, record)
                 break
-            if isinstance(decision, Link) and not (decision.attempt and host.failures):
+            # Of a failing host that has had pages a new origin says little: anybody may link to its closed ports
+            if isinstance(decision, Link) and not (host.failures and (decision.attempt or host.pages)):
                 self.put_back(host, record)
                 given = self._give(host, decision, decision.pack())
                 break
