@@ -46,7 +46,7 @@ class TestPause:
 
         running = crawl.start()
         wait_until(lambda: len(asked(server)) > 10)
-        assert console("pause").startswith("paused:")
+        assert console("pause").startswith("paused,")
         assert console("pause") == "it is paused already"
         wait_until(lambda: console("status")["in_flight"] == 0)
         half = len(asked(server))
@@ -58,7 +58,7 @@ class TestPause:
         time.sleep(0.5)
         assert (len(asked(server)), running.process.is_alive()) == (half, True)
         assert "still in force by command: pause" in said(crawl)
-        assert console("resume") == "it goes on"
+        assert console("resume") == "resumed"
         assert running.wait() == 0
 
         assert half < 80
@@ -74,7 +74,7 @@ class TestPause:
         assert console("stop").startswith("stopping")
         first, reason = running.wait(), crawl.stats["reason"]
         running = crawl.start()
-        assert console("resume") == "it goes on"
+        assert console("resume") == "resumed"
 
         assert (first, reason, running.wait(), crawl.stats["pages"] > 40) == (0, "stopped", 0, True)
 

@@ -78,7 +78,7 @@ def test_hosts_are_steered(steered):
     assert "is paused" in ask("host", PAUSED, "pause")
     wait_until(lambda: ask("host", PAUSED)["state"] == "paused")
     steered.is_left_alone(PAUSED)
-    assert "goes on" in ask("host", PAUSED, "resume")
+    assert "is not paused any more" in ask("host", PAUSED, "resume")
     steered.asked(PAUSED, 3)
 
     assert "is given up" in ask("host", DROPPED, "drop")

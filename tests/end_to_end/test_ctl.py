@@ -104,9 +104,9 @@ def test_a_refusal_is_one_line_and_status_1(ctl):
 
 def test_pause_and_resume(ctl):
     """A pause is seen in the state."""
-    assert ctl.json("pause")[1]["answer"].startswith("paused:")
+    assert ctl.json("pause")[1]["answer"].startswith("paused,")
     assert ctl.json("status")[1]["state"] == "paused"
-    assert ctl("resume") == (0, "it goes on\n")
+    assert ctl("resume") == (0, "resumed\n")
     assert ctl.json("status")[1]["state"] == "running"
 
 

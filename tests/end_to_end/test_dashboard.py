@@ -185,7 +185,7 @@ def test_an_operator_at_work(crawl, browse):
 
     page.get_by_role("button", name="Pause", exact=True).click()
     page.locator(".badge.paused").first.wait_for()
-    assert "paused: downloads under way are finished" in page.locator("#said").inner_text()
+    assert "paused, after a restart too, until you resume it" in page.locator("#said").inner_text()
     paused = asked(server)
     page.wait_for_timeout(1000)
     assert asked(server) == paused

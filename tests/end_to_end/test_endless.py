@@ -8,6 +8,8 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.endless_pipelines import Impatient
 from tests.support.named_sites import sites
+from webcrawl.crawl.control import client
+from webcrawl.crawl.control.command import NoAnswer
 from webcrawl.tools.commands.crawl import SAME
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CHECKPOINT_INTERVAL": 0.3}
@@ -100,9 +102,13 @@ def test_code_that_blocks_for_ever(tmp_path, web, name):
     assert logged(crawl) == ALL
 
 
-def test_a_second_signal_while_code_blocks(tmp_path, web):
-    """It ends the process at once."""
+def test_a_second_signal_while_code_blocks(tmp_path, web, monkeypatch):
+    """It ends the process at once, as whoever commands the crawl meanwhile is told."""
+    monkeypatch.setattr(client, "SILENCE", 0.2)
+    monkeypatch.setattr(client, "ALIVE", 0.2)
     crawl, running = endless(tmp_path, web, "Sleeping")
+    with pytest.raises(NoAnswer, match=r"process \d+ has answered nothing for .* and SIGTERM, twice, ends it"):
+        client.Client(crawl.jobdir, 60).ask("status")
     running.interrupt()
     time.sleep(SAME + 0.2)
     begun = time.monotonic()

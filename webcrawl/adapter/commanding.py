@@ -66,6 +66,10 @@ class Commanding:
         scheduler.wake()
         return resumed
 
+    @property
+    def trouble(self) -> str:
+        return self._scheduler.crawl.outlook.trouble
+
     def checkpoint(self) -> Awaitable[None]:
         keeping = self._scheduler.keeping
         if keeping.soon is None:

@@ -80,7 +80,7 @@ class HostOrders(HostInspector):
         if not self._paused.remove(name):
             return f"{name} is not paused"
         self._steering.let_go(name, self.now())
-        return f"{name} goes on"
+        return f"{name} is not paused any more"
 
     def retry(self, name: str) -> str:
         if self.frontier.core.is_foreign(name):
@@ -96,7 +96,7 @@ class HostOrders(HostInspector):
             return f"{name} has no URLs in its queue; what is found of it is asked for as soon as it may be"
         if record["state"] == "waits for a place":
             return f"{name} waits for a place among the hosts that are crawled, and is asked when it has one"
-        return f"{name} is asked again " + (f"in {due - now:.1f} s" if due > now else "now")
+        return f"{name} may be asked again " + (f"in {due - now:.1f} s" if due > now else "now")
 
     def drop(self, name: str) -> str:
         if self.frontier.core.is_foreign(name):

@@ -174,7 +174,7 @@ class Uplink:
         self._next_awaited = now + LONGEST
         self._counters["outage/count"] += 1
         logger.warning(
-            "no network since %s: %d of the last %d requests failed; fetching pauses, %d hosts are asked again"
+            "no network since %s: %d of the last %d requests failed; fetching pauses, up to %d hosts are asked again"
             " every %.0f to %.0f seconds",
             time.strftime("%H:%M:%S", time.localtime(self._clock.wall(detector.since or now))),
             detector.failures,
@@ -212,9 +212,7 @@ class Uplink:
         self._counters["outage/seconds"] += round(seconds)
         self._frontier.demand.paused_until(now)
         logger.info(
-            "the network is back after %.0f seconds: fetching resumes, %d requests are made again",
-            seconds,
-            self._put_back,
+            "the network is back after %.0f seconds: %s to be made again", seconds, count(self._put_back, "request")
         )
         if self.on_return is not None:
             self.on_return()

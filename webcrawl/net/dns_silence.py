@@ -85,7 +85,7 @@ class Silence:
         if not self.on:
             self.on, self._began, self._told = True, now, now
             logger.warning(
-                "no name server answers, for %d names in a row: hosts with known addresses are fetched, others wait",
+                "no name server answers, for %d names in a row: only hosts with known addresses are fetched",
                 len(self._failed),
             )
             self.on_begin(self._word_at)

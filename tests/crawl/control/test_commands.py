@@ -15,6 +15,8 @@ from webcrawl.crawl.control.sheets import ROWS as OF_SHEETS
 class Obedient:
     """A crawl that notes what it is told."""
 
+    trouble = ""
+
     def __init__(self):
         self.told = []
 
@@ -34,9 +36,9 @@ class TestObey:
     @pytest.mark.parametrize(
         ("line", "answer"),
         [
-            ("stop", "stopping: downloads under way are finished, the rest stays for the next run"),
-            ("pause", "paused: downloads under way are finished; resume goes on, after a restart too"),
-            ("resume", "it goes on"),
+            ("stop", "stopping: downloads under way have a few seconds, the rest stays for the next run"),
+            ("pause", "paused, after a restart too, until you resume it; downloads under way go on to their ends"),
+            ("resume", "resumed"),
             ("checkpoint", "a checkpoint was taken"),
             ("seeds a.txt", "seeds are read from a.txt"),
             ("get LOG_LEVEL", True),
@@ -69,6 +71,14 @@ class TestObey:
         obey(crawl, "seeds", "add", "c", "add")
 
         assert crawl.told == [("seeds", "a", "b c"), ("seeds", "c", "add")]
+
+    @pytest.mark.parametrize(("was_paused", "said"), [(True, "resumed"), (False, "it is not paused")])
+    def test_resumed_while_something_else_holds_it(self, was_paused, said):
+        """Where a crawl fetches nothing for another reason, the answer to `resume` has that."""
+        crawl = Obedient()
+        crawl.resume, crawl.trouble = lambda: was_paused, "disk nearly full"
+
+        assert obey(crawl, "resume") == f"{said}; but nothing is fetched (disk nearly full)"
 
     @pytest.mark.parametrize("name", ["pause", "resume", "exclude"])
     def test_nothing_changes(self, name):

@@ -52,6 +52,39 @@ def end(db):
     db.close()
 
 
+class TestTakenBack:
+    @pytest.mark.parametrize(
+        ("other", "still"),
+        [
+            ("example.com", True),
+            ("http://www.example.com/", True),
+            ("www.example.com/a/", True),
+            ("example.org", False),
+            ("www.example.com/a/b/c", False),
+        ],
+    )
+    def test_what_another_record_still_names(self, run, other, still):
+        """A rule that is taken back is not said to be crawled again: a wider one may name the same pages."""
+        crawl = Crawl(run()[0])
+        rule = "www.example.com/a/b/"
+        obey(crawl, "exclude", rule)
+        obey(crawl, "exclude", other)
+
+        said = obey(crawl, "include", rule)
+
+        assert ("another record still names it" in said) is still
+        assert said.startswith(f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back")
+
+    def test_a_domain(self, run):
+        """A domain may be named by the one above it."""
+        crawl = Crawl(run()[0])
+        for rule in ("*.a.test", "b.a.test"):
+            obey(crawl, "exclude", rule)
+
+        assert "another record still names it: excluded b.a.test" in obey(crawl, "include", "b.a.test")
+        assert "another record" not in obey(crawl, "include", "*.a.test")
+
+
 class TestWords:
     def test_all(self):
         """By whom, why, until when and what is to be forgotten; the options may stand anywhere, as two words or one."""

@@ -36,7 +36,7 @@ class TestPause:
 
         assert {host for host, _ in crawl.run(100)} == {"b.org"}
         assert crawl.order("host a.org pause") == "a.org is paused already"
-        assert crawl.order("host a.org resume") == "a.org goes on"
+        assert crawl.order("host a.org resume") == "a.org is not paused any more"
         assert [host for host, _ in crawl.run(100)] == ["a.org"] * 4
         assert crawl.order("host a.org resume") == "a.org is not paused"
 
@@ -89,7 +89,7 @@ class TestRetry:
         assert (before["state"], before["health"], before["failures"]) == ("set aside", "aside", 6)
         assert before["next_turn_in"] > 100
 
-        assert crawl.order("host a.org retry") == "a.org is asked again now"
+        assert crawl.order("host a.org retry") == "a.org may be asked again now"
         assert [at for _, at in crawl.run(0.1)] == [3000.0]
         assert crawl.order("host a.org")["next_turn_in"] > 3000
         crawl.ends.clear()
@@ -133,7 +133,7 @@ class TestWall:
         found = crawl.order("host a.org")
         assert found["health"] == "behind a wall"
         assert found["wall"] == {"vendor": "anubis", "answers": 1, "ago": 20.0}
-        assert crawl.order("host a.org retry") == "a.org is asked again in 1.0 s"
+        assert crawl.order("host a.org retry") == "a.org may be asked again in 1.0 s"
         assert crawl.run(30)[0] == ("a.org", 21.0)
 
 

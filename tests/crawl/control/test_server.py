@@ -11,9 +11,10 @@ from contextlib import contextmanager
 import pytest
 import uvloop
 
+from webcrawl.crawl.control import client as asking
 from webcrawl.crawl.control import server as module
 from webcrawl.crawl.control.client import Client
-from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.server import MOST, ControlServer
 from webcrawl.crawl.control.wire import LONGEST, NAME, address, folder_of
 
@@ -117,6 +118,36 @@ class TestAsking:
             with pytest.raises(CommandError, match="no answer in 0 seconds"):
                 Client(tmp_path, 0.05).ask("wait", "0.5")
             assert Client(tmp_path).ask("a")["name"] == "a"
+
+    def test_a_loop_that_stands_still(self, tmp_path, monkeypatch):
+        """It is told of before one's patience is over, with the process to end; what it was told, it does later."""
+        monkeypatch.setattr(asking, "SILENCE", 0.05)
+        monkeypatch.setattr(asking, "ALIVE", 0.05)
+        goes_on, told = threading.Event(), []
+
+        async def block(name, words):
+            told.append(name)
+            return {"went on": goes_on.wait(60)}
+
+        with serving(tmp_path, block):
+            with pytest.raises(NoAnswer, match=f"process {os.getpid()} has answered nothing for .* its event loop"):
+                Client(tmp_path, 60).ask("stop")
+            goes_on.set()
+            assert Client(tmp_path).ask("a") == {"went on": True}
+        assert told.count("stop") == 1
+
+    def test_an_answer_that_takes_long(self, tmp_path, monkeypatch):
+        """It is waited for as long as the crawl says how it is meanwhile."""
+        monkeypatch.setattr(asking, "SILENCE", 0.05)
+        asked = []
+
+        async def slow(name, words):
+            asked.append(name)
+            return await echo(name, words)
+
+        with serving(tmp_path, slow):
+            assert Client(tmp_path).ask("wait", "0.3")["name"] == "wait"
+        assert {*asked} == {"wait", "status"}
 
     def test_too_long(self, tmp_path):
         """A request that no line holds is not sent."""

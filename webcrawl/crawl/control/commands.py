@@ -31,6 +31,10 @@ class Commanded(Steered, Leaves, Protocol):
     def resume(self) -> bool:
         """Goes on; False if it was not paused."""
 
+    @property
+    def trouble(self) -> str:
+        """The reason why nothing is fetched, in a few words, or nothing."""
+
     def checkpoint(self) -> Awaitable[None]:
         """Takes a checkpoint as soon as possible; done when it is taken, which has all that was done before."""
 
@@ -55,17 +59,18 @@ class Commanded(Steered, Leaves, Protocol):
 
 def stop(crawl: Commanded) -> Answer:
     crawl.stop()
-    return "stopping: downloads under way are finished, the rest stays for the next run"
+    return "stopping: downloads under way have a few seconds, the rest stays for the next run"
 
 
 def pause(crawl: Commanded) -> Answer:
     if not crawl.pause():
         return "it is paused already"
-    return "paused: downloads under way are finished; resume goes on, after a restart too"
+    return "paused, after a restart too, until you resume it; downloads under way go on to their ends"
 
 
 def resume(crawl: Commanded) -> Answer:
-    return "it goes on" if crawl.resume() else "it is not paused"
+    said = "resumed" if crawl.resume() else "it is not paused"
+    return f"{said}; but nothing is fetched ({crawl.trouble})" if crawl.trouble else said
 
 
 async def checkpoint(crawl: Commanded) -> Answer:

@@ -15,6 +15,7 @@ import msgpack
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.command import Answer, Command, CommandError, url_named
 from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.urls.canonical import canonical
 from webcrawl.urls.exclusion_rules import rules_of
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
@@ -141,7 +142,14 @@ def include(crawl: Leaves, *words: str) -> Answer:
     (rule,), who = _conditional(words)
     _check_made_by(crawl, rule, who, time.time())
     crawl.include(rule)
-    return f"{rule} is no longer excluded; what was dropped meanwhile does not come back"
+    others = rules_of(crawl.excluded(), time.time()).excludes(_first_url(rule))
+    still = f"; another record still names it: excluded {rule}" if others else ""
+    return f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back{still}"
+
+
+def _first_url(rule: str) -> str:
+    """The first of the URLs that a rule names."""
+    return canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}")
 
 
 def check_include(*words: str) -> None:

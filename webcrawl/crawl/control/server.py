@@ -14,7 +14,6 @@ import logging
 import os
 import socket
 import stat
-import struct
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.crawl.control.wire import LONGEST, NAME, address, answer, read_request, refusal
+from webcrawl.crawl.control.wire import LONGEST, NAME, address, answer, peer, read_request, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +30,6 @@ MOST = 16  # connections; one more ends the one that has been silent for longest
 SILENCE = 10.0  # seconds after which a connection that sends no whole line, or takes no answer, is closed
 RETRY = 1.0  # seconds until the next try after a connection could not be accepted: descriptors may be free then
 BACKLOG = 64
-CREDENTIALS = struct.Struct("=iII")  # process, user, group
 MODE = 0o600
 
 Obey = Callable[[str, Sequence[str]], Awaitable[Any]]
@@ -183,6 +181,4 @@ async def _line(loop: asyncio.AbstractEventLoop, connection: socket.socket, rest
 
 def _may(connection: socket.socket) -> bool:
     """True if the process on the other side is root's, or of the crawl's own user."""
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    _, user, _ = CREDENTIALS.unpack(data)
-    return user in (0, os.geteuid())
+    return peer(connection)[1] in (0, os.geteuid())

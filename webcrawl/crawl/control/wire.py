@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import Any
 from webcrawl.crawl.control.command import CommandError, NoAnswer
 
 NAME = "control.sock"
+CREDENTIALS = struct.Struct("=iII")  # process, user, group
 LONGEST = 1 << 16  # bytes of a request, with the end of its line
 MOST_WORDS = 1000
 LONGEST_ANSWER = 1 << 24
@@ -39,6 +42,13 @@ def folder_of(jobdir: Path) -> Iterator[int]:
 def address(folder: int) -> str:
     """The address of the socket of a folder, in a few bytes."""
     return f"/proc/self/fd/{folder}/{NAME}"
+
+
+def peer(connection: socket.socket) -> tuple[int, int]:
+    """The process and the user on the other side."""
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    process, user, _ = CREDENTIALS.unpack(data)
+    return process, user
 
 
 def request(command: str, words: tuple[str, ...]) -> bytes:

@@ -219,7 +219,7 @@ def sure_content(shown: Shown, order: Order, back: str) -> Html:
 
 
 SURE = {
-    "stop": "The run ends: downloads under way are finished. Run the same command to resume.",
+    "stop": "The run ends: downloads under way have a few seconds. Run the same command to resume.",
     "exclude": "Queued URLs that this rule names are dropped as they come up; include does not bring them back.",
     "drop": "The URLs that wait there are given up, and do not come back.",
 }
