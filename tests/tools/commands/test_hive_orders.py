@@ -6,8 +6,10 @@ import subprocess
 import sys
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
+from types import SimpleNamespace
 
 import pytest
 from redis import Redis
@@ -19,13 +21,15 @@ from tests.support.fake_hives import COMMAND
 from tests.support.hive_members import Members
 from tests.support.places import ROOT
 from tests.support.redis_server import emptied
+from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, Identity, take_up
 from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.keys import Keys
+from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.supervisor import hive_run
+from webcrawl.tools.supervisor import hive_orders, hive_run
 from webcrawl.tools.supervisor.hive_run import Watching
 from webcrawl.tools.supervisor.servers import URL, at
 
@@ -281,6 +285,66 @@ class TestCommands:
 
         assert done.returncode == 2
         assert done.stderr.splitlines()[-1].endswith(f"error: {line}")
+
+
+class Scripted:
+    """An operator's server: what it knows at each look, and then no more."""
+
+    def __init__(self, *looks):
+        self._looks = [*looks]
+
+    async def look(self):
+        if self._looks:
+            return self._looks.pop(0)
+        raise Away("closed")
+
+    async def command(self, *_):
+        return 7
+
+    async def close(self):
+        pass
+
+
+def seen(alive, applied=()):
+    """What an operator sees of drones that are alive, some of which have carried the command out."""
+    reports = {one: SimpleNamespace(applied=7 * (one in applied), refusal=lambda _: "") for one in range(2)}
+    return Look(reports=reports, leases=dict.fromkeys(alive, 9.0))
+
+
+def order(name, *looks, folder=None):
+    """What is said of a command to a hive of two drones."""
+    target = SimpleNamespace(running=lambda: partial(Scripted, *looks), folder=folder)
+    return hive_orders.given(target, name, ())
+
+
+class TestWhoHasDoneIt:
+    """The number of drones that are said to have done it have done it."""
+
+    @pytest.fixture(autouse=True)
+    def _at_once(self, monkeypatch):
+        monkeypatch.setattr(hive_orders, "LOOKS", 0.0)
+        monkeypatch.setattr(hive_orders, "PATIENCE", 0.05)
+
+    def test_a_drone_that_goes_away(self):
+        """It has not done it, and is named."""
+        assert order("pause", seen([0, 1]), seen([0, 1], [0]), seen([0, 1], [0, 1])) == "pause: done by 2 drones"
+        assert order("pause", seen([0, 1]), seen([0], [0, 1])) == "pause: done by 2 drones"
+        with pytest.raises(CannotStart, match="pause: drones 1 went away before they answered"):
+            order("pause", seen([0, 1]), seen([0, 1], [0]), seen([0], [0]))
+
+    def test_who_stops_goes_away(self):
+        """That is what it was told."""
+        assert order("stop", seen([0, 1]), seen([0], [0])) == "stop: done by 2 drones"
+
+    def test_a_server_that_is_away(self, tmp_path):
+        """A hive is said to be stopped if its own process has ended with its server, and not before."""
+        folder = HiveFolder(tmp_path / "job")
+        lock = folder.lock()
+        for looks, of in (((), folder), ((seen([0, 1]),), None), ((seen([0, 1]),), folder)):
+            with pytest.raises(CannotStart, match="the hive's server is"):
+                order("stop", *looks, folder=of)
+        lock.close()
+        assert order("stop", seen([0, 1]), folder=folder) == "stop: done by 2 drones"
 
 
 class Cut:

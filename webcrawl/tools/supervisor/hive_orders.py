@@ -21,7 +21,7 @@ from webcrawl.tools.commands.console import say_all
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
-EXCLUDE = "exclude"
+EXCLUDE, STOP = "exclude", "stop"
 PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
 LOOKS = 0.5  # seconds between two
 SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
@@ -46,13 +46,13 @@ def given(target: Target, name: str, arguments: Sequence[str]) -> str:
         raise CannotStart(str(error)) from error
     if name == EXCLUDE:
         arguments = dated(arguments, time.time())
-    return asyncio.run(_given(target.running(), name, arguments))
+    return asyncio.run(_given(target.running(), target.folder, name, arguments))
 
 
-async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str]) -> str:
-    operator = make_operator()
+async def _given(make_operator: MakeOperator, folder: HiveFolder | None, name: str, arguments: Sequence[str]) -> str:
+    operator, there = make_operator(), frozenset[int]()
     try:
-        there = len((await operator.look()).leases)
+        there = frozenset((await operator.look()).leases)
         if not there:
             raise CannotStart("no drone of this hive is there")
         number = await operator.command(name, *arguments)
@@ -62,21 +62,42 @@ async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str
                 drones = ", ".join(map(str, waiting))
                 raise CannotStart(f"{name}: drones {drones} have not answered; they will know it")
             await asyncio.sleep(LOOKS)
-        refusals = [(drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))]
     except Away as error:
-        refusals = []
-        if name != "stop":  # the server of a hive ends with it
+        if name != STOP or not there or not await _ends(folder):  # the server of a hive ends with it
             raise CannotStart(f"the hive's server is {error.state}: {error}") from error
+        return f"{name}: done by {count(len(there), 'drone')}"
     finally:
         await operator.close()
+    refusals = [(drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))]
     if refusals:
         raise CannotStart("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
-    return f"{name}: done by {count(there, 'drone')}"
+    gone = (
+        []
+        if name == STOP
+        else [one for one in sorted(there) if one not in look.leases and _is_behind(look, one, number)]
+    )
+    if gone:
+        raise CannotStart(
+            f"{name}: drones {', '.join(map(str, gone))} went away before they answered; they will know it"
+        )
+    return f"{name}: done by {count(len(there), 'drone')}"
+
+
+async def _ends(folder: HiveFolder | None) -> bool:
+    """Waits for the end of the process that runs the hive of this folder. False if it goes on, or is not known."""
+    end = time.monotonic() + PATIENCE
+    while folder is not None and folder.supervised and time.monotonic() < end:  # noqa: ASYNC110 - it has no event
+        await asyncio.sleep(LOOKS)
+    return folder is not None and not folder.supervised
 
 
 def _behind(look: Look, number: int) -> list[int]:
     """The drones that are there and have not carried it out; who stops is no longer there."""
-    return [drone for drone in look.leases if drone not in look.reports or look.reports[drone].applied < number]
+    return [drone for drone in look.leases if _is_behind(look, drone, number)]
+
+
+def _is_behind(look: Look, drone: int, number: int) -> bool:
+    return drone not in look.reports or look.reports[drone].applied < number
 
 
 def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
