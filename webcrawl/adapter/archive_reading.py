@@ -49,6 +49,7 @@ from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
 
+CANCELLED = "cancelled"  # of what was lost: pages that were read, and did not come back from the pipelines
 ABOVE = SETTINGS_PRIORITIES["cmdline"] + 1  # of a setting: Scrapy sets those of the command line once more
 PLACE = "archive."  # before a file's name, in the table meta: where to go on
 STAT = "process/lost"  # in Scrapy's stats: how much could not be read, over all runs
@@ -74,6 +75,7 @@ EXTENSIONS = {
 class RereadingScheduler(FrontierScheduler):
     """Hands out the answers of the archives in their order; where it has come to is part of every checkpoint."""
 
+    AFTER_KILL, AT_END = "a kill leaves them unprocessed", "not processed"  # the place in the archives is behind them
     archives: Archives
     forgotten: Forgotten
     _originals: Originals | None = None  # until it is opened
@@ -84,6 +86,7 @@ class RereadingScheduler(FrontierScheduler):
             logger.warning("%s", line)
         check_outputs(values)
         start_threads()
+        self._watch()
         self._barrier = downloader.barrier
         self.moments.stops.callback(downloader.inline.close)
         values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
@@ -161,8 +164,8 @@ class RereadingScheduler(FrontierScheduler):
 
     def _ended(self, trip: Trip) -> None:
         if trip.abandoned and trip.link is not None:
-            logger.warning("%s: a pipeline has cancelled this page: it is not processed", trip.link.url)
-            self.crawl.parts.counters.update([f"{LOST}cancelled"])
+            logger.warning("%s: cancelled in the pipelines: it is not processed", trip.link.url)
+            self.crawl.parts.counters.update([f"{LOST}{CANCELLED}"])
         self._booking.finished(trip)
 
     def _request(self, link: Link, exchange: Exchange) -> Request:

@@ -50,8 +50,9 @@ async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], boo
 class LastPages:
     """From the beginning of the closing, with the time for downloads, pages have LEFT seconds."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, what: str) -> None:
+        """`what` becomes of pages that do not come back."""
+        self._path, self._what = path, what
         call_later(SAID, self._say)
         call_later(LEFT, self._cancel)
 
@@ -62,9 +63,9 @@ class LastPages:
 
     def _cancel(self) -> None:
         if pages := self._path.unreturned():
-            line = "%s did not come back from the spider or the pipelines%s: left to the next run, %s first"
+            line = "%s did not come back from the spider or the pipelines%s: %s, %s first"
             url = readable(next(iter(pages)).url)
-            logger.warning(line, count(len(pages), "page"), of(pages.values()), url)
+            logger.warning(line, count(len(pages), "page"), of(pages.values()), self._what, url)
             self._path.cancel()
             call_later(CANCELLED, self._path.forsake)
 

@@ -66,6 +66,7 @@ class FrontierScheduler:
 
     crawl: Crawl
     visitor: Visitor
+    AFTER_KILL, AT_END = "a kill has them fetched again", "left to the next run"  # pages that do not come back
     _intake: Intake
     _giving: Giving
 
@@ -102,8 +103,7 @@ class FrontierScheduler:
     def _begin(self, spider: Spider) -> Ahead | None:
         """Opens the crawl, and connects it with Scrapy; returns what is done with answers before they are processed."""
         start_threads()
-        self.still = Standstill(asyncio.get_running_loop(), lambda: self.keeping.saved)
-        self.crawler.signals.connect(self.still.close, signals.engine_stopped)
+        self._watch()
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
@@ -112,7 +112,6 @@ class FrontierScheduler:
             spider, values, downloader.total_concurrency, makes_pages=makes_pages
         )
         self._connect_network(downloader)
-        downloader.barrier.on_overdue = self._overdue
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
         self.moments.stops.callback(self.waking.stop)
         self.moments.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
@@ -121,6 +120,12 @@ class FrontierScheduler:
         ahead = self._connect_answers(spider, values, downloader, end, makes_pages=makes_pages)
         self.keeping.watch()
         return ahead
+
+    def _watch(self) -> None:
+        """Code that does not return is named, and does not keep the crawl from ending."""
+        self.still = Standstill(asyncio.get_running_loop(), lambda: self.keeping.saved)
+        self.crawler.signals.connect(self.still.close, signals.engine_stopped)
+        downloader_of(self.crawler).barrier.on_overdue = self._overdue
 
     def _assembled(
         self, spider: Spider, values: dict[str, Any], slots: int, *, makes_pages: bool
@@ -183,7 +188,7 @@ class FrontierScheduler:
     def _overdue(self, pages: Iterable[Trip]) -> None:
         """A checkpoint leaves them out."""
         coroutines = self.waking.engine.path.unreturned().values() if self.waking.engine else ()
-        line = "checkpoints leave out %s, for %d s in the spider or the pipelines%s: a kill has them fetched again (%s)"
+        line = f"checkpoints leave out %s, for %d s in the spider or the pipelines%s: {self.AFTER_KILL} (%s)"
         urls = [page.link.url for page in pages if page.link is not None]
         logger.warning(
             line, count(len(urls), "page"), barrier.OVERDUE, of(coroutines), readable(urls[0] if urls else "-")
@@ -347,7 +352,7 @@ class FrontierScheduler:
         self.end.begun = True
         call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
         if self.waking.engine is not None:
-            LastPages(self.waking.engine.path)
+            LastPages(self.waking.engine.path, self.AT_END)
 
 
 def _connect_uplink(network: Network, uplink: Uplink) -> None:

@@ -1,11 +1,14 @@
 """`scrapy process`: modules run over archives as they run in a crawl."""
 
 import json
+import signal
 
 import pytest
 
 from tests.support.archive_files import gzipped, response
 from tests.support.crawling import Crawl, scrapy
+from tests.support.endless_pipelines import Impatient
+from tests.support.examples import in_campaign
 from tests.support.plain_site import Site, serving
 from tests.support.warc_crawl import Archive, exchange, files
 from webcrawl.base.model import Link
@@ -170,6 +173,28 @@ class TestResuming:
 
         assert job.run(pages, pipelines=("Lines",)) == 0
         assert job.lines() == URLS
+
+    @pytest.mark.parametrize(("number", "status"), in_campaign((signal.SIGKILL, -9), (signal.SIGINT, 1)))
+    def test_a_page_that_does_not_come_back(self, pages, job, number, status):
+        """Checkpoints go on without it, for its place in the archive is behind: what that costs is said."""
+        patience = {"EXTENSIONS": json.dumps({f"{Impatient.__module__}.Impatient": 1}), "CHECKPOINT_INTERVAL": 0.3}
+        assert job.run(pages, pipelines=("Hangs",), SIGNAL=int(number), **patience) == status
+        assert "checkpoints leave out 1 page" in job.log
+        assert "a kill leaves them unprocessed (http://a.test/20)" in job.log
+        assert ("not processed, http://a.test/20 first" in job.log) == (status == 1)
+        assert ("1 page not processed: cancelled in the pipelines" in job.log) == (status == 1)
+
+        assert job.run(pages, pipelines=("Lines",)) == max(status, 0)
+        assert {*URLS} - {*job.lines()} == {"http://a.test/20"}
+
+    @pytest.mark.campaign
+    def test_code_that_blocks(self, pages, job):
+        """It is named, and the run ends when it is told to."""
+        patience = {"EXTENSIONS": json.dumps({f"{Impatient.__module__}.Impatient": 1})}
+
+        assert job.run(pages, pipelines=("Blocks",), **patience) == 1
+        assert "the crawl stands still: process_item (" in job.log
+        assert "does not return: the crawl ends as by a kill, and nothing " in job.log
 
     def test_once_more(self, pages, job):
         """A run that has nothing left to do says so, and a new file is read alone."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
+from webcrawl.adapter.archive_reading import CANCELLED, RereadingScheduler, lost_of
 from webcrawl.adapter.extensions.progress import Lines, Progress
 from webcrawl.adapter.extensions.summary import Summary, unexpected
 from webcrawl.adapter.next_commands import search_command
@@ -46,7 +46,7 @@ class ArchiveLines(Lines):
         return f"{begin}  file {archives.number}/{len(archives)}  {share:.0%}{self._lost()}"
 
     def _lost(self) -> str:
-        lost = sum(lost_of(self._figures).values())
+        lost = sum(lost_of(self._figures).values()) - lost_of(self._figures).get(CANCELLED, 0)
         return f", {count(lost, 'place')} that cannot be read" if lost else ""
 
 
@@ -85,6 +85,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if others:
         lines.append(f"{count(others, 'record')} of other kinds of URLs left out")
     lost = lost_of(figures)
+    if cancelled := lost.pop(CANCELLED, 0):
+        lines.append(f"{count(cancelled, 'page')} not processed: cancelled in the pipelines, as the log says")
     if lost:
         kinds = ", ".join(f"{name} {number}" for name, number in sorted(lost.items()))
         lines.append(f"cannot be read: {kinds}")
