@@ -8,6 +8,8 @@ from tests.support.places import ROOT
 
 WORDS = re.compile(r"[A-Za-z]{2}[a-z]* +(\S+ +)*[a-z]{2}")  # two words at least: neither a name, a key nor a unit
 
+PRINTF = re.compile(r"%[-.0-9]*[sdrfg]")
+
 
 def templates(module: str) -> set[str]:
     """All of this file below webcrawl/: texts of several words that are no docstrings."""
@@ -33,8 +35,8 @@ def _texts(node):
 
 def template(node) -> str:
     if isinstance(node, ast.Constant):
-        return node.value
-    return "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        return PRINTF.sub("{}", node.value)
+    return "".join(PRINTF.sub("{}", part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
 
 
 def pattern(template: str) -> re.Pattern[str]:

@@ -5,39 +5,46 @@ that is added to one of these files needs a row here, a name among LABELS if it 
 elsewhere, which PROVED names.
 """
 
+import asyncio
 import html
 import re
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from unittest.mock import MagicMock, patch
+from unittest.mock import DEFAULT, AsyncMock, MagicMock, patch
 
 import pytest
+from scrapy import Request
 
 from tests.support.claims import pattern, templates
 from tests.support.places import ROOT
-from webcrawl.adapter import finished_crawl, seed_fates
+from webcrawl.adapter import finished_crawl, last_pages, seed_fates, standstill
 from webcrawl.adapter.extensions import process_progress, progress, summary
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
 from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.command import NotRunning
+from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.operator import Look as HiveLook
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics.statistics import DEEPEST, Statistics
 from webcrawl.store.jobdir.history_line import Moment
+from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 from webcrawl.store.jobdir.series import Series
 from webcrawl.tools.commands import verify
 from webcrawl.tools.dashboard import crawl_states
 from webcrawl.tools.dashboard.crawl_states import Sample
 from webcrawl.tools.dashboard.signs import signs, waits_for
-from webcrawl.tools.report import report_page
+from webcrawl.tools.report import report_page, revisit_source
 from webcrawl.tools.report.log_summary import Log, SeedRow
 from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
-from webcrawl.tools.report.sections import overview, seeds, server_sections, waiting
-from webcrawl.tools.supervisor import display, hive_status
+from webcrawl.tools.report.revisit_source import Announced, Revisits
+from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
+from webcrawl.tools.supervisor import display, hive_orders, hive_status
 
 JOB = Path("job")
 
@@ -209,6 +216,112 @@ def report_head(state):
     return f"{text(report_page._state(made))}\n{text(report_page._odd(made, log) or '')}"
 
 
+def report_revisits(state):
+    """Names of the state are of figures, but for `hosts` and `past`."""
+    state = dict(state)
+    more = {name: state.pop(name) for name in ("hosts", "past") if name in state}
+    return text(revisit_section.revisits(source({"revisits": Revisits(RevisitFigures(**state), **more)})))
+
+
+def report_documents(state):
+    """`near`: pages of which fingerprints are noted; all else is of the statistics."""
+    state = dict(state)
+    with TemporaryDirectory() as folder:
+        made = source({"jobdir": Path(folder)})
+        if "near" in state:
+            (Path(folder) / "logs").mkdir()
+            log = "".join(
+                f"{one:016x} {at} 9\n" if one >= 0 else "damaged\n" for at, one in enumerate(state.pop("near"))
+            )
+            (Path(folder) / document_sections.NEAR).write_text(log)
+            made.outputs[document_sections.NEAR] = len(log)
+        for depth in state.pop("depths", ()):
+            made.statistics.depths[depth] += 1
+            made.statistics.documents += 1
+        for name, value in state.items():
+            setattr(made.statistics, name, value)
+        parts = (document_sections.types, document_sections.copies, document_sections.depth)
+        made.statistics.times[3] += 1
+        return "\n".join(text(part(made)) for part in parts)
+
+
+def stood(state):
+    """What is said of a loop at which somebody has looked so many times, and that `turns` or not."""
+    loop = MagicMock(call_soon_threadsafe=(lambda turn: turn()) if state.get("turns") else str)
+    with (
+        patch.multiple(standstill, Worker=MagicMock(), faulthandler=MagicMock()),
+        patch.object(standstill.os, "_exit"),
+        patch.multiple(standstill.logger, warning=DEFAULT, critical=DEFAULT) as log,
+    ):
+        watch = standstill.Standstill(loop, lambda: "of this run")
+        watch._over = MagicMock(wait=MagicMock(side_effect=[*[False] * state["looks"], True]))
+        if state.get("told"):
+            watch.told()
+        watch._watch()
+        return "\n".join(call.args[0] % call.args[1:] for one in log.values() for call in one.call_args_list)
+
+
+def at_the_end(state):
+    """What is said while a crawl closes: of its last pages, and of pipelines that close or do not."""
+
+    async def close():
+        await asyncio.sleep(state.get("seconds", 0.0))
+
+    path = MagicMock(unreturned=lambda: dict.fromkeys(map(Request, state.get("pages", ()))))
+    with (
+        patch.multiple(last_pages, call_later=MagicMock(), SAID=0.02, CLOSED=0.03),
+        patch.multiple(last_pages.logger, warning=DEFAULT, error=DEFAULT) as log,
+    ):
+        pages = last_pages.LastPages(path, "left to the next run")
+        pages._say()
+        pages._cancel()
+        asyncio.run(last_pages.closed(close, lambda: True))
+        return "\n".join(call.args[0] % call.args[1:] for one in log.values() for call in one.call_args_list)
+
+
+def changing(state):
+    """What is said of a change to the drones 0 and 1, when it is asked for or while it is waited for."""
+    reports = {0: SimpleNamespace(stays=state.get("stays", ""), moving=())}
+    alive, wanted = state.get("alive", [0]), frozenset(state.get("wanted", ()))
+    look = HiveLook(reports=reports, leases=dict.fromkeys(alive, 9.0), wanted=wanted)
+    operator = MagicMock(close=AsyncMock(), resize=AsyncMock())
+    operator.look = AsyncMock(side_effect=[*[look] * state.get("looks", 1), *[Away("closed")] * 9])
+    known, folder = SimpleNamespace(wanted=(0, 1), drones=(0,)), None
+    if "supervised" in state:
+        about = {"supervised": state["supervised"], "finished": state.get("finished", False)}
+        folder = SimpleNamespace(path="job", known=lambda: known, **about)
+    clock = MagicMock(side_effect=[0.0, *[state.get("seconds", 1.0)] * 9])
+    try:
+        with patch.object(hive_orders, "unsettled", lambda *_: ""):
+            if state.get("changed"):
+                made = hive_orders._changed(lambda: operator, None, (0, 1), (), str)
+            else:
+                made = hive_orders.Waiting(operator, folder, (0, 1), (), clock).look()
+            return str(asyncio.run(made))
+    except CannotStart as error:
+        return str(error)
+
+
+def orders(state):
+    """What is said of a hive of two drones that is to be paused; `state`: who is alive, and who of these has obeyed."""
+    reports = {
+        one: SimpleNamespace(applied=7 * (one in state["done"]), refusal=state.get("why", lambda _: ""))
+        for one in (0, 1)
+    }
+    looks = (state.get("first", (0, 1)), state["alive"])
+    seen = [HiveLook(reports=reports, leases=dict.fromkeys(alive, 9.0)) for alive in looks]
+    operator = MagicMock(
+        look=AsyncMock(side_effect=[*seen[: state.get("looks", 2)], Away("closed")]), command=AsyncMock(return_value=7)
+    )
+    operator.close = AsyncMock()
+    target = SimpleNamespace(running=lambda: lambda: operator, folder=None)
+    with patch.multiple(hive_orders, PATIENCE=-1.0, LOOKS=0.0):
+        try:
+            return hive_orders.given(target, "pause", ())
+        except CannotStart as error:
+            return str(error)
+
+
 def dashboard_signs(state):
     sample, moments = Sample(0.0, state.get("state", "running"), state, state.get("note", "")), state.get("moments", ())
     with patch("webcrawl.tools.dashboard.signs._free", return_value=state.get("free", 1 << 40)):
@@ -275,6 +388,9 @@ LEFT = {"aside": 3, "hosts_aside": 1, "aside_due": 9.0}
 DUE = {"aside": 3, "hosts_aside": 1, "aside_due": 0}
 STORED = {"store/files": 2, "store/bytes": 10**6, "store/waiting": 1}
 
+SAMPLED = {"records": 9, "sampled": 9}
+LOOKS = [revisit_source.Moment(60.0 * at, 9.0, *[0.0] * 4, 0.5 if at < 2 else 0.25, 9.0) for at in range(3)]
+TWICE = {"depths": [0, 0], "duplicates": 1, "duplicate_size": 9}
 KILLED = {"pages": 1, "reason": None}
 
 CLAIMS = {
@@ -824,6 +940,173 @@ CLAIMS = {
             ("{} of {} cannot be read and are left out.", {"damaged": 1}, {}),
         ],
     ),
+    "tools/report/sections/revisit_section.py": (
+        report_revisits,
+        [
+            ("none of them is let go", SAMPLED, {"records": 9}),  # where no page is sampled, nobody knows
+            ("about {} are let go", {**SAMPLED, "let_go": 2}, SAMPLED),
+            ("pages are fetched again4", {"records": 4}, {"records": 5}),
+            ("revisits with a finding3", {"gone": 3, "taken": 4}, {"gone": 2, "taken": 4}),
+            ("50.0 % found a change", {"changed_text": 1, "gone": 1}, {"gone": 1}),
+            ("of them wait for their hosts3", {"waiting": 3}, {}),
+            ("of copies are fresh0.0 %", SAMPLED, {}),
+            ("is their mean age0 ms", SAMPLED, {}),
+            (
+                "No page was looked at yet, so nothing is known of how often pages change.",
+                {"records": 9},
+                SAMPLED,
+            ),
+            (
+                (
+                    "Of a sample of {}. A column has what lies below its label and above the one before. Pages that "
+                    "were fetched only once are missing on the right."
+                ),
+                SAMPLED,
+                {"records": 9},
+            ),
+            ("No revisit has found a page changed, unchanged or gone yet.", {"taken": 5, "moved": 5}, {"gone": 1}),
+            ("304: the server says so, and sends nothing", {"unchanged_304": 1}, {"unchanged_digest": 1}),
+            ("the same bytes came", {"unchanged_digest": 1}, {"unchanged_304": 1}),
+            ("other bytes, the same visible text", {"changed_digest": 1}, {"changed_text": 1}),
+            ("another visible text", {"changed_text": 1}, {"changed_digest": 1}),
+            (
+                "No change that a sitemap, feed or hub announced was looked at yet.",
+                {},
+                {"signals_false": 1},
+            ),
+            (
+                (
+                    "Announced changes: {} were there, {} were not, and {} were not looked at, because their hosts are "
+                    "not believed or not known yet."
+                ),
+                {"signals_ignored": 1},
+                {},
+            ),
+            (
+                "Hosts that announce changes, and how far they are right",
+                {"signals_true": 1, "hosts": [Announced("a.test", 1.0, 1.0, 1.0)]},
+                {"signals_true": 1},
+            ),
+            ("There is no history of revisits yet.", {"past": [LOOKS[:1]]}, {"past": [LOOKS]}),
+            ("Between {} and {}, {} at the end.", {"past": [LOOKS]}, {}),
+            ("Between 25.0% and 50.0%, 25.0% at the end.", {"past": [LOOKS]}, {"past": [LOOKS[:2]]}),
+        ],
+    ),
+    "tools/report/sections/document_sections.py": (
+        report_documents,
+        [
+            ("There are no documents yet.", {}, {"depths": [0]}),
+            ("From 0, the seeds, to {} links away{}.", {"depths": [0, 3]}, {}),
+            ("From 0, the seeds, to 3 links away.", {"depths": [0, 3]}, {"depths": [0, 4]}),
+            (" or more", {"depths": [DEEPEST]}, {"depths": [DEEPEST - 1]}),
+            ("No document has a body that was seen before under another URL.", {"depths": [0]}, TWICE),
+            (" of {} ({}) have a body that was seen before under another URL: {}.", TWICE, {"depths": [0]}),
+            ("None of {} with a fingerprint is a near-duplicate of another.", {"near": [0, 0xFFFF]}, {"near": [0, 1]}),
+            (
+                " of {} with a fingerprint ({}) are near-duplicates of another, {} of them in the same words.",
+                {"near": [0, 1]},
+                {"near": [0, 0xFFFF]},
+            ),
+            ("near-duplicates of another, 2 of them in the same words", {"near": [5, 5]}, {"near": [5, 4]}),
+            ("{} cannot be read: {}.", {"near": [-1]}, {"near": [0, 1]}),
+            (" Of those that share {} of their pairs of words, {} are found.", {"near": [0, 1]}, {}),
+        ],
+    ),
+    "tools/supervisor/hive_orders.py": (
+        orders,
+        [
+            ("{}: done by {}", {"alive": [0, 1], "done": [0, 1]}, {"alive": [0], "done": [0]}),
+            (
+                "{}: drones {} went away before they answered; they will know it",
+                {"alive": [0], "done": [0]},
+                {"alive": [0], "done": [0, 1]},
+            ),
+            (
+                "{}: drones {} have not answered; they will know it",
+                {"alive": [0, 1], "done": [0]},
+                {"alive": [0], "done": [0]},
+            ),
+            (
+                "the hive's server is {}: {}",
+                {"looks": 1, "alive": [], "done": []},
+                {"alive": [0, 1], "done": [0, 1]},
+            ),
+            (
+                "the hive's server is {}: {}; the change goes on when it is back",
+                {"changed": True, "looks": 1},
+                {"changed": True, "looks": 0},  # nobody has heard of it
+                changing,
+            ),
+            (
+                "no drone of this hive is there any more: the change goes on when they are started again",
+                {"seconds": 99.0, "alive": []},
+                {"seconds": 1.0, "alive": []},
+                changing,
+            ),
+            ("the hive's server, which is {}", {"looks": 0, "supervised": True}, {"supervised": True}, changing),
+            ("the drones that leave", {"supervised": True}, {}, changing),
+            (
+                "{}: the hive {}, and {}: start it again, and it goes on with that",
+                {"supervised": False},
+                {"supervised": True},
+                changing,
+            ),
+            ("the change to {} has not ended", {"supervised": False}, {"supervised": True}, changing),
+            ("is not running", {"supervised": False}, {"supervised": False, "finished": True}, changing),
+            ("has finished", {"supervised": False, "finished": True}, {"supervised": False}, changing),
+            ("others were asked for since then: drones {}", {"wanted": {0, 2}}, {"wanted": {0, 1}}, changing),
+            ("the hive cannot be resized: {}", {"changed": True, "stays": "no"}, {"changed": True}, changing),
+            (
+                "refused by drone {}: {}",
+                {"alive": [0, 1], "done": [0, 1], "why": lambda _: "no"},
+                {"alive": [0, 1], "done": [0, 1]},
+            ),
+            (
+                "no drone of this hive is there",
+                {"first": [], "alive": [], "done": []},
+                {"alive": [0, 1], "done": [0, 1]},
+            ),
+        ],
+    ),
+    "adapter/standstill.py": (
+        stood,
+        [
+            ("the crawl stands still: {} has not returned for {} s{}", {"looks": 11}, {"looks": 10}),
+            ("the crawl stands still: {} has not returned for 10 s{}", {"looks": 11}, {"looks": 99, "turns": True}),
+            ("; it has {} s more, and a second signal ends it at once", {"looks": 11, "told": True}, {"looks": 99}),
+            (
+                "{} does not return: the crawl ends as by a kill, and nothing {} is kept",
+                {"looks": 61, "told": True},
+                {"looks": 60, "told": True},  # 50 s after it was said to have 50 s more
+            ),
+            ("{} does not return: the crawl ends as by a kill", {"looks": 99, "told": True}, {"looks": 99}),
+        ],
+    ),
+    "adapter/last_pages.py": (
+        at_the_end,
+        [
+            (
+                "the end waits for {} in the spider or the pipelines{}: {} more, and a second signal ends at once",
+                {"pages": ["http://a.test/"]},
+                {},
+            ),
+            (
+                "{} did not come back from the spider or the pipelines{}: {}, {} first",
+                {"pages": ["http://a.test/"]},
+                {},
+            ),
+            (
+                "the end waits for close_spider of a pipeline{}; a second signal ends at once",
+                {"seconds": 0.03},
+                {"seconds": 0.0},
+            ),
+            (
+                "close_spider of a pipeline does not return{}: the crawl ends without it",
+                {"seconds": 60.0},
+                {"seconds": 0.0},
+            ),
+        ],
+    ),
     "tools/dashboard/signs.py": (
         dashboard_signs,
         [
@@ -894,7 +1177,7 @@ CLAIMS = {
 LONG = 18  # characters of a sentence that a claim may have inside
 
 LABELS = {  # names of counters and columns, captions, what is said in any state, and words between others
-    "adapter/finished_crawl.py": {"%s: begins anew; what it had is in %s"},
+    "adapter/finished_crawl.py": {"{}: begins anew; what it had is in {}"},
     "tools/dashboard/crawl_states.py": {"an answer of another form"},
     "adapter/extensions/summary.py": {
         "more link",
@@ -1015,6 +1298,58 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "that have scripts, and next to no text without them",
         "time in which anything was downloaded",
     },
+    "tools/report/sections/revisit_section.py": {
+        "0 for a fresh one; estimated",
+        "Changes announced",
+        "Each column is of {}.",
+        "How often pages are fetched",
+        "How often pages change",
+        "Looked at",
+        "Share of the announcements after which the page was changed",
+        "Share of the changes that an announcement told of",
+        "The highest column: {}.",
+        "The page is",
+        "Those of long ago count less",
+        "What revisits found",
+        "Where the crawl did not run, freshness stays at its last value: nobody estimated it.",
+        "estimated, by weight",
+        "is their mean age",
+        "mean time between two changes, estimated",
+        "more than 1 year",
+        "of {}/s in the budget",
+        "pages of the sample",
+        "revisits in {}",
+        "revisits now",
+        "share of copies that are as the pages are, estimated",
+        "time between the last two fetches",
+        "time since {}",
+        "up to {}",
+        "{} found a change",
+    },
+    "tools/report/sections/document_sections.py": {
+        "A document of n bytes is in the last column whose label is not greater than n.",
+        "Answers that ended their URLs, robots.txt included, by the time they took.",
+        "As a table",
+        "Content type",
+        "Content types",
+        "Depth and duration",
+        "Document sizes",
+        "Documents by content type",
+        "Documents by depth",
+        "Documents by size",
+        "Documents by size and group of types",
+        "Downloads by duration",
+        "From bytes",
+        "bytes, from the label up to twice as many",
+        "duration, from the label up to twice as long",
+        "from {} bytes: {}",
+        "links followed since the seed",
+    },
+    "tools/supervisor/hive_orders.py": {
+        "--drone {}: no drone would be left",
+        "--drone {}: the hive has the drones {}",
+        "-n {}: must be a whole number from 1 to {}",
+    },
     "tools/report/report_page.py": {
         "<!doctype html>\n{}\n",
         "Crawl report",
@@ -1036,6 +1371,11 @@ PROVED = {  # sentences that need more around them: the test that looks at them
     },
     "tools/report/report_page.py": {
         "{} has no crawl in it: what that drone did is not counted": "tests/tools/report/test_hive.py",
+    },
+    "tools/supervisor/hive_orders.py": {
+        "the web is shared by {} now": "tests/tools/commands/test_hive_orders.py",
+        "waiting for {}": "tests/tools/commands/test_hive_orders.py",
+        "{}: the hive {}: start it first": "tests/tools/commands/test_hive_orders.py",
     },
 }
 

@@ -51,7 +51,7 @@ class TestSection:
         found = {one.xpath("dt")[0].text_content(): one.xpath("dd")[0].text_content() for one in tiles}
 
         assert found["pages are fetched again"] == "25,000"
-        assert found["revisits ended"] == "71,640"
+        assert found["revisits with a finding"] == "71,640"
         assert found["of copies are fresh"].endswith(" %")
         assert found["of them wait for their hosts"] == "310"
 
@@ -107,8 +107,8 @@ class TestSection:
         page = Report(report(revisited(tmp_path / "job", lines=2, share=0.0), {}, 0.0))
 
         said = page.section("revisits")
-        assert "No page was fetched again yet." in said
-        assert "No sitemap, feed or hub has announced a change." in said
+        assert "No revisit has found a page changed, unchanged or gone yet." in said
+        assert "No change that a sitemap, feed or hub announced was looked at yet." in said
 
     def test_of_a_hive(self, tmp_path):
         """Counts of all drones are added up."""

@@ -22,6 +22,7 @@ from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
 EXCLUDE, STOP = "exclude", "stop"
+LATER = "; the change goes on when it is back"
 PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
 LOOKS = 0.5  # seconds between two
 SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
@@ -171,15 +172,17 @@ async def _changed(
     still: Callable[[], None] = lambda: None,
 ) -> int:
     """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
-    operator = make_operator()
+    operator, later = make_operator(), ""
     try:
         _check(await operator.look(), lost)
         if folder is not None:
             _note(folder, members, lost)
+            later = LATER
         await operator.resize(members, lost)
+        later = LATER
         await _until_settled(Waiting(operator, folder, members, lost), say, still)
     except Away as error:
-        raise CannotStart(f"the hive's server is {error.state}: {error}; the change goes on when it is back") from error
+        raise CannotStart(f"the hive's server is {error.state}: {error}{later}") from error
     finally:
         await operator.close()
     return 0

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log, reported
-from webcrawl.record.statistics.statistics import lowest
+from webcrawl.record.statistics.statistics import DEEPEST, lowest
 from webcrawl.record.statistics.tally import GROUPS
 from webcrawl.store.disk import regular
 from webcrawl.tools import charts
@@ -93,7 +93,7 @@ def copies(source: Source, distance: int = DISTANCE) -> Html:
             f"another URL: {numbers.size(statistics.duplicate_size)}.",
         )
     else:
-        words = note("No body was seen twice.")
+        words = note("No document has a body that was seen before under another URL.")
     return section("copies", "Duplicates", words, _near(source, distance))
 
 
@@ -136,6 +136,7 @@ def depth(source: Source) -> Html:
     if not statistics.documents:
         return section("depth", "Depth and duration", note("There are no documents yet."))
     deepest = max(at for at, many in enumerate(depths) if many)
+    more = " or more" if deepest == DEEPEST else ""
     by_depth = [
         charts.Column(str(at), [many], f"depth {at}: {numbers.count(many, 'document')}")
         for at, many in enumerate(depths[: deepest + 1])
@@ -158,7 +159,7 @@ def depth(source: Source) -> Html:
             charts.columns(
                 by_depth,
                 charts.linear(max(depths), numbers.number, least=charts.TICKS),
-                ("Documents by depth", f"From 0, the seeds, to {deepest} links away."),
+                ("Documents by depth", f"From 0, the seeds, to {deepest} links away{more}."),
                 ("links followed since the seed", "documents"),
             ),
             charts.columns(

@@ -51,15 +51,15 @@ def _tiles(figures: RevisitFigures) -> Html:
     done = figures.unchanged + figures.changed + figures.gone
     fresh = (numbers.percent(figures.freshness, 1), "of copies are fresh", "estimated, by weight")
     age = (numbers.seconds(figures.age), "is their mean age", "0 for a fresh one; estimated")
-    if not figures.sampled:
-        fresh, age = ("-", *fresh[1:]), ("-", *age[1:])
-    used, asked = (numbers.number(float(f"{rate:.3g}")) for rate in (figures.used, figures.budget))
     let_go = f"about {numbers.number(figures.let_go)} are let go" if figures.let_go else "none of them is let go"
+    if not figures.sampled:
+        fresh, age, let_go = ("-", *fresh[1:]), ("-", *age[1:]), ""
+    used, asked = (numbers.number(float(f"{rate:.3g}")) for rate in (figures.used, figures.budget))
     return tiles(
         fresh,
         age,
         (numbers.number(figures.records), "pages are fetched again", let_go),
-        (numbers.number(done), "revisits ended", f"{numbers.percent(figures.changed, done)} found a change"),
+        (numbers.number(done), "revisits with a finding", f"{numbers.percent(figures.changed, done)} found a change"),
         (f"{used}/s", "revisits now", f"of {asked}/s in the budget"),
         (numbers.number(figures.waiting), "of them wait for their hosts", _lost(figures)),
     )
@@ -142,7 +142,7 @@ def _bins(bins: Sequence[int], title: str, unit: str) -> Html:
 def _outcomes(figures: RevisitFigures) -> Html:
     done = figures.unchanged + figures.changed + figures.gone
     if not done:
-        return note("No page was fetched again yet.")
+        return note("No revisit has found a page changed, unchanged or gone yet.")
     rows: list[list[Cell]] = [
         [what, how, many, many / done]
         for what, how, many in (
@@ -162,7 +162,7 @@ def signals(found: Revisits) -> Html:
     """Announcements of changes: how far they were right, and whose."""
     figures = found.figures
     if not figures.signals_true + figures.signals_false + figures.signals_ignored:
-        return note("No sitemap, feed or hub has announced a change.")
+        return note("No change that a sitemap, feed or hub announced was looked at yet.")
     said = note(
         f"Announced changes: {numbers.number(figures.signals_true)} were there, "
         f"{numbers.number(figures.signals_false)} were not, and {numbers.number(figures.signals_ignored)} were not "
