@@ -74,7 +74,10 @@ class Documents(ToolCommand):
         if target.exists():
             raise FileExistsError(f"{target} exists")
         scratch = target.with_name(target.name + PART)
-        tables = tables_of(crawl for source in sources for crawl in _crawls(Path(source)))
+        found = {source: tables_of(_crawls(Path(source))) for source in sources}
+        tables = [table for tables in found.values() for table in tables]
+        for source in [source for source, its in found.items() if tables and not its]:
+            sys.stderr.write(f"{source}: has made no documents, as the others have: left out; export it by itself\n")
         made = "" if tables else "of the archive, "
         own_folder(scratch)
         if not tables:

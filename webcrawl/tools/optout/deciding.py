@@ -228,8 +228,9 @@ class Deciding:
             return Result(Outcome.REFUSED, f"{subject.rule} has left since this token was issued: get a new one.")
         self._ask("include", subject.rule, "--if-by", PROOF)
         others = any(one["holds"] for one in records if one is not record)
-        more = " Another record still names it, so it is left alone all the same." if others else ""
-        return Result(Outcome.DONE, f"{subject.rule} may be crawled again.{more}")
+        if others:
+            return Result(Outcome.DONE, f"{subject.rule} is left alone all the same: another record still names it.")
+        return Result(Outcome.DONE, f"{subject.rule} may be crawled again.")
 
 
 def is_proven(record: Any) -> bool:
