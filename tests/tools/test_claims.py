@@ -38,9 +38,10 @@ from webcrawl.store.jobdir.series import Series
 from webcrawl.tools.commands import verify
 from webcrawl.tools.dashboard import crawl_states
 from webcrawl.tools.dashboard.crawl_states import Sample
+from webcrawl.tools.dashboard.pages import tabs
 from webcrawl.tools.dashboard.signs import signs, waits_for
 from webcrawl.tools.report import report_page, revisit_source
-from webcrawl.tools.report.log_summary import Log, SeedRow
+from webcrawl.tools.report.log_summary import Log, SeedRow, SeedTable
 from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
 from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
@@ -198,7 +199,7 @@ def report_seeds(state):
     state = dict(state)
     log, rows = Log(), state.pop("rows", [])
     log.seeds = MagicMock(more=state.pop("more", 0))
-    log.seeds.__len__.return_value = len(rows)
+    log.seeds.__len__.return_value, log.seeds.ended = len(rows), sum(row.status != 0 for row in rows)
     log.seeds.rows.return_value = rows
     log.seeds.missing.return_value = state.pop("missing", [])
     log.seeds.outcomes.return_value = Counter(row.status for row in rows)
@@ -320,6 +321,23 @@ def orders(state):
             return hive_orders.given(target, "pause", ())
         except CannotStart as error:
             return str(error)
+
+
+def dashboard_tabs(state):
+    """Tabs on errors, logs, hosts and seeds; `rows`: paths and statuses of lines of crawl.log, all of one seed each."""
+    shown = MagicMock(sample=Sample(0.0, "running", state.get("figures", {})), known=SimpleNamespace(crawls=()))
+    table = SeedTable()
+    for path, ended in state.get("lines", ()):
+        table.add(b"http://a.test/%d" % len(table), path, ended, 1)
+    progress = SimpleNamespace(table=table, left=state.get("left", 0))
+    with patch.object(tabs, "_saved_hosts", lambda _: state.get("statistics", {})):
+        parts = (
+            tabs.errors_part(shown, None, ()),
+            tabs.lines_part(shown, "crawl.log", state.get("log", ())),
+            tabs.hosts_part(shown, "queue", None, ""),
+            tabs.seeds_part(shown, progress),
+        )
+    return "\n".join(map(text, parts))
 
 
 def dashboard_signs(state):
@@ -897,6 +915,11 @@ CLAIMS = {
                 {"seeds": {"good": 2}},
                 {},
             ),
+            (
+                "2 seeds of 3 read have no outcome yet",
+                {"seeds": {"good": 3}, "rows": [seed(200), seed(0)]},
+                {"seeds": {"good": 3}, "rows": [seed(200), seed(301)]},
+            ),
         ],
     ),
     "tools/report/sections/server_sections.py": (
@@ -1107,6 +1130,36 @@ CLAIMS = {
             ),
         ],
     ),
+    "tools/dashboard/pages/tabs.py": (
+        dashboard_tabs,
+        [
+            (
+                "No attempt has ended without an answer yet, and no answer had a flaw.",
+                {"figures": {"pages": 1}},
+                {"figures": {"pages": 1, "outcome/dns": 1}},
+            ),
+            ("No attempt has ended without", {"figures": {"pages": 1}}, {}),
+            ("No figures are known yet.", {}, {"figures": {"pages": 1}}),
+            ("No such line in the last part of this log, or no such log yet.", {}, {"log": ["a line"]}),
+            (
+                " There are no saved statistics of hosts yet.",
+                {},
+                {"statistics": {"most_documents": {"a.test": [1, 2, 3]}}},
+            ),
+            (
+                " These had most {} as of the last checkpoint.",
+                {"statistics": {"most_documents": {"a.test": [1, 2, 3]}}},
+                {},
+            ),
+            ("{} read from the lists, 0 with an outcome", {}, {"lines": [(b"-", 200)]}),
+            ("0 seeds read from the lists, 1 with an outcome", {"lines": [(b"-", 200), (b"M", 200)]}, {}),
+            (", {} that could not be read", {"figures": {"bad_seeds": 1}}, {}),
+            ("The first {}; {} report has more.", {"lines": [(b"-", 200)] * 501}, {"lines": [(b"-", 200)] * 500}),
+            ("not ended yet", {"lines": [(b"M", 200)]}, {"lines": [(b"-", 200)]}),
+            (" after redirects", {"lines": [(b"R", 200)]}, {"lines": [(b"-", 301)]}),
+            ("{} of crawl.log are not read yet: this page goes on.", {"left": 9}, {}),
+        ],
+    ),
     "tools/dashboard/signs.py": (
         dashboard_signs,
         [
@@ -1297,6 +1350,25 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "servers with at least so much",
         "that have scripts, and next to no text without them",
         "time in which anything was downloaded",
+    },
+    "tools/dashboard/pages/tabs.py": {
+        "Add seeds",
+        "All hosts",
+        "Front-end: URLs by level, the first is served most",
+        "Its next URLs",
+        "Lines with",
+        "Order of the hosts",
+        "Retry now",
+        "Seeds with an outcome",
+        "The latest first",
+        "URLs or domains, one a line",
+        "Unexpected errors: the end of logs/errors.log",
+        "What became of each seed, those that failed first",
+        "Which log",
+        "by bytes",
+        "by delay",
+        "by errors",
+        "by queue",
     },
     "tools/report/sections/revisit_section.py": {
         "0 for a fresh one; estimated",

@@ -50,6 +50,11 @@ class SeedTable:
     def __len__(self) -> int:
         return len(self._index)
 
+    @property
+    def ended(self) -> int:
+        """How many have an outcome: of the others only URLs that were found from them do, as by their sitemaps."""
+        return len(self) - self._status.count(0)
+
     def add(self, seed: bytes, path: bytes, status: int, size: int) -> None:
         """A line of the log; `path` is its discovery path."""
         at = self._index.get(seed)

@@ -34,10 +34,11 @@ def revisit_tiles(stats: Mapping[str, Any]) -> Html | None:
 def _revisit_tiles(figures: RevisitFigures) -> Html:
     done = figures.unchanged + figures.changed + figures.gone
     announced = figures.signals_true + figures.signals_false
+    let_go = f"{numbers.number(figures.let_go)} let go" if figures.sampled else ""
     return tiles(
         (numbers.percent(figures.freshness, 1) if figures.sampled else "-", "of copies fresh", "estimated, by weight"),
         (numbers.seconds(figures.age) if figures.sampled else "-", "mean age", "0 for a fresh copy"),
-        (numbers.number(figures.records), "pages fetched again", f"{numbers.number(figures.let_go)} let go"),
+        (numbers.number(figures.records), "pages fetched again", let_go),
         (charts.per_second(figures.used), "revisits", f"budget {charts.per_second(figures.budget)}"),
         (numbers.percent(figures.changed, done), "changed", f"of {numbers.number(done)} revisits"),
         (

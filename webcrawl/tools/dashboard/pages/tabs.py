@@ -60,7 +60,8 @@ def hosts_part(shown: Shown, by: str, found: Found, why_not: str) -> Html:
     names = ("documents", "bytes", "failures")
     made = [{"host": host, **dict(zip(names, counts, strict=False))} for host, counts in rows.items()]
     return join(
-        note(why_not, " These are the first by the statistics of the last checkpoint."), table(made, linker(shown))
+        note(why_not, f" These had most {SAVED[by].removeprefix('most_')} as of the last checkpoint."),
+        table(made, linker(shown)),
     )
 
 
@@ -118,6 +119,9 @@ def levels_part(shown: Shown) -> Html:
     )
 
 
+NOTHING_WRONG = "No attempt has ended without an answer yet, and no answer had a flaw."
+
+
 def errors_part(shown: Shown, found: Found, lines: Sequence[str]) -> Html:
     """The crawl's counts, by whose doing it was, and the last tracebacks."""
     made = []
@@ -132,7 +136,7 @@ def errors_part(shown: Shown, found: Found, lines: Sequence[str]) -> Html:
     log = tag("pre", "\n".join(lines), tabindex="0", class_="log") if lines else note("None.")
     return join(
         answered(found, linker(shown)) if found else None,
-        *(made or [note("No attempt has ended without an answer yet, and no answer had a flaw.")]),
+        *(made or [note(NOTHING_WRONG if shown.sample.figures else "No figures are known yet.")]),
         tag("h3", "Unexpected errors: the end of logs/errors.log"),
         log,
     )
@@ -147,7 +151,7 @@ def seeds_part(shown: Shown, progress: SeedProgress) -> Html:
     """Progress in the lists, and what became of each seed."""
     read, bad = int(shown.sample.number("seeds")), int(shown.sample.number("bad_seeds"))
     seeds = progress.table
-    ended = len(seeds)
+    ended = seeds.ended
     said = f"{numbers.count(read, 'seed')} read from the lists, {numbers.number(ended)} with an outcome"
     rows = [
         {
@@ -172,7 +176,7 @@ def seeds_part(shown: Shown, progress: SeedProgress) -> Html:
         tag("progress", value=str(min(ended, max(read, 1))), max=str(max(read, 1)), aria_label="Seeds with an outcome"),
         left,
         table(rows, linker(shown), "What became of each seed, those that failed first") if rows else None,
-        note(f"The first {MOST_SEEDS}; {program()} report has more.") if ended > MOST_SEEDS else None,
+        note(f"The first {MOST_SEEDS}; {program()} report has more.") if len(seeds) > MOST_SEEDS else None,
     )
 
 

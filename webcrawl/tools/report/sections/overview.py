@@ -33,7 +33,7 @@ def overview(source: Source, log: Log) -> Html:
             (about + numbers.number(hosts), "hosts with documents", f"{numbers.count(state.hosts, 'host')} known"),
             (numbers.number(ended), "URLs ended", f"{numbers.percent(failed, ended)} without a good answer"),
             (numbers.number(source.queued), "URLs queued", _queued(source)),
-            (numbers.number(len(log.seeds)), "seeds with an outcome", _seeds(source)),
+            (numbers.number(log.seeds.ended), "seeds with an outcome", _seeds(source)),
         ),
         id="overview",
     )

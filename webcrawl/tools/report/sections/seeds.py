@@ -22,7 +22,7 @@ HEAD = [
 
 def seeds(source: Source, log: Log) -> Html:
     """Outcomes of seeds, and a row for each: those that failed first."""
-    read, known = source.seeds_read, len(log.seeds)
+    read, known, ended = source.seeds_read, len(log.seeds), log.seeds.ended
     if not known and not read:
         return section("seeds", "Seeds", note("No seed was read from a list, and no URL in crawl.log has one."))
     missing = [*islice(log.seeds.missing(str(source.seeds.get("src", "")), read), MOST // 2)] if known < read else []
@@ -37,10 +37,10 @@ def seeds(source: Source, log: Log) -> Html:
                 "without an outcome, then those that failed, then those that gave nothing. All are in logs/crawl.log.",
             ),
         )
-    if known < read:
+    if ended < read:
         parts.append(
             note(
-                f"{numbers.count(read - known, 'seed')} of {numbers.number(read)} read have no outcome yet: they are "
+                f"{numbers.count(read - ended, 'seed')} of {numbers.number(read)} read have no outcome yet: they are "
                 "queued, were dropped by a filter, or are the same URL as another seed.",
             ),
         )
