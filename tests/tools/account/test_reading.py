@@ -7,6 +7,9 @@ import msgpack
 import pytest
 
 from webcrawl.base.dates import digits, iso, read_digits, read_iso
+from webcrawl.base.model import Status
+from webcrawl.crawl.checks import check
+from webcrawl.crawl.last_run import terms_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.request_line import last_sent, line
@@ -212,6 +215,28 @@ def test_several_connections_are_said(tmp_path):
     assert "HOST_CONNECTIONS test<" in text
     assert "HOST_CONNECTIONS www.a.test<" in text
     assert "b.test" not in text
+
+
+def test_an_owner_is_told_no_more_than_is_so(tmp_path):
+    """A crawl that reads no robots.txt is not said to; what it kept no log of is not said to be all."""
+
+    def said(**more):
+        return page(Account(tmp_path, Site("a.test"), [asked(1.0)], **more), 0.0)
+
+    assert "All requests to this site" in said()
+    assert "All requests to this site" not in said(unlogged=["drone-1"])
+    for obeys in (True, False):
+        terms = terms_of("web", {}, check({"ROBOTSTXT_OBEY": obeys}))
+        assert ("It is read before anything else of a host" in said(terms=terms)) is obeys
+
+
+def test_a_page_that_was_not_asked_for(tmp_path):
+    """The first page that was found may be one that robots.txt forbids: it is not said to be asked for."""
+    forbidden = end(1.0, Status.ROBOTS_FORBIDDEN, url="http://a.test/forbidden")
+    text = page(Account(tmp_path, Site("a.test"), [asked(0.5, url="http://a.test/robots.txt")], [forbidden]), 0.0)
+
+    assert "The first page found was http://a.test/forbidden, by a list" in text
+    assert "asked for was" not in text
 
 
 def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):

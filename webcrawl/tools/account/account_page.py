@@ -26,6 +26,8 @@ SETTINGS = (
     *("USER_AGENT", "POLITENESS_POLICY", "POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
     *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "ROBOTSTXT_OBEY", "HOST_MAX_PAGES", "OUTPUTS", "PURPOSE"),
 )
+READ = "It is read before anything else of a host, and again when its time is over."
+UNREAD = "The last run did not read it (ROBOTSTXT_OBEY)."
 
 
 def page(account: Account, now: float) -> str:
@@ -54,11 +56,12 @@ def _lead(account: Account) -> list[str]:
     if not account.requests:
         return ["No request to this site is known of."]
     first = account.first
-    words = [f"All requests to this site and the names below it, from {numbers.when(account.requests[0].at)} to "]
+    all_known = "Requests" if account.unlogged else "All requests"
+    words = [f"{all_known} to this site and the names below it, from {numbers.when(account.requests[0].at)} to "]
     words.append(f"{numbers.when(account.requests[-1].at)}.")
     if first is not None:
         via = f"a link on {first.via}" if first.via else "a list of addresses with which the crawl began"
-        words.append(f" The first page asked for was {first.url}: it was found by {via}.")
+        words.append(f" The first page found was {first.url}, by {via}.")
         if first.via and first.seed:
             words.append(f" That way began at {first.seed}.")
     return words
@@ -183,7 +186,7 @@ def _robots(account: Account) -> Html:
     return section(
         "robots",
         "robots.txt",
-        note("It is read before anything else of a host, and again when its time is over."),
+        note(UNREAD if account.terms.get("ROBOTSTXT_OBEY") == "off" else READ),
         table("robots", columns, rows[-MOST:], "Requests for it"),
         table("refused", (Column("URL"), Column("Times", "number")), named, "Not asked for") if named else None,
     )
