@@ -115,7 +115,7 @@ class TestSeeds:
 
         running = crawl.start()
         console("pause")
-        assert console(f"seeds {tmp_path}/more.txt") == f"seeds are read from {tmp_path}/more.txt"
+        assert console(f"seeds {tmp_path}/more.txt") == f"seeds will be read from {tmp_path}/more.txt"
         assert console("seeds nowhere.txt").startswith("refused: nowhere.txt")
         kill(running)
         running = crawl.start()

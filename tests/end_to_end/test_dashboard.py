@@ -198,7 +198,7 @@ def test_an_operator_at_work(crawl, browse):
     page.get_by_role("link", name="Commands", exact=True).click()
     page.get_by_label("add SRC…").fill(f"{folder / 'more.txt'}")
     page.get_by_role("button", name="seeds", exact=True).click()
-    page.get_by_text("seeds are read from").wait_for()
+    page.get_by_text("seeds will be read from").wait_for()
     wait_until(lambda: asked(server, "site8.test") > 0, pause=0.1)
 
     seed = [*server.world.seeds()][1]

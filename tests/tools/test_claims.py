@@ -24,10 +24,15 @@ from webcrawl.adapter.extensions import process_progress, progress, summary
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
+from webcrawl.crawl import host_orders
 from webcrawl.crawl.control.answer_text import status
-from webcrawl.crawl.control.command import NotRunning
+from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
+from webcrawl.crawl.control.commands import obey
+from webcrawl.crawl.control.in_force import PausedHosts
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.operator import Look as HiveLook
+from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
@@ -46,6 +51,7 @@ from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
 from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
 from webcrawl.tools.supervisor import display, hive_orders, hive_status
+from webcrawl.urls.optout import OptOut
 
 JOB = Path("job")
 
@@ -280,6 +286,55 @@ def at_the_end(state):
         return "\n".join(call.args[0] % call.args[1:] for one in log.values() for call in one.call_args_list)
 
 
+def commanded(state):
+    """The answer to an order; `new`: whether it changes anything; `excluded`: rules of records that are there then."""
+    order = {"return_value": state.get("new", True)}
+    crawl = MagicMock(trouble=state.get("trouble", ""), pause=MagicMock(**order), resume=MagicMock(**order))
+    crawl.exclude, crawl.excluded = MagicMock(**order), lambda: [OptOut(rule) for rule in state.get("excluded", ())]
+    return obey(crawl, *state["order"].split())
+
+
+def of_host(state):
+    """What is logged of the `paused` hosts of former runs, and said of the last of these orders about a.test."""
+    frontier, sheets = MagicMock(), MagicMock(told=list, sheets={"a.test": {"HOST_MAX_PAGES": 1}})
+    frontier.core.is_foreign.return_value = state.get("foreign", False)
+    frontier.look.host.return_value = {"queued": 1, "state": "healthy", **state.get("record", {})}
+    frontier.steering.drop.return_value = 5, state.get("waits", False)
+    frontier.steering.retry.return_value = state.get("due", 0.0)
+    paused = PausedHosts(MagicMock(get=lambda _: None))
+    for host in state.get("paused", ()):
+        paused.add(host)
+    more = {"sheets": sheets, "paused": paused, "in_force": MagicMock(), "rendered": None}
+    with patch.object(host_orders.logger, "info") as log:
+        orders = HostOrders(frontier, MagicMock(), MagicMock(), lambda: 0.0, str, **more)
+    lines = [call.args[0] % call.args[1:] for call in log.call_args_list]
+    for order, *words in state.get("orders", ()):
+        try:
+            said = getattr(orders, order)("a.test", *words)
+        except CommandError as error:
+            said = str(error)
+    return "\n".join((*lines, said if state.get("orders") else ""))
+
+
+def asking(state):
+    """What is said of a crawl that does not answer in time: it is `still`, or only what was asked takes long."""
+
+    def exchange(_line, _patience, silent=None):
+        if silent is not None:
+            silent(7)
+            raise TimeoutError
+        if state["still"]:
+            raise TimeoutError
+        return b""
+
+    client = Client(JOB, 90.0)
+    with patch.object(client, "_exchange", exchange):
+        try:
+            return client.ask("checkpoint")
+        except NoAnswer as error:
+            return str(error)
+
+
 def changing(state):
     """What is said of a change to the drones 0 and 1, when it is asked for or while it is waited for."""
     reports = {0: SimpleNamespace(stays=state.get("stays", ""), moving=())}
@@ -406,6 +461,8 @@ LEFT = {"aside": 3, "hosts_aside": 1, "aside_due": 9.0}
 DUE = {"aside": 3, "hosts_aside": 1, "aside_due": 0}
 STORED = {"store/files": 2, "store/bytes": 10**6, "store/waiting": 1}
 
+PAUSE = ["pause"]
+MANY = [f"{at}.test" for at in range(host_orders.TOLD + 1)]
 SAMPLED = {"records": 9, "sampled": 9}
 LOOKS = [revisit_source.Moment(60.0 * at, 9.0, *[0.0] * 4, 0.5 if at < 2 else 0.25, 9.0) for at in range(3)]
 TWICE = {"depths": [0, 0], "duplicates": 1, "duplicate_size": 9}
@@ -1130,6 +1187,108 @@ CLAIMS = {
             ),
         ],
     ),
+    "crawl/control/commands.py": (
+        commanded,
+        [
+            ("it is not paused", {"order": "resume", "new": False}, {"order": "resume"}),
+            ("{}; but nothing is fetched ({})", {"order": "resume", "trouble": "no network"}, {"order": "resume"}),
+            ("it is paused already", {"order": "pause", "new": False}, {"order": "pause"}),
+            (
+                "paused, after a restart too, until you resume it; downloads under way go on to their ends",
+                {"order": "pause"},
+                {"order": "pause", "new": False},
+            ),
+        ],
+    ),
+    "crawl/control/exclusions.py": (
+        commanded,
+        [
+            (
+                "; another record still names it: excluded {}",
+                {"order": "include a.test/b/", "excluded": ["a.test"]},
+                {"order": "include a.test/b/", "excluded": ["b.test"]},
+            ),
+            (
+                "the exclusion of {} is taken back; what was dropped meanwhile does not come back{}",
+                {"order": "include a.test"},
+                {"order": "exclude a.test"},
+            ),
+            ("{} is excluded already", {"order": "exclude a.test", "new": False}, {"order": "exclude a.test"}),
+            (
+                "a.test is excluded",
+                {"order": "exclude a.test"},
+                {"order": "exclude a.test --since 2020-01-01 --until 2021-01-01"},
+            ),
+            ("; outputs made later leave it out", {"order": "exclude a.test --forget"}, {"order": "exclude a.test"}),
+        ],
+    ),
+    "crawl/control/client.py": (
+        asking,
+        [
+            (
+                (
+                    "process {} has answered nothing for {}: it seems that its event loop stands still, see its log; "
+                    "the command is carried out if it goes on, and SIGTERM, twice, ends it"
+                ),
+                {"still": True},
+                {"still": False},
+            ),
+            ("no answer in {}", {"still": False}, {"still": True}),
+        ],
+    ),
+    "crawl/host_orders.py": (
+        of_host,
+        [
+            ("still in force by command: host {} pause", {"paused": ["a.test"]}, {}),
+            ("and more: status lists all that is in force by command", {"paused": MANY}, {"paused": MANY[1:]}),
+            ("a.test is paused already", {"orders": [PAUSE, PAUSE]}, {"orders": [PAUSE]}),
+            (
+                "{} is paused: its URLs stay, and nothing is asked of it until you resume it, after a restart too",
+                {"orders": [PAUSE]},
+                {"orders": [PAUSE, PAUSE]},
+            ),
+            ("{} is not paused any more", {"orders": [PAUSE, ["resume"]]}, {"orders": [["resume"]]}),
+            ("{} is paused: resume it", {"orders": [PAUSE, ["retry"]]}, {"orders": [["retry"]]}),
+            ("{} is not a host of this drone", {"orders": [["drop"]], "foreign": True}, {"orders": [["drop"]]}),
+            (
+                "{} has no URLs in its queue; what is found of it is asked for as soon as it may be",
+                {"orders": [["retry"]], "record": {"queued": 0}},
+                {"orders": [["retry"]]},
+            ),
+            (
+                "{} waits for a place among the hosts that are crawled, and is asked when it has one",
+                {"orders": [["retry"]], "record": {"state": "waits for a place"}},
+                {"orders": [["retry"]]},
+            ),
+            ("{} may be asked again ", {"orders": [["retry"]]}, {"orders": [["retry"]], "record": {"queued": 0}}),
+            ("may be asked again now", {"orders": [["retry"]]}, {"orders": [["retry"]], "due": 5.0}),
+            (
+                "{} is given up: {} of its queue {}, and what is found of it for a day",
+                {"orders": [["drop"]]},
+                {"orders": [["drop"]], "foreign": True},
+            ),
+            ("5 URLs of its queue end now", {"orders": [["drop"]]}, {"orders": [["drop"]], "waits": True}),
+            ("end when its turn to be crawled comes", {"orders": [["drop"]], "waits": True}, {"orders": [["drop"]]}),
+            ("{} has no delay of its own any more", {"orders": [["delay", None]]}, {"orders": [["delay", 5.0]]}),
+            (
+                "{} is asked every {} s from its next request on, or less often if its robots.txt says so",
+                {"orders": [["delay", 5.0]]},
+                {"orders": [["delay", None]]},
+            ),
+            (
+                "{} is {} for {} and all hosts below it",
+                {"orders": [["set_for", "HOST_MAX_PAGES", 5]]},
+                {"orders": [["set_for", "HOST_MAX_PAGES", None]]},
+            ),
+            (
+                "{} is not set for {} any more",
+                {"orders": [["set_for", "HOST_MAX_PAGES", None]]},
+                {"orders": [["set_for", "HOST_MAX_PAGES", 5]]},
+            ),
+        ],
+    ),
+    "crawl/uplink.py": (str, []),
+    "adapter/engine_pause.py": (str, []),
     "tools/dashboard/pages/tabs.py": (
         dashboard_tabs,
         [
@@ -1351,6 +1510,43 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "that have scripts, and next to no text without them",
         "time in which anything was downloaded",
     },
+    "crawl/control/commands.py": {
+        "change a setting that may change",
+        "end the run; the same command resumes the crawl",
+        "fetch nothing more for now",
+        "go on after a pause",
+        "how it is going",
+        "read more seeds",
+        "seeds will be read from {}",
+        "stopping: downloads under way have a few seconds, the rest stays for the next run",
+        "take a checkpoint now",
+        "usage: seeds add SRC…",
+        "usage: {}; a word is empty, or not one line of text",
+        "what a setting is and who says so; all of them",
+        "what only the running process knows of URLs: see why",
+        "{} is no command; there are: {}",
+    },
+    "crawl/control/exclusions.py": {
+        "--until {}: over already",
+        "fetch nothing of a domain or prefix any more",
+        "nobody has said by whom",
+        "one rule at a time: usage: exclude {}",
+        "one rule at a time: usage: include {}",
+        "take an exclude back",
+        "who is left alone, since when and why",
+        "{}: a date or time, such as 2027-01-31 or 2027-01-31T12:00Z",
+    },
+    "crawl/control/client.py": {"an answer of more than {} bytes"},
+    "crawl/host_orders.py": {
+        " of a sheet",
+        "URL_SCOPE seeds can be set for a domain only in a crawl with that scope",
+        "a budget is for a registered domain: --for {}",
+        "belongs to another drone",
+        "end now",
+        "host {} alone",
+        "waits for a place",
+    },
+    "crawl/uplink.py": {"no name server", "no network"},
     "tools/dashboard/pages/tabs.py": {
         "Add seeds",
         "All hosts",
@@ -1444,6 +1640,34 @@ PROVED = {  # sentences that need more around them: the test that looks at them
     "tools/report/report_page.py": {
         "{} has no crawl in it: what that drone did is not counted": "tests/tools/report/test_hive.py",
     },
+    "crawl/control/commands.py": {"a checkpoint was taken": "tests/end_to_end/test_ctl.py"},
+    "crawl/control/exclusions.py": {
+        "{} is excluded by somebody else: {}": "tests/crawl/control/test_exclusions.py",
+    },
+    "crawl/control/client.py": {
+        "the crawl ended before it answered: look into its log, or ask again": "tests/crawl/control/test_server.py",
+        "{}: no crawl is running there, or none that listens": "tests/end_to_end/test_wrong_uses.py",
+        "{}: {}: only who runs a crawl may command it": "tests/crawl/control/test_server.py",
+    },
+    "crawl/host_orders.py": {
+        "still in force by command: {}": "tests/crawl/control/test_in_force.py",
+        "{} is not paused": "tests/crawl/control/test_host_commands.py",
+        "{} is not set for {}": "tests/crawl/control/test_sheets.py",
+    },
+    "crawl/uplink.py": dict.fromkeys(
+        (
+            (
+                "no network since {}: {} of the last {} requests failed; fetching pauses, up to {} hosts are asked "
+                "again every {} to {} seconds"
+            ),
+            "still no network after {}: fetching is paused",
+            "the network is back after {} seconds: {} to be made again",
+        ),
+        "tests/crawl/test_uplink.py",
+    ),
+    "adapter/engine_pause.py": dict.fromkeys(
+        ("fetching resumes", "nothing is fetched ({})"), "tests/adapter/extensions/test_quiet_hours.py"
+    ),
     "tools/supervisor/hive_orders.py": {
         "the web is shared by {} now": "tests/tools/commands/test_hive_orders.py",
         "waiting for {}": "tests/tools/commands/test_hive_orders.py",

@@ -40,7 +40,7 @@ class TestObey:
             ("pause", "paused, after a restart too, until you resume it; downloads under way go on to their ends"),
             ("resume", "resumed"),
             ("checkpoint", "a checkpoint was taken"),
-            ("seeds a.txt", "seeds are read from a.txt"),
+            ("seeds a.txt", "seeds will be read from a.txt"),
             ("get LOG_LEVEL", True),
             ("set LOG_LEVEL INFO", "LOG_LEVEL is True"),
             ("status", True),

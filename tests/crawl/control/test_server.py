@@ -6,6 +6,7 @@ import os
 import socket
 import stat
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -148,6 +149,23 @@ class TestAsking:
         with serving(tmp_path, slow):
             assert Client(tmp_path).ask("wait", "0.3")["name"] == "wait"
         assert {*asked} == {"wait", "status"}
+
+    def test_a_crawl_that_ends_meanwhile(self, tmp_path, monkeypatch):
+        """Who asked it is told so: nothing stands still there."""
+        monkeypatch.setattr(asking, "SILENCE", 0.01)
+        heard = threading.Event()
+
+        async def slow(name, words):
+            if name == "wait":
+                heard.set()
+            return await echo(name, words)
+
+        with ThreadPoolExecutor(1) as pool:
+            with serving(tmp_path, slow):
+                asked = pool.submit(Client(tmp_path, 60).ask, "wait", "60")
+                assert heard.wait(60)
+            with pytest.raises(NoAnswer, match="the crawl ended before it answered: look into its log, or ask again"):
+                asked.result()
 
     def test_too_long(self, tmp_path):
         """A request that no line holds is not sent."""

@@ -23,7 +23,7 @@ def _visitor(tmp_path):
         tmp_path / "web", stats={"reason": None, **HOSTS}, history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)]
     )
     (tmp_path / "web/logs/crawl.log").write_text(LINE)
-    with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "seeds are read from there"})) as visitor:
+    with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "seeds will be read from there"})) as visitor:
         visitor.page()
         visitor.id = visitor.finder.look()[0].id
         visitor.jobdir = tmp_path / "web"
@@ -259,7 +259,7 @@ class TestSeeds:
         """What is written becomes a file of the crawl's, which the crawl is told of."""
         answer = visitor.send(f"c/{visitor.id}/seeds", {"seeds": " http://a.example/\r\nb.example \r\n"})
 
-        assert "seeds are read from there" in said_of(visitor, answer)
+        assert "seeds will be read from there" in said_of(visitor, answer)
         (written,) = (visitor.jobdir / "seeds").iterdir()
         assert written.read_text().split() == ["http://a.example/", "b.example"]
         assert [told[:3] for told in visitor.crawls.told] == [("web", "seeds", "add")]

@@ -81,7 +81,7 @@ async def checkpoint(crawl: Commanded) -> Answer:
 def seeds(crawl: Commanded, *words: str) -> Answer:
     sources = words[1:] if words[0] == "add" and len(words) > 1 else words
     crawl.seeds(*sources)
-    return f"seeds are read from {', '.join(sources)}"
+    return f"seeds will be read from {', '.join(sources)}"
 
 
 def set_value(crawl: Commanded, name: str, value: str) -> Answer:
