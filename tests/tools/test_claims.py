@@ -37,9 +37,12 @@ from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
+from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 from webcrawl.store.jobdir.series import Series
+from webcrawl.tools.account import account_page
+from webcrawl.tools.account.site_account import Account, AccountRow, Gap, Site
 from webcrawl.tools.commands import verify
 from webcrawl.tools.dashboard import crawl_states
 from webcrawl.tools.dashboard.crawl_states import Sample
@@ -316,6 +319,19 @@ def of_host(state):
     return "\n".join((*lines, said if state.get("orders") else ""))
 
 
+def account(state):
+    """The page for an owner of a.test, with requests at these times; `ends`: pages that ended without one."""
+    state = dict(state)
+    rows = [AccountRow(at, "GET", "http://a.test/", "-", 0) for at in state.pop("requests", ())]
+    ends = [crawl_line(**one) for one in state.pop("ends", ())]
+    with patch.object(account_page, "MOST", 2):
+        return text(account_page.page(Account(JOB, Site("a.test"), rows, ends, **state), 99.0))
+
+
+def crawl_line(status=200, via="", seed=""):
+    return CrawlLine("", "", 1.0, status, 9, "http://a.test/x", "L", via, "", 0.5, 0.5, "", seed, "")
+
+
 def asking(state):
     """What is said of a crawl that does not answer in time: it is `still`, or only what was asked takes long."""
 
@@ -462,6 +478,7 @@ DUE = {"aside": 3, "hosts_aside": 1, "aside_due": 0}
 STORED = {"store/files": 2, "store/bytes": 10**6, "store/waiting": 1}
 
 PAUSE = ["pause"]
+SEVERAL = {"terms": {"HOST_CONNECTIONS a.test": "2"}}
 MANY = [f"{at}.test" for at in range(host_orders.TOLD + 1)]
 SAMPLED = {"records": 9, "sampled": 9}
 LOOKS = [revisit_source.Moment(60.0 * at, 9.0, *[0.0] * 4, 0.5 if at < 2 else 0.25, 9.0) for at in range(3)]
@@ -1236,6 +1253,64 @@ CLAIMS = {
             ("no answer in {}", {"still": False}, {"still": True}),
         ],
     ),
+    "tools/account/account_page.py": (
+        account,
+        [
+            ("No request to this site is known of.", {}, {"requests": [1.0]}),
+            ("All requests", {"requests": [1.0]}, {"requests": [1.0], "unlogged": ["drone-1"]}),
+            ("{} to this site and the names below it, from {} to ", {"requests": [1.0]}, {}),
+            ("All within a second.", {"requests": [1.0, 1.5]}, {"requests": [1.0, 9.0]}),
+            ("There were none.", {}, {"requests": [1.0]}),
+            ("At most {}, as means over {}.", {"requests": [1.0, 9.0]}, {"requests": [1.0]}),
+            (" The first page found was {}, by {}.", {"requests": [1.0], "ends": [{}]}, {"requests": [1.0]}),
+            (
+                "a link on {}",
+                {"requests": [1.0], "ends": [{"via": "http://b.test/"}]},
+                {"requests": [1.0], "ends": [{}]},
+            ),
+            (
+                "a list of addresses with which the crawl began",
+                {"requests": [1.0], "ends": [{}]},
+                {"requests": [1.0], "ends": [{"via": "http://b.test/"}]},
+            ),
+            (
+                " That way began at {}.",
+                {"requests": [1.0], "ends": [{"via": "http://b.test/", "seed": "http://c.test/"}]},
+                {"requests": [1.0], "ends": [{}]},
+            ),
+            (
+                (
+                    "Between {} and {} {} was stopped hard, or is running. All its requests of that time are listed. "
+                    "What was answered is not known of those whose outcome is missing, and the very last ones may not "
+                    "have been sent."
+                ),
+                {"gaps": [Gap(1.0, 2.0)]},
+                {},
+            ),
+            ("and now the crawler was stopped", {"gaps": [Gap(1.0, float("inf"))]}, {"gaps": [Gap(1.0, 2.0)]}),
+            ("its start", {"gaps": [Gap(0.0, 2.0)]}, {"gaps": [Gap(1.0, 2.0)]}),
+            ("the part of the crawler called {}", {"gaps": [Gap(1.0, 2.0, "drone-0")]}, {"gaps": [Gap(1.0, 2.0)]}),
+            (
+                (
+                    "The crawl kept no log of requests (its OUTPUTS has no `requests`): requests that were repeated "
+                    "after a failure, those after the last checkpoint before it was stopped hard or until now, and the "
+                    "waits before each are not listed."
+                ),
+                {"unlogged": [""]},
+                {},
+            ),
+            ("Nothing that these rules name is asked for while they are in force.", {"wishes": [OptOut("a.test")]}, {}),
+            ("With HOST_CONNECTIONS each of several connections waits for itself.", SEVERAL, {}),
+            (account_page.READ, {}, {"terms": {"ROBOTSTXT_OBEY": "off"}}),
+            (account_page.UNREAD, {"terms": {"ROBOTSTXT_OBEY": "off"}}, {"terms": {"ROBOTSTXT_OBEY": "on"}}),
+            ("Not asked for", {"ends": [{"status": Status.ROBOTS_FORBIDDEN}]}, {"ends": [{}]}),
+            (
+                "The last {}; the CSV file has the {} before them.",
+                {"requests": [1.0, 2.0, 3.0]},
+                {"requests": [1.0, 2.0]},
+            ),
+        ],
+    ),
     "crawl/host_orders.py": (
         of_host,
         [
@@ -1547,6 +1622,45 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "waits for a place",
     },
     "crawl/uplink.py": {"no name server", "no network"},
+    "tools/account/account_page.py": {
+        "<!doctype html>\n{}\n",
+        "Account of a crawl",
+        "By rule",
+        "Every request",
+        "How the crawl was set",
+        "In force",
+        "In the order of time",
+        "Left alone",
+        "Longest wait it asked for",
+        "Made by {} account at {}. Times are UTC.",
+        "Requests a minute",
+        "Requests for it",
+        "Requests over time",
+        "Requests to {}",
+        "Shortest wait",
+        "The time between the end of a host's answer and the next request to it, by the rule that decided.",
+        "a multiple of the time that the last answer took, within bounds",
+        "addresses not asked for",
+        "after an answer, before the next request",
+        "because robots.txt forbids it",
+        "bytes of answers",
+        "default-src 'none'; style-src 'unsafe-inline'",
+        "for good",
+        "no whole answer, or tried again",
+        "not known: the crawler was stopped hard",
+        "over the whole time",
+        "per minute",
+        "requests a minute",
+        "shortest wait",
+        "the Crawl-delay of its robots.txt",
+        "the crawler",
+        "the host had not been asked before",
+        "the host was behind a wall: a wait that doubles each time",
+        "the last request failed: a wait that doubles each time",
+        "time since {}",
+        "what the host asked for itself, by Retry-After or a rate limit",
+        "{} for robots.txt",
+    },
     "tools/dashboard/pages/tabs.py": {
         "Add seeds",
         "All hosts",
@@ -1664,6 +1778,16 @@ PROVED = {  # sentences that need more around them: the test that looks at them
             "the network is back after {} seconds: {} to be made again",
         ),
         "tests/crawl/test_uplink.py",
+    ),
+    "tools/account/account_page.py": dict.fromkeys(
+        (
+            "head and body",
+            "head and part of the body",
+            "that it has not changed",
+            "that it is the same as another page",
+            "the head alone: the owner forbids the rest",
+        ),
+        "tests/tools/account/test_reading.py",
     ),
     "adapter/engine_pause.py": dict.fromkeys(
         ("fetching resumes", "nothing is fetched ({})"), "tests/adapter/extensions/test_quiet_hours.py"
