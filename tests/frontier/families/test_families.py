@@ -7,7 +7,7 @@ from benchmarks.support import zoo
 from tests.support.examples import in_campaign
 from tests.support.frontiers import make, over_budget
 from tests.support.saving import prepared
-from webcrawl.base.model import unpack
+from webcrawl.base.model import Link, unpack
 from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import FAMILIES
@@ -59,6 +59,20 @@ class TestGoodSites:
         most = pages if name == "archive" else MOST  # its articles come behind all its days
 
         assert fetched(frontier, site, most) == most
+
+    def test_a_page_that_is_not_looked_at_is_no_news(self, db):
+        """Of a sampled family that may be a labyrinth only the links are looked at."""
+        known = families.Families(db, 0)
+        learning, url = known._of("a.test"), "http://a.test/x/a"
+        for _ in range(100):
+            learning.learn(url, families.Brings.NEWS, (1, 0, 0, 0))
+        pages = [family.pages for family in learning.families.values()]
+
+        known.read("a.test", url, b"<p>text</p>")
+        known.heard(url, [])
+        known.answered("a.test", Link(url), 200)
+
+        assert [family.pages for family in learning.families.values()] == pages
 
     def test_a_trap_holds_back_nothing_else(self, db):
         """A good site on the same host as a trap is fetched whole."""

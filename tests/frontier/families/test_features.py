@@ -46,7 +46,15 @@ class TestFeatures:
 
     def test_words_of_the_address_are_left_out(self):
         """A page that only repeats what it was asked for says nothing."""
-        assert parts("<p>No results for hats</p>", echo=[b"hats"]) == parts("<p>No results for</p>")
+        echoing = Features(b"<p>No results for hats</p>", set(), {b"hats"}).echoing
+
+        assert [left for _, left in echoing] == parts("<p>No results for</p>")
+
+    def test_a_run_that_echoes_the_address_is_known_with_its_words_too(self):
+        """Another page may have had it before its address had these words."""
+        echoing = Features(b"<p>Hats for all</p>", set(), {b"hats"}).echoing
+
+        assert [run for run, _ in echoing] == parts("<p>Hats for all</p>")
 
     @pytest.mark.parametrize("body", ["", "<", "<p>", "\0" * 100, "<" * 100_000, "<p " * 10_000, "src=" * 1000])
     def test_any_body_has_features(self, body):

@@ -1,8 +1,9 @@
 """Which families are folded, tried and freed."""
 
+import msgpack
 import pytest
 
-from webcrawl.frontier.families.learning import AGAIN, FOLDS, MOST, ROUNDS, SMALL, Brings, Learning
+from webcrawl.frontier.families.learning import AGAIN, FOLDS, MOST, RAREST, ROUNDS, SMALL, Brings, Learning
 
 NOTHING = (0, 0, 0, 0)
 
@@ -76,6 +77,48 @@ class TestFolding:
 
         assert learning.folded > 0
 
+    def test_a_known_run_is_no_news_once_its_words_are_in_addresses(self):
+        """A text that pages had before is known, whatever words of it URLs have since."""
+        learning, page = Learning(), b"<p>a text with several words that all pages show</p>"
+        learning.has_new("http://a.test/first/1", page)
+        for at in range(2):
+            learning.has_new(f"http://a.test/several/x{at}", b"<p>something else</p>")
+
+        assert not learning.has_new("http://a.test/several/words/2?a=1&b=2", page)
+
+    def test_a_page_that_was_not_looked_at_says_nothing(self):
+        """What its links say of a labyrinth counts; it is no news, and no page without any."""
+        learning = taught(Learning(), Brings.NOTHING, FOLDS[0] - 1)
+        before = [(family.stale, family.pages) for family in learning.families.values()]
+        learning.learn(url(1), None, (1, 0, 0, 0))
+
+        assert [(family.stale, family.pages) for family in learning.families.values()] == before
+        assert [family.blind for family in learning.families.values()] == [1, 0, 0, 0]
+
+    def test_plumber_in_every_town_is_no_labyrinth(self):
+        """Names that end with a small number are as many as the numbers."""
+        _, blind = Learning().follow(url("plumber-a-1"), [url("plumber-b-2"), url("plumber-c-3")])
+
+        assert not any(blind)
+
+
+class TestLooks:
+    def looked_at(self, learning, kind):
+        return sum(learning.wants(url(at, kind)) for at in range(800))
+
+    def test_of_a_domain_whose_pages_are_all_new_a_sample_is_looked_at(self):
+        """One page in RAREST is, after a while."""
+        learning = taught(Learning(), Brings.NEWS, 100)
+
+        assert self.looked_at(learning, "list") == 800 // RAREST
+
+    def test_a_new_family_is_looked_at_whatever_its_domain_brings(self):
+        """Copies of pages that nobody looked at would seem new, and a new family may be one of copies."""
+        learning = taught(Learning(), Brings.NEWS, 100)
+        learning.learn(url(1, "print"), Brings.NEWS)
+
+        assert self.looked_at(learning, "print") == 800
+
 
 class TestFreeing:
     def test_two_tries_that_bring_something_free_it(self, folded):
@@ -83,6 +126,18 @@ class TestFreeing:
         assert not folded.learn(url(1), Brings.NEWS)
         assert folded.learn(url(2), Brings.NEWS)
         assert len(tried(folded, 100)) == 100
+
+    def test_each_time_it_takes_one_more(self, folded):
+        """A family that was freed in vain needs three of the last four tries, then all of them."""
+        needed = []
+        for _ in range(4):
+            taught(folded, Brings.NOTHING, 400)
+            news = 1
+            while not folded.learn(url(news), Brings.NEWS):
+                news += 1
+            needed.append(news)
+
+        assert needed == [2, 3, 4, 4]
 
     def test_one_in_many_does_not(self, folded):
         """One new page among many tries changes nothing."""
@@ -115,6 +170,13 @@ class TestBounds:
         assert again.pack() == folded.pack()
         assert again.folded == folded.folded
         assert tried(again, 100) == tried(folded, 100)
+
+    def test_a_record_from_before_frees_were_counted_is_read(self, folded):
+        """It has one number less for each family."""
+        families, *rest = msgpack.unpackb(folded.pack())
+        again = Learning.unpack(msgpack.packb([[row[:-1] for row in families], *rest]))
+
+        assert again.pack() == folded.pack()
 
     @pytest.mark.parametrize("data", [b"", b"\x93", b"\x00", b"\x96\x90\xc0\xc0\x00\x00\x90"])
     def test_a_damaged_record_is_refused(self, data):

@@ -28,7 +28,7 @@ class Look:
     """What one page in flight was found to bring."""
 
     learning: Learning
-    new: bool
+    new: bool | None  # None: only its links are looked at
     leads: Brings = Brings.NOTHING
     blind: Sequence[int] = (0, 0, 0, 0)
 
@@ -55,7 +55,7 @@ class Families:
         if learning is not None and learning.wants(url):
             self._looks[url] = Look(learning, learning.has_new(url, body))
         elif learning is not None:  # its links are looked at all the same, if they may be a labyrinth's
-            self._looks[url] = Look(learning, new=True) if learning.is_blind(url) else None
+            self._looks[url] = Look(learning, new=None) if learning.is_blind(url) else None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
         """A page has these links."""
@@ -70,9 +70,11 @@ class Families:
             return False
         self._dirty.add(name)
         look = look or NOTHING
-        brings = Brings.NEWS if look.new else look.leads
+        brings = None if look.new is None else Brings.NEWS if look.new else look.leads
         freed = learning.learn(link.url, brings, look.blind)
-        if link.path.endswith("R") and host_of(link.via).endswith(name):  # what leads to it is as good as it
+        if (
+            brings is not None and link.path.endswith("R") and host_of(link.via).endswith(name)
+        ):  # what leads to it is as good as it
             freed = learning.learn(link.via, brings) or freed
         return freed
 

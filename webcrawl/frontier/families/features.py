@@ -33,18 +33,27 @@ def words_of(values: Iterable[str]) -> set[bytes]:
 class Features:
     """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, of its short runs together.
 
+    Of a run that echoes the URL there are two, in `echoing`: with these words, as others may have it, and without.
+
     No loop and no expression runs over its words: either would take more than all else that is done for a page.
     """
 
-    __slots__ = ("parts", "whole")
+    __slots__ = ("echoing", "parts", "whole")
 
     def __init__(self, body: bytes, address: set[bytes], echo: set[bytes]) -> None:
         """`address`: words of its URL; `echo`: those that many URLs of its family have, which say nothing."""
         lower = body[:LOOKED_AT].lower()
         runs = _runs(lower) if b"<" in lower[:1024] else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
-        said = [words for run in _words(runs) if (words := run - echo if echo else run)]
+        said = [run for run in _words(runs) if not run <= echo]
         number = {word: crc32(word) for word in set().union(*said)}
-        parts = [crc32(b"%d" % sum(map(number.__getitem__, words))) for words in said]  # words in any order
+        value = number.__getitem__
+        plain = [run for run in said if run.isdisjoint(echo)] if echo else said
+        parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]  # words in any order
+        self.echoing = [
+            (crc32(b"%d" % sum(map(value, run))), crc32(b"%d" % sum(map(value, run - echo))))
+            for run in (said if echo else ())
+            if not run.isdisjoint(echo)
+        ]
         parts += [crc32(source, 1) for source in _sources(lower)]
         text = b" ".join(runs)
         digits = len(text) - len(text.translate(None, DIGITS))
@@ -53,8 +62,8 @@ class Features:
             if sum(map(len, numbers)) >= PLENTY:
                 parts.append(crc32(b" ".join(sorted(numbers)), 2))
         self.parts = parts
-        cells = set().union(*[words for words in said if len(words) <= CELL])
-        self.whole = crc32(b"%d" % sum(map(number.__getitem__, cells)), 3)
+        cells = set().union(*[left for run in said if len(left := run - echo if echo else run) <= CELL])
+        self.whole = crc32(b"%d" % sum(map(value, cells)), 3)
 
 
 def _runs(lower: bytes) -> list[bytes]:

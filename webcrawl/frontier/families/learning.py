@@ -22,7 +22,7 @@ CREDIT = 64  # pages at most that are paid for in advance
 BLIND = 200  # pages that lead to new ones of their family only, before it is folded as a labyrinth
 KNOWN = 8  # such pages that one pays for which leads to a known page of its family
 GAP, GROWS, LONGEST = 16, 1.5, 1024  # URLs of a folded family between two that are tried
-TRIED, FREES = 0b1111, 2  # of so many tries the last, so many new ones free it
+TRIED, FREES = 0b1111, 2  # of so many tries the last, so many new ones free it; one more each time, up to all of them
 GOOD = 4  # pages by which a family is judged as a target of links
 AWAITED = 16  # families of which no such number of pages is known, to which a link may lead to something new
 SURE, RAREST = 12, 8  # of more pages than these that are new in a row one in 2, 4, 8, and then in so many, is looked at
@@ -45,23 +45,24 @@ class Brings(IntEnum):
 class Family:
     """`stale`: pages that brought nothing new and are not paid for; less than none, as many are paid in advance."""
 
-    __slots__ = ("blind", "doubts", "folded", "gap", "last", "new", "pages", "row", "stale", "tries", "turn")
+    __slots__ = ("blind", "doubts", "folded", "freed", "gap", "last", "new", "pages", "row", "stale", "tries", "turn")
 
     def __init__(self) -> None:
         self.pages = self.new = self.row = self.last = 0  # `last`: a bit for each of the last pages, set if it was new
         self.stale = self.doubts = self.blind = 0
-        self.folded = 0  # 1 if it is
+        self.folded, self.freed = 0, 0  # 1 if it is; how often it no longer was
         self.gap = self.turn = self.tries = 0  # URLs between two that are tried, those until the next, how they ended
 
     def pack(self) -> list[int]:
         counts = [self.pages, self.new, self.row, self.last, self.stale, self.doubts, self.blind]
-        return [*counts, self.folded, self.gap, self.turn, self.tries]
+        return [*counts, self.folded, self.gap, self.turn, self.tries, self.freed]
 
     @classmethod
     def unpack(cls, values: Sequence[int]) -> Self:
         family = cls()
         family.pages, family.new, family.row, family.last, family.stale, family.doubts, family.blind = values[:7]
-        family.folded, family.gap, family.turn, family.tries = values[7:]
+        family.folded, family.gap, family.turn, family.tries, *freed = values[7:]
+        family.freed = sum(freed)  # it was not in older records
         return family
 
     @property
@@ -69,8 +70,12 @@ class Family:
         """Whether half of its last pages, or more, were new."""
         return self.last.bit_count() * 2 >= min(self.pages, 32)
 
-    def learn(self, fold: int, brings: Brings, blind: int) -> bool:
-        """One more page. Returns whether the family is freed by it."""
+    def learn(self, fold: int, brings: Brings | None, blind: int) -> bool:
+        """One more page; None: only its links were looked at. Returns whether the family is freed by it."""
+        if brings is None:
+            self.blind = max(self.blind + blind, 0)
+            self._fold(fold)
+            return False
         new = brings is Brings.NEWS
         self.pages += 1
         self.new += new
@@ -79,8 +84,9 @@ class Family:
         self.blind = max(self.blind + blind, 0)
         if self.folded:
             self.tries = (self.tries << 1 | (brings >= Brings.LINKS and not blind > 0)) & TRIED
-            if self.tries.bit_count() < FREES:
+            if self.tries.bit_count() < min(FREES + self.freed, TRIED.bit_count()):
                 return False
+            self.freed += 1
             self.folded = self.stale = self.blind = 0
             return True
         if new:
@@ -91,9 +97,12 @@ class Family:
             self.stale += 1
         else:
             self.doubts += 1
-        if self.stale >= fold or self.blind >= BLIND:
-            self.folded, self.gap, self.turn, self.tries = 1, GAP, GAP, 0
+        self._fold(fold)
         return False
+
+    def _fold(self, fold: int) -> None:
+        if not self.folded and (self.stale >= fold or self.blind >= BLIND):
+            self.folded, self.gap, self.turn, self.tries = 1, GAP, GAP, 0
 
     def waits(self) -> bool:
         """Whether a URL of the folded family waits; now and then one is tried, ever more rarely."""
@@ -178,7 +187,7 @@ class Learning:
     def wants(self, url: str) -> bool:
         """Whether a page is worth a look, which costs as much as all else that is done for it.
 
-        Of a family whose last pages were new, or of a domain whose last ones were, a sample is.
+        Of a family whose last pages were new a sample is; of one without pages, if its domain's last ones were.
         """
         close, *_, whole = shape_of(url).families
         domain = self.families.get(whole)
@@ -188,7 +197,7 @@ class Learning:
         if family.stale > 0 or family.folded:
             return True
         self._turn += 1
-        return self._turn % min(1 << max(max(family.row, domain.row) - SURE, 0), RAREST) == 0
+        return self._turn % min(1 << max(family.row - SURE, 0), RAREST) == 0
 
     def is_blind(self, url: str) -> bool:
         """Whether pages of a family of it have led to new ones of their family only."""
@@ -201,7 +210,7 @@ class Learning:
         # The words of values that came with other URLs before are no news
         echo = [value for value in shape.all if not add(crc32(value.encode(), 4))]
         features = Features(body, words_of(shape.values), words_of(echo))
-        new = sum(map(add, features.parts)) > 0
+        new = sum(map(add, features.parts)) + sum(add(run) & add(left) for run, left in features.echoing) > 0
         # Where one value says which page it is, the words may be known and only their choice new
         return (add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo) or new
 
@@ -236,7 +245,7 @@ class Learning:
             self._awaited.add(close)
         return Brings.DOUBT if close in self._awaited else None
 
-    def learn(self, url: str, brings: Brings, blind: Sequence[int] = (0, 0, 0, 0)) -> bool:
+    def learn(self, url: str, brings: Brings | None, blind: Sequence[int] = (0, 0, 0, 0)) -> bool:
         """A page has come. Returns whether a family is freed."""
         freed = False
         for key, fold, one in zip(shape_of(url).families, FOLDS, blind, strict=True):

@@ -10,7 +10,7 @@ from zlib import crc32
 VARIES = re.compile(r"[0-9%=,;:@]|^.{25}|(?:-[^-]*){3}")  # a segment that is one of many, as far as one can see
 ENDING = re.compile(r"\.[A-Za-z]{1,5}$")  # of a file's name
 DIGITS = re.compile(r"[0-9]+")
-NUMBERED = re.compile(r"[0-9]{1,8}(?:[-_.].*)?")
+NUMBERED = re.compile(r"(?:[^0-9]*[-_])?[0-9]{1,8}(?:[-_.].*)?")
 MATRIX = re.compile(r";(?=[A-Za-z_][\w.-]*=)")
 MASK = "*"
 LEVELS = 4
