@@ -285,6 +285,7 @@ class TestOddHeads:
             b"ICY 200 OK\r\nContent-Type: text/html",
             b"HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Type: text/html",
             b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 300 + b"Content-Type: text/html",
+            b"HTTP/1.1 200 OK\r\nSet-Cookie: " + b"y" * 250_000 + b"\r\nContent-Type: text/html",
         ],
     )
     def test_it_is_borne(self, reading, head):
@@ -303,6 +304,13 @@ class TestOddHeads:
         exchange = reading.one(record("response", URL, block, Content_Type="application/http; msgtype=response"))
 
         assert (exchange.status, exchange.body, exchange.flaws) == (200, b"", ("head",))
+
+    @pytest.mark.parametrize("status", [204, 304])
+    def test_an_answer_that_has_no_body_is_whole(self, reading, status):
+        """Nothing is missing from an answer whose status says that it has no body."""
+        exchange = reading.one(response(URL, b"", status=status))
+
+        assert (exchange.status, exchange.body, exchange.truncated) == (status, b"", "")
 
     def test_no_status_is_no_head(self, reading):
         """Without a status there is no answer."""

@@ -102,6 +102,7 @@ def unmodified(page: Exchange, answer: Exchange) -> Exchange:
     )
 
 
+LONGEST_HEAD = 4 * MAX_HEAD  # as browsers bear it
 SLACK = 65536  # bytes beyond twice the bound of a body, as in net/http_message.py
 HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one
@@ -125,7 +126,7 @@ class NoPage(Unusable):
 
 def most(truncate: int) -> int:
     """Bytes of a block that are needed for a body of at most `truncate` bytes."""
-    return MAX_HEAD + 2 * truncate + SLACK
+    return LONGEST_HEAD + 2 * truncate + SLACK
 
 
 def refers(capture: Capture) -> bool:
@@ -188,7 +189,7 @@ class Answers:
         left_out = (b"content-length",) if chunked else (b"content-length", b"transfer-encoding")
         headers = [(name, value) for name, value in head.headers if name.lower() not in left_out]
         message = Message(Head(head.raw, head.status, headers, head.version), self._truncate, bodiless=False)
-        if not body or not message.feed(body):
+        if not message.feed(body):
             message.lost(reset=False)
         return message
 
@@ -255,9 +256,9 @@ def _heads(block: bytes) -> tuple[Head, bytes, tuple[str, ...]]:
     """The head of the answer, after those of interim ones, what follows it, and what is wrong with the head."""
     for _ in range(INTERIM):
         block = block.lstrip(b"\r\n")
-        end = END_OF_HEAD.search(block, 0, MAX_HEAD)
+        end = END_OF_HEAD.search(block, 0, LONGEST_HEAD)
         raw = block[: end.end()] if end is not None else block
-        if end is None and (len(raw) > MAX_HEAD or not raw):
+        if end is None and (len(raw) > LONGEST_HEAD or not raw):
             raise Unusable("no HTTP head")
         try:
             head, odd = _head(raw if end is not None else raw.rstrip(b"\r\n") + b"\r\n\r\n")
@@ -266,7 +267,7 @@ def _heads(block: bytes) -> tuple[Head, bytes, tuple[str, ...]]:
         block = block[len(raw) :]
         if head.status >= 200:
             head.raw = raw
-            return head, block, odd if end is not None else (ODD_HEAD,)
+            return head, block, odd if end is not None and len(raw) <= MAX_HEAD else (ODD_HEAD,)
     raise Unusable("only interim answers")
 
 
