@@ -20,6 +20,10 @@ SENTENCES = (
     "نص حكيم له سر قاطع وذو شأن عظيم مكتوب على ثوب أخضر",
     "天地玄黃宇宙洪荒日月盈昃辰宿列張一二三四五寒來暑往秋收冬藏",
 )
+GERMAN = (
+    "Über den Dächern fährt die kleine Bahn täglich durch größere Straßen; "
+    "die Bäckerin schöner Brötchen grüßt müde Gäste."
+)
 RUSSIAN = "<p>Съешь ещё этих мягких французских булок, да выпей же чаю</p>" * 3
 
 
@@ -158,6 +162,25 @@ class TestGuess:
 
         assert guess(body) == encoding
         assert encodings.decode(body, encoding) == text
+
+    @pytest.mark.parametrize("encoding", ["cp850", "macintosh", "cp1252"])
+    @pytest.mark.parametrize(
+        "markup",
+        ["<p class=item>", "<script>var one = 1; if (one < 2) f(one);</script>", "<style>p {}</style>", "<!-- a -->"],
+    )
+    def test_markup_is_no_text(self, encoding, markup):
+        """The guess is that of the text, however much markup, code and comments there are around it."""
+        text = f"<html><body>{markup * 30}<p>{GERMAN}</p>{markup * 30}</body></html>"
+        body = text.encode(encodings.codec(encoding))
+
+        assert encodings.decode(body, guess(body)) == text
+
+    @pytest.mark.parametrize(("encoding", "name"), [("euc-jp", "いろはにほへと"), ("windows-1251", "Петропавловск-Камчатский")])
+    def test_a_few_words_in_other_letters(self, encoding, name):
+        """A page in English with a name in other letters is in an encoding that has these."""
+        text = "The market of the town on the river has been known for long. " * 20 + name
+
+        assert guess(text.encode(encodings.codec(encoding))) == encoding
 
     @pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be", "utf-32-le", "utf-32-be"])
     @pytest.mark.parametrize("sentence", SENTENCES)
