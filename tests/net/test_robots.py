@@ -332,6 +332,11 @@ class TestOther:
 
         assert parse(robots, "webcrawl").sitemaps == ["http://a.test/1"]
 
+    @pytest.mark.parametrize("before", [b"\xe2\x80\x8b", b"\xef\xbb\xbf\xc2\xa0", b"\xa0"])
+    def test_invisible_characters_before_an_address(self, before):
+        """A zero-width space, a byte order mark or Latin-1's no-break space is no part of a sitemap's address."""
+        assert parse(b"Sitemap: " + before + b"http://a.test/1", "webcrawl").sitemaps == ["http://a.test/1"]
+
     def test_rules_of_another_crawler_are_not_ours(self):
         """Rules packed for another product token are not used, nor unreadable ones."""
         rules = parse(b"User-agent: a\nDisallow: /x\nCrawl-delay: 3", "a").rules

@@ -105,6 +105,9 @@ class _Group:
             self.rules[f"{folder}/$"] = True
 
 
+INVISIBLE = "\ufeff\u200b\ufffd"  # around an address; a no-break space in Latin-1 is no UTF-8
+
+
 def parse(body: bytes, agent: str) -> RobotsTxt:
     """Parse the file for the crawler with this product token. Any bytes are valid, though maybe without rules."""
     ours, everyones, nobodys = _Group(), _Group(), _Group()
@@ -121,7 +124,7 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
                 group.named = True
                 groups.append(group)
         elif kind == "sitemap":
-            address = value.decode("utf-8", "replace").strip().strip("\ufeff")  # real files have a no-break space there
+            address = value.decode("utf-8", "replace").strip().strip(INVISIBLE).strip()  # real files have such
             if address:  # of an empty one robots.txt itself would be fetched
                 sitemaps.append(address)
         else:
