@@ -96,6 +96,20 @@ HTML = [
 ]
 
 
+JAPANESE = 3 * (
+    "川のほとりに古い家が建っていて、以前誰が住んでいたのか誰も知りませんでした。毎朝、近所の人々は不思議な音を聞きましたが、"
+    "子供たちは笑いながら庭を走り回りました。"
+)
+HUNGARIAN = 3 * (
+    "Az árvíztűrő tükörfúrógép őrült gyorsan működött, és a kőműves büszkén nézte. Szép őszi délután volt, "
+    "amikor a fiúk először játszottak a téren. "
+)
+FRENCH = 3 * (
+    "L'été dernier, nous avons découvert une forêt où les chênes étaient très âgés; à côté coulait une rivière "
+    "glacée. Le garçon s'est exclamé: « Ça alors, voilà un château hanté! » "
+)
+
+
 class TestLookedUp:
     """What is read when it is asked for."""
 
@@ -173,6 +187,23 @@ class TestLookedUp:
             "geltendes Recht. Jeder hat das Recht auf die freie Entfaltung seiner Persönlichkeit."
         )
         body = f"<html lang='{declared}'><p>{text}".encode()
+
+        assert page(body, HTML).contradicts_language is contradicted
+
+    @pytest.mark.parametrize(
+        ("declared", "text", "contradicted"),
+        [
+            ("en", JAPANESE, True),
+            ("ja", JAPANESE, False),
+            ("en", HUNGARIAN, True),
+            ("fr", FRENCH, False),
+        ],
+        ids=["Japanese", "its own", "Hungarian", "French like Breton"],
+    )
+    def test_how_far_a_declaration_is_from_the_text(self, declared, text, contradicted):
+        """What counts is how much less likely the declared language is than another, in any script."""
+        pytest.importorskip("resiliparse")
+        body = f"<meta charset=utf-8><html lang='{declared}'><p>{text}".encode()
 
         assert page(body, HTML).contradicts_language is contradicted
 

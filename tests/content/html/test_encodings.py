@@ -175,7 +175,9 @@ class TestGuess:
 
         assert encodings.decode(body, guess(body)) == text
 
-    @pytest.mark.parametrize(("encoding", "name"), [("euc-jp", "いろはにほへと"), ("windows-1251", "Петропавловск-Камчатский")])
+    @pytest.mark.parametrize(
+        ("encoding", "name"), [("euc-jp", "いろはにほへと"), ("windows-1251", "Петропавловск-Камчатский")]
+    )
     def test_a_few_words_in_other_letters(self, encoding, name):
         """A page in English with a name in other letters is in an encoding that has these."""
         text = "The market of the town on the river has been known for long. " * 20 + name

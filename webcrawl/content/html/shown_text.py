@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
+from typing import cast
 
 import ada_url
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
@@ -179,7 +180,9 @@ def guessed_language(text: str) -> str:
 
 
 ENOUGH = 200  # characters of a text that may contradict a declaration
-SURE = 600  # of resiliparse's measure, which is smaller for what is surer
+SURE = 600  # of resiliparse's measure, which is smaller for what is surer; other scripts' is larger than that
+UNLIKELY = 1200  # it names no language beyond
+APART, FAR = 20, 100  # by which that of the declared language has to be larger where the other is sure, or anyway
 SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "fil": "tl"}  # as the detector calls them
 NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})  # which it does not keep apart
 
@@ -187,15 +190,20 @@ NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})  #
 def contradicts(declared: str, text: str) -> bool:
     """True if a text is surely in another language than the declared one, an IETF tag."""
     try:
-        from resiliparse.parse.lang import supported_langs  # noqa: PLC0415 - as above
+        from resiliparse.parse.lang import detect_fast, supported_langs  # noqa: PLC0415 - as above
     except ImportError as error:
         raise MissingLibraryError("resiliparse", error) from error
     subtag = declared.replace("_", "-").partition("-")[0].strip().lower()
     language = SAME.get(subtag, subtag)
     if len(text) < ENOUGH or language not in supported_langs():
         return False
-    found, measure = likely_language(text)
-    return found not in ("", language) and measure <= SURE and not any({found, language} <= near for near in NEAR)
+    ranked = detect_fast(text[:LONGEST], n_results=len(supported_langs()))
+    measures = dict(cast("list[tuple[str, int]]", ranked))
+    if not measures:
+        return False
+    found = min(measures, key=measures.__getitem__)
+    ahead = measures.get(language, UNLIKELY) - measures[found]
+    return ahead >= (APART if measures[found] <= SURE else FAR) and not any({found, language} <= near for near in NEAR)
 
 
 def main_text(html: str) -> str:
