@@ -1,5 +1,6 @@
 """What stands in the first line: a depth limit, a body that was cut, a robots.txt that cannot be fetched."""
 
+import gzip
 import shutil
 from types import SimpleNamespace
 
@@ -11,7 +12,8 @@ from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why.answer import Crawls
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.queued import HOST, Place
+from webcrawl.tools.why.gather import Gathering
+from webcrawl.tools.why.queued import HOST, RETRY, Place
 from webcrawl.tools.why.robots_verdict import UNREACHABLE, RobotsVerdict
 from webcrawl.tools.why.verdict import _queued, verdict_on
 
@@ -90,3 +92,35 @@ def test_a_robots_txt_that_cannot_be_fetched():
     said = _queued(SimpleNamespace(paused=False, robots=robots), place)
 
     assert said.endswith("; http://a.test/robots.txt could not be fetched, tried 3 times: without it nothing may be")
+
+
+RECORD = (
+    b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/x\r\nWARC-Date: 2026-01-02T03:04:05Z\r\n"
+    b"WARC-Record-ID: <urn:x>\r\nContent-Type: application/http; msgtype=response\r\n"
+    b"%bContent-Length: %d\r\n\r\n%b\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "words"),
+    [
+        (
+            b"HTTP/1.1 200 OK",
+            b"WARC-Truncated: disconnect\r\n",
+            "its last answer, 200, was cut: connection ended early",
+        ),
+        (b"HTTP/1.1 503 No", b"", "its last answer was 503"),
+        (b"HTTP/1.1 200 OK", b"", "to be tried again"),
+    ],
+)
+def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
+    """The archive has the last answer of a URL that is in no log yet; its reason ends with what was wrong."""
+    block = head + b"\r\nContent-Type: text/html\r\n\r\n<p>"
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "warc/x.warc.gz").write_bytes(gzip.compress(RECORD % (more, len(block), block)))
+    place = Place(RETRY, Link("http://a.test/x", attempt=1).pack(), 0, 1)
+    entry = SimpleNamespace(file="x.warc.gz", offset=0)
+    facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, entries=[entry])
+    Gathering._last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])
+
+    assert _queued(facts, place).endswith(words)

@@ -92,4 +92,4 @@ def test_what_waits_has_not_always_failed(link, words):
     """A host may have asked to be left alone with its robots.txt, before any of its URLs was tried."""
     place = Place(RETRY, link.pack(), 0, 1)
 
-    assert _queued(SimpleNamespace(paused=False, robots=None), place).startswith(words)
+    assert _queued(SimpleNamespace(paused=False, robots=None, last_try=(0, "")), place).startswith(words)

@@ -125,9 +125,19 @@ ROWS = [
     ("it is being fetched right now{}", {"live": {"in_flight": True}}, {"live": {"known": True}}),
     ("in flight", {"live": {"in_flight": True}}, {"live": {"known": True}}),
     (
-        "it failed, and waits in its host's queue to be tried again",
+        "it failed, and waits in its host's queue to be tried again{}",
         place(queued.RETRY, record=FAILED),
         place(queued.RETRY),
+    ),
+    (
+        "; its last answer, {}, was cut: {}",
+        {**place(queued.RETRY, record=FAILED), "last_try": (200, "disconnect")},
+        {**place(queued.RETRY, record=FAILED), "last_try": (503, "")},
+    ),
+    (
+        "; its last answer was {}",
+        {**place(queued.RETRY, record=FAILED), "last_try": (503, "")},
+        {**place(queued.RETRY, record=FAILED), "last_try": (200, "")},
     ),
     (
         "it was not tried yet, and waits in its host's queue until that may be asked",

@@ -91,6 +91,7 @@ class Facts:
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
     redirect: str = ""  # where its answer leads
+    last_try: tuple[int, str] = (0, "")  # of one to be tried again: status of its last answer, and why that was cut
     again: bool = False  # pages are fetched again in this crawl
     follows: bool = True  # links that are found are crawled, and not left for a later segment
     later: Later | None = None  # it is left for one

@@ -73,6 +73,9 @@ class Gathering:
         self._elsewhere([facts for facts in some if not (facts.lines or facts.entries or facts.place)])
         self._quote_robots(some)
         self._follow(some)
+        self._last_tries(
+            [facts for facts in some if facts.place is not None and facts.place.has_failed and facts.entries]
+        )
         return found
 
     def _seen(self, some: Sequence[Facts]) -> None:
@@ -266,6 +269,13 @@ class Gathering:
         for facts in redirects[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
             facts.redirect = (exchange.location or "") if exchange is not None else ""
+
+    def _last_tries(self, some: Sequence[Facts]) -> None:
+        """How those ended that will be tried again: crawl.log has a line only when a URL is done with."""
+        for facts in some[:READ]:
+            exchange = exchange_of(self._source.jobdir, facts.entries[-1])
+            if exchange is not None:
+                facts.last_try = exchange.status, exchange.truncated
 
 
 def _is_unjudged(facts: Facts) -> bool:

@@ -239,7 +239,7 @@ def _leads(facts: Facts) -> str:
 def _queued(facts: Facts, place: Place) -> str:
     before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
     if place.where == queued.RETRY and place.has_failed:
-        said = "it failed, and waits in its host's queue to be tried again"
+        said = f"it failed, and waits in its host's queue to be tried again{_last_try(facts)}"
     elif (
         place.where == queued.RETRY
     ):  # its turn had come, and its host wants to be left alone, or was to be asked first
@@ -262,6 +262,14 @@ def _queued(facts: Facts, place: Place) -> str:
         tries = f", tried {count(facts.robots.tries, 'time')}" if facts.robots.tries else ""
         return f"{said}; {robots_url(facts.robots.origin)} could not be fetched{tries}: without it nothing may be"
     return said
+
+
+def _last_try(facts: Facts) -> str:
+    """What its archived answer was, if that is why it failed; begins with a semicolon."""
+    status, cut = facts.last_try
+    if cut:
+        return f"; its last answer, {status}, was cut: {CUTS.get(f'truncated/{cut}', cut)}"
+    return f"; its last answer was {status}" if status >= 400 else ""
 
 
 def _over_budget(facts: Facts) -> str:
