@@ -191,6 +191,13 @@ class TestPlaces:
 
         assert self.urls(body)[1] == ["/1?a&b=2", "/de?a&b=2"]
 
+    def test_relations_by_their_registered_names(self):
+        """A relation may be written as the address that its name is short for."""
+        link = '<link rel="http://www.iana.org/assignments/relation/alternate" href="/x"/>'
+        body = f'<feed xmlns="http://www.w3.org/2005/Atom"><entry>{link}</entry></feed>'.encode()
+
+        assert xml_listings.read(body).urls("item") == ["/x"]
+
     def test_an_identifier_is_a_link_if_there_is_no_other(self):
         """Atom's id of an entry without a link, if it is an address; not beside one, and not a feed's."""
         feed = b"<feed><id>http://a.test/feed</id><entry><id>%s</id>%s</entry></feed>"

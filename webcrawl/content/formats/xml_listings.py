@@ -89,6 +89,7 @@ LOCATIONS = {  # the element that an address is the text of -> role, kind
     "player_loc": ("player", "object"),
 }
 TEXTS = frozenset(("loc", *LOCATIONS, "link", "guid", "id", "title", *DATES, "changefreq", "priority"))
+REGISTERED = "http://www.iana.org/assignments/relation/"  # what a relation's name is short for (RFC 4287 4.2.7.2)
 RELATIONS = {  # Atom's: role, kind
     **dict.fromkeys(("", "alternate"), ("item", "feed")),
     **dict.fromkeys(("next", "prev", "previous", "first", "last", "next-archive", "prev-archive"), ("page", "feed")),
@@ -211,7 +212,7 @@ class _Target:
             self._add(attributes["href"], "alternate", "sitemap")
             return
         for rel in attributes.get("rel", "").lower().split() or [""]:
-            role, kind = RELATIONS.get(rel, ("", ""))
+            role, kind = RELATIONS.get(rel.removeprefix(REGISTERED), ("", ""))
             if role:
                 self._add(attributes["href"], "home" if role == "item" and not self._within else role, kind)
 
