@@ -881,6 +881,11 @@ CLAIMS = {
                 {"counters": Counter({"recognised/wall/anubis": 1})},
                 {"counters": Counter({"recognised/soft404": 1})},
             ),
+            (
+                "Answers that look like something else than pages: {} (docs/recognise.md).",
+                {"counters": Counter({"recognised/soft404": 1})},
+                {"counters": Counter({"recognised/wall/anubis": 1})},
+            ),
             ("Nothing was downloaded yet.", {}, {"statistics.series": SERIES}),
             ("At most {} documents per second.", {"statistics.series": SERIES}, {}),
             ("At most {} megabits per second.", {"statistics.series": SERIES}, {}),

@@ -117,6 +117,8 @@ ROWS = [
         GOOD,
     ),
     ("; but that is not the page: it is the wall of {}", {"lines": [line(403, "wall:anubis")]}, {"lines": [line(403)]}),
+    ("; it looks like {}", {"lines": [line(200, "soft404")]}, GOOD),
+    *((words, {"lines": [line(200, note)]}, GOOD) for note, words in verdict.LOOKS.items()),
     (
         "; another URL had the same body before: CONTENT_SEEN says what is done then",
         {"lines": [line(200, crawl_line.DUPLICATE)]},

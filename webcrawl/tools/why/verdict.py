@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Status
+from webcrawl.base.page_values import UNKNOWN as UNKNOWN_WALL
 from webcrawl.base.page_values import wall_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
@@ -223,11 +224,27 @@ def _withheld(answered: CrawlLine) -> str:
     return f"; but withheld: its owner forbids it for all of PURPOSE, by {notes[0].replace('+', ' and ')}"
 
 
+LOOKS = {  # by what words or structure show, which may err
+    UNKNOWN_WALL: "a wall, of a vendor that is not known",
+    "ratelimit": "a word that too much was asked",
+    "login": "a form to log in",
+    "consent": "a form that asks for consent",
+    "soft404": "what its host shows for pages that it does not have",
+    "parked": "a domain trader's page",
+    "default": "a page that a server's package brings",
+    "maintenance": "a word that the site is away for a while",
+    "shell": "a page that its scripts have to make",
+}
+
+
 def _instead(answered: CrawlLine) -> str:
     """Begins with a semicolon."""
     vendor = _wall(answered)
     if vendor:
         return f"; but that is not the page: it is the wall of {vendor}"
+    looks = next((LOOKS[note] for note in answered.annotations if note in LOOKS), "")
+    if looks:
+        return f"; it looks like {looks}"
     same = DUPLICATE in answered.annotations
     return "; another URL had the same body before: CONTENT_SEEN says what is done then" if same else ""
 

@@ -142,8 +142,14 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     return table(name, head, cells, caption)
 
 
-WALLS = "recognised/wall/"  # of counters, by vendor
+RECOGNISED = "recognised/"  # of counters, by what answers are
+WALLS = f"{RECOGNISED}wall/"  # by vendor
 SERVERS = frozenset((429, *range(500, 600)))  # statuses of answers that are errors of their servers
+
+
+def _seems(name: str) -> bool:
+    """True if this counter is of answers that are neither pages nor walls."""
+    return name.startswith(RECOGNISED) and not name.startswith(WALLS)
 
 
 def wrong(source: Source) -> Html:
@@ -165,6 +171,9 @@ def wrong(source: Source) -> Html:
         parts.append(note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them."))
     if walls := sum(many for name, many in source.counters.items() if name.startswith(WALLS)):
         parts.append(note(f"{numbers.count(walls, 'answer')} of walls came in place of pages, repeats included."))
+    if seeming := {name.removeprefix(RECOGNISED): many for name, many in source.counters.items() if _seems(name)}:
+        each = ", ".join(f"{many} {kind}" for kind, many in sorted(seeming.items()) if many)
+        parts.append(note(f"Answers that look like something else than pages: {each} (docs/recognise.md)."))
     if unexpected := int(source.stats.get("errors") or 0):
         parts.append(note(f"{numbers.count(unexpected, 'unexpected error')} in the last run: see logs/errors.log."))
     cut = source.statistics.truncated.rows()
