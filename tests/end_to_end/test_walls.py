@@ -7,13 +7,16 @@ from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
 from webcrawl.tools.report.report_page import report
 
-NAMES = ["open.test", "walled.test", "locked.test", "later.test", "odd.test", "denied.test"]
+NAMES = ["open.test", "walled.test", "parked.test", "locked.test", "later.test", "odd.test", "denied.test"]
 ANUBIS = """<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
 href="/.within.website/x/xess/xess.css"><h1>Making sure you're not a bot!</h1><a href=/beyond>x</a>"""
+PARKED = """<!doctype html><title>parked.test is for sale</title><p>This domain is for sale.
+<a href=/loans>Loans</a> <a href=/cars>Cars</a>"""
 MISSING = "<!doctype html><title>Page not found</title><h1>Page not found</h1><a href=/beyond>x</a>"
 SHELL = '<!doctype html><title>{}</title><div id="root"></div><script src=/app.js></script><a href=/linked></a>'
 DENIAL = b"""<!doctype html><title>Request blocked</title><h1>Request blocked</h1>
 <p>Our security system has blocked your request.<p>Reference: 18.7e1d3417.1741680"""
+INSTEAD = {"walled.test": ANUBIS, "parked.test": PARKED}  # of all but robots.txt
 HOME = """<!doctype html><title>Home</title><p>words <a href=/missing>a</a><a href=/shell>b</a><a href=/plain>c</a>
 <a href=/denied>d</a><a href=/private>e</a>"""
 FORBIDDEN = b"<title>403 Forbidden</title><h1>Forbidden</h1>"
@@ -31,8 +34,8 @@ def answer(url):
         return (403, "text/html", DENIAL)
     if path == "private":
         return (403, "text/html", FORBIDDEN)
-    if host == "locked.test" or (host == "walled.test" and path != "robots.txt"):
-        return (200, "text/html", ANUBIS.encode())
+    if host == "locked.test" or (host in INSTEAD and path != "robots.txt"):
+        return (200, "text/html", INSTEAD.get(host, ANUBIS).encode())
     if path == "robots.txt" and host in ("later.test", "odd.test"):
         return (202 if host == "later.test" else 200, "text/html", b"<title>Home</title><p>Welcome")
     if path == "robots.txt":
@@ -88,6 +91,30 @@ def test_links_of_walls_are_not_followed(crawled):
     assert ("walled.test", "beyond") not in asked
     assert ("open.test", "linked") in asked
     assert ("open.test", "beyond") in asked
+
+
+def test_a_parked_domain_is_one_answer(crawled):
+    """Its links lead to more of the same; it is in no text, but in the archive."""
+    crawl, asked, log = crawled
+    (index,) = [path.read_text() for path in (crawl.jobdir / "warc").glob("*.cdxj")]
+
+    assert log["parked.test", ""] == ("200", "parked")
+    assert {path for host, path in asked if host == "parked.test"} == {"robots.txt", ""}
+    assert not any("parked" in line["url"] for line in written(crawl.jobdir))
+    assert '"http://parked.test/"' in index
+
+
+@pytest.mark.parametrize("purpose", ["archive", "search"])
+def test_links_of_walls_are_not_followed_where_owners_words_are_looked_for(purpose, tmp_path):
+    """A crawl with a purpose reads each document for what its owner says of its use."""
+    with serving(answer, tmp_path, ["walled.test"]) as sites:
+        (tmp_path / "seeds.txt").write_text("http://walled.test/\n")
+        settings = {"HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", ["walled.test"]), "PURPOSE": purpose}
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        assert crawl.run() == 0
+
+        assert {path for _, path in map(named, sites.asked)} == {"robots.txt", ""}
+    assert crawl.stats["recognised/wall/anubis"] >= 1
 
 
 def test_walls_are_not_in_the_text(crawled):

@@ -11,7 +11,7 @@ from webcrawl.content.html.found_links import Found
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.answer_preferences import kept
-from webcrawl.content.recognise import SOFT404, Recogniser, wall_of
+from webcrawl.content.recognise import PARKED, SOFT404, Recogniser, wall_of
 from webcrawl.content.recognise.recogniser import PAGE, SHELL
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.page_links import LinkRules, PageLinks
@@ -73,7 +73,7 @@ class Visitor:
             return page
         page.robots_word = self._owners.word(link.url)
         page.recognised = self._recognise(exchange)
-        page.is_none = bool(page.recognised and wall_of(page.recognised)) or self._is_missing(page, exchange)
+        page.is_none = bool(page.recognised and _is_instead(page.recognised)) or self._is_missing(page, exchange)
         self._visit(page, link, exchange, location)
         if self._owners.judges:
             self._judge_use(page, exchange)
@@ -181,9 +181,10 @@ class Visitor:
 
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
         page.digest = page.digest or self._digests(exchange.body)
-        if self._owners.judges and self._is_withheld(page, link, exchange):
-            return
+        withheld = self._owners.judges and self._is_withheld(page, link, exchange)
         if page.is_none:  # it has no links to follow, and nothing new
+            page.found = None  # what its owner says of its use may have been looked for
+        if page.is_none or withheld:
             return
         page.duplicate = self._parts.content.seen(page.digest)
         known = self._knows_links(page)
@@ -214,7 +215,7 @@ class Visitor:
             return False
         if page.found is None:
             self._read(page, exchange)
-        if not (self._parts.content.seen(self._digests(WITHHELD + page.digest)) or link.history):
+        if not (page.is_none or self._parts.content.seen(self._digests(WITHHELD + page.digest)) or link.history):
             self._parts.new_body(link, exchange.body)
         return True
 
@@ -262,6 +263,11 @@ def _kept(page: Page, found: Judged) -> tuple[int, int]:
     """The part of the owner's word that is kept. A document that is the same says the same, and is not read again."""
     header, document = kept(page.said_so_far.statements)
     return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
+
+
+def _is_instead(recognised: str) -> bool:
+    """True if this came in place of a page, and is none: a wall, or a domain trader's page."""
+    return recognised == PARKED or bool(wall_of(recognised))
 
 
 def _puts_off(exchange: Exchange) -> bool:

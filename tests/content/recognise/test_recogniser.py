@@ -56,6 +56,24 @@ def test_who_wants_to_be_paid_is_a_wall(field, status, kind):
     assert of(page("Words", ARTICLE), field, status=status) == kind
 
 
+PARKED = "<h1>a.test</h1><p>This domain is for sale.</p>"
+ADS = "<a href=/?q=loans>Loans</a> <a href=/?q=cars>Cars</a>"
+
+
+def test_a_domain_traders_page_is_parked_whatever_it_links_to():
+    """Such pages are lists of links, and show their readers what they are; an article that says the same is a page."""
+    assert of(page("a.test is for sale", PARKED + ADS)) == "parked"
+    assert of(page("This domain is for sale", f"<article>{PARKED}{ADS}</article>")) == ""
+
+
+def test_a_mark_that_readers_do_not_see_counts_beside_one_that_they_see():
+    """Two rows of the table say the same of a page, but are found in different places."""
+    script = "<script src=https://www.sedoparking.com/park.js></script>"
+
+    assert of(page("a.test", f"<nav></nav>{PARKED}{ADS}")) == ""
+    assert of(page("a.test", f"<nav></nav>{PARKED}{ADS}{script}")) == "parked"
+
+
 def test_a_mark_counts_whatever_the_status_and_the_language():
     """Anubis answers with 200."""
     body = page("Dein Browser wird geprüft!", '<script id="anubis_challenge" type="application/json">{}</script>')

@@ -37,9 +37,9 @@ HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """One row of the table."""
+    """One row of the table; no two are the same, whatever they say."""
 
     kind: str  # as in `wall:cloudflare`
     bare: bool  # counts only where next to nothing is shown

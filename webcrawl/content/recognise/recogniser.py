@@ -47,7 +47,7 @@ ASKS_AGAIN = re.compile(rb"document\.cookie ?=.*\blocation\b|\blocation\b.*docum
 HIDDEN = re.compile(rb"eval\(function\(p,a,c,k,e|\b_0x[0-9a-f]{4,6}\b|\(!\+?\[\]\+")
 PAGE = ""
 DENIED = "wall:999"  # no standard has this status, and nobody gives it to people
-RATELIMIT, LOGIN, SOFT404, SHELL = "ratelimit", "login", "soft404", "shell"
+RATELIMIT, LOGIN, SOFT404, PARKED, SHELL = "ratelimit", "login", "soft404", "parked", "shell"
 
 NINES = 999
 BY_STATUS = {429: RATELIMIT, NINES: DENIED}  # of an answer that says nothing else
@@ -130,7 +130,8 @@ class Recogniser:
         size = len(shape.text)
         bare = size <= BARE and not shape.images + shape.textareas + shape.fields
         marks = [one for one in marks if (bare if one.bare else size <= ROOMS.get(one.kind.partition(":")[0], size))]
-        if marks and status < 400 and (size > TERSE or shape.links > 1 or shape.sites):
+        linked = shape.links > 1 and any(mark.kind != PARKED for mark in marks)  # a trader's page is made of links
+        if marks and status < 400 and (size > TERSE or linked or shape.sites):
             shown = self._marks.shown(shape.text)
             if shape.sites:
                 titled = self._marks.shown(f"<title>{shape.title}</title>")
