@@ -89,3 +89,16 @@ def test_what_a_robots_txt_behind_a_wall_means(status, headers, expected):
     looking._robots(None, Link("http://a.test/robots.txt", "P"), one, "")
 
     assert told == [expected]
+
+
+@pytest.mark.parametrize(("status", "expected"), [(200, Meaning.SHUT), (403, Meaning.OPEN)])
+def test_a_robots_txt_that_looks_like_a_wall_is_no_word_of_the_owners(status, expected):
+    """It came in place of the file, whoever put it there. An error is the server's own, which allows everything."""
+    told = []
+    looking = visitor("wall:unknown")
+    looking._sitemaps, looking._parts.clock = None, lambda: 0.0
+    looking._parts.robots_answers = SimpleNamespace(answered=lambda _link, status, *_: told.append(meaning(status)))
+    one = exchange("http://a.test/robots.txt", b"Are you a robot?", status=status)
+    looking._robots(None, Link("http://a.test/robots.txt", "P"), one, "")
+
+    assert told == [expected]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
-from webcrawl.base.page_values import By, Change, Judged
+from webcrawl.base.page_values import UNKNOWN, By, Change, Judged
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
@@ -32,6 +32,7 @@ FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
 PAYMENT_REQUIRED = 402
 PRICE = 40  # bytes of a price that are noted
+REDIRECTS = 300
 UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for
 
 
@@ -170,9 +171,9 @@ class Visitor:
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
         head, status = head_of(exchange), exchange.status
-        if wall_of(self._recognise(exchange), robots=True) or _puts_off(
-            exchange
-        ):  # it says nothing of what the host allows
+        recognised = self._recognise(exchange)
+        seems = recognised == UNKNOWN and status < REDIRECTS  # an error is the server's own
+        if seems or wall_of(recognised, robots=True) or _puts_off(exchange):  # it says nothing of what the host allows
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps is not None:
