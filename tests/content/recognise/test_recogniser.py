@@ -56,6 +56,14 @@ def test_who_wants_to_be_paid_is_a_wall(field, status, kind):
     assert of(page("Words", ARTICLE), field, status=status) == kind
 
 
+@pytest.mark.parametrize(("status", "kind"), [(200, "wall:unknown"), (503, "wall:unknown"), (404, ""), (302, "")])
+def test_a_few_words_beside_a_script_that_asks_again_are_a_wall_with_an_error_too(status, kind):
+    """What says that there is no page, or that it is elsewhere, is that."""
+    script = "<script>document.cookie = 'a=1'; location.reload()</script>"
+
+    assert of(f"<title>Hello</title><p>Just a second, please{script}", status=status) == kind
+
+
 PARKED = "<h1>a.test</h1><p>This domain is for sale.</p>"
 ADS = "<a href=/?q=loans>Loans</a> <a href=/?q=cars>Cars</a>"
 

@@ -251,14 +251,13 @@ def _may_be(kind: str, shape: Shape, status: int) -> bool:
 
 def _structure(status: int, shape: Shape, body: bytes) -> str:
     """By what the page is made of."""
-    if not shape.scripts or shape.frames:
+    if not shape.scripts or shape.frames or not _has_a_page(status):
         return PAGE
-    if shape.blank and _has_a_page(status) and _is_gate(status, body):
+    bare = len(shape.text) <= BARE and not shape.links + shape.images + shape.mounts + shape.fields + shape.refreshes
+    if (shape.blank and _is_gate(status, body)) or (bare and _asks_again(body)):
         return UNKNOWN
     if status >= 300 or shape.refreshes:
         return PAGE
-    if len(shape.text) <= BARE and not shape.links + shape.images + shape.mounts + shape.fields and _asks_again(body):
-        return UNKNOWN
     loading = not shape.text or LOADING.search(shape.text) is not None
     if shape.mounts:
         empty = loading or not shape.filled
