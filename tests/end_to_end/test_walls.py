@@ -151,6 +151,26 @@ def test_a_page_in_place_of_robots_txt_allows_everything_but_with_202(crawled):
     assert ("odd.test", "plain") in asked
 
 
+def test_a_host_whose_robots_txt_puts_off_is_set_aside(tmp_path):
+    """As one whose robots.txt has no answer: a crawl in which only such hosts are left ends."""
+    names = ["later.test", "odd.test"]
+    with serving(answer, tmp_path, names) as sites:
+        (tmp_path / "seeds.txt").write_text("http://later.test/\nhttp://odd.test/\n")
+        settings = {
+            "HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", names),
+            "HOST_MAX_FAILURES": 2,
+            "HOST_RETRY_WAIT": 1,
+            "HOST_PATIENCE": 1000,
+            "OUTAGE_END_WAIT": 0.5,
+            "CLOSESPIDER_TIMEOUT": 20,
+        }
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        assert crawl.run() == 0
+
+    assert (crawl.stats["aside"], crawl.stats["queued"]) == (1, 1)
+    assert "later.test (politeness)" not in crawl.output.read_text()
+
+
 def test_a_host_whose_every_page_is_a_denial_is_left_alone(crawled):
     """Its first page shows it, whatever its robots.txt is: an error that is no challenge allows everything."""
     crawl, _, log = crawled

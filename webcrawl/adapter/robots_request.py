@@ -72,6 +72,8 @@ class RobotsRequests:
         trip.visited = True
         if trip.exchange is not None:
             page = self._visitor.visit(*trip.answer())
+            if page.is_none and trip.is_prerequisite and trip.outcome is not None:
+                trip.outcome.permanent = True  # its host has failed, as where none comes
             if self._pages:
                 self._visitor.follow_robots(page)
             return page

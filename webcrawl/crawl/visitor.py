@@ -175,6 +175,8 @@ class Visitor:
         seems = recognised == UNKNOWN and status < REDIRECTS  # an error is the server's own
         if seems or wall_of(recognised, robots=True) or _puts_off(exchange):  # it says nothing of what the host allows
             status = UNREACHABLE
+            if page is not None:
+                page.is_none = True
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps is not None:
             page.base = robots_url(link.history)
