@@ -61,6 +61,7 @@ UNSCORED = Scored(None, flaw="the scorer rests after failures")
 
 WALL, UNKNOWN = "wall:", "wall:unknown"
 DENIAL = "wall:denial"  # by the structure of an error
+SCRIPT = "wall:script"  # by words or structure, and a script that sets a cookie and asks again, or is packed
 
 
 def wall_of(recognised: str | None, *, robots: bool = False) -> str:

@@ -56,7 +56,7 @@ def test_who_wants_to_be_paid_is_a_wall(field, status, kind):
     assert of(page("Words", ARTICLE), field, status=status) == kind
 
 
-@pytest.mark.parametrize(("status", "kind"), [(200, "wall:unknown"), (503, "wall:unknown"), (404, ""), (302, "")])
+@pytest.mark.parametrize(("status", "kind"), [(200, "wall:script"), (503, "wall:script"), (404, ""), (302, "")])
 def test_a_few_words_beside_a_script_that_asks_again_are_a_wall_with_an_error_too(status, kind):
     """What says that there is no page, or that it is elsewhere, is that."""
     script = "<script>document.cookie = 'a=1'; location.reload()</script>"
@@ -319,8 +319,8 @@ def test_an_error_that_has_nothing_but_scripts_is_a_wall(body, status, kind):
 @pytest.mark.parametrize(
     ("script", "kind"),
     [
-        ('document.cookie="a=1"; location.reload()', "wall:unknown"),
-        ("eval(function(p,a,c,k,e,d){return p}('0',1,1,'x'.split('|'),0,{}))", "wall:unknown"),
+        ('document.cookie="a=1"; location.reload()', "wall:script"),
+        ("eval(function(p,a,c,k,e,d){return p}('0',1,1,'x'.split('|'),0,{}))", "wall:script"),
         ('location.href="/en/"', "shell"),
         ('document.cookie="a=1"', "shell"),
     ],
@@ -530,6 +530,6 @@ def test_a_script_that_sets_a_cookie_and_reloads_is_a_wall_whatever_it_says():
     """Who shows something, or has a place for an application, is none."""
     script = '<script>document.cookie="a=1"; location.reload()</script>'
 
-    assert of(page("One second", f"<p>Calculating{script}")) == "wall:unknown"
+    assert of(page("One second", f"<p>Calculating{script}")) == "wall:script"
     assert of(page("One second", f"<div id=app></div>{script}")) == "shell"
     assert of(page("One second", f"<img src=/1.jpg>{script}")) == ""

@@ -116,7 +116,10 @@ ROWS = [
         {"lines": [line(200, f"{verdict.WITHHELD}:header")]},
         GOOD,
     ),
-    ("; but that is not the page: it is the wall of {}", {"lines": [line(403, "wall:anubis")]}, {"lines": [line(403)]}),
+    ("; but that is not the page: it is {}", {"lines": [line(403, "wall:anubis")]}, {"lines": [line(403)]}),
+    ("the wall of {}", {"lines": [line(403, "wall:anubis")]}, {"lines": [line(403, "wall:script")]}),
+    ("a denial", {"lines": [line(403, "wall:denial")]}, {"lines": [line(403)]}),
+    ("a script that asks again", {"lines": [line(200, "wall:script")]}, {"lines": [line(403, "wall:denial")]}),
     ("; it looks like {}", {"lines": [line(200, "soft404")]}, GOOD),
     *((words, {"lines": [line(200, note)]}, GOOD) for note, words in verdict.LOOKS.items()),
     (

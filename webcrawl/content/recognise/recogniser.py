@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from webcrawl.base.model import header
-from webcrawl.base.page_values import DENIAL, UNKNOWN, WALL
+from webcrawl.base.page_values import DENIAL, SCRIPT, UNKNOWN, WALL
 from webcrawl.content.html import encodings
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.trees import document, markup
@@ -97,7 +97,8 @@ class Recogniser:
         shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
         if shape is None:
             return next((mark.kind for mark in marks if not mark.bare), PAGE) if status >= 400 else PAGE
-        return self._marked(status, marks, shape) or self._said(status, shape) or _structure(status, shape, body)
+        found = self._marked(status, marks, shape) or self._said(status, shape) or _structure(status, shape, body)
+        return SCRIPT if found == UNKNOWN and _asks_again(body) else found
 
     def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
         """What a page shows, to be compared with what other URLs of its host show; None for what is no page."""

@@ -237,11 +237,15 @@ LOOKS = {  # by what words or structure show, which may err
 }
 
 
+def _kind_of_wall(vendor: str) -> str:
+    return {"denial": "a denial", "script": "a script that asks again"}.get(vendor, f"the wall of {vendor}")
+
+
 def _instead(answered: CrawlLine) -> str:
     """Begins with a semicolon."""
     vendor = _wall(answered)
     if vendor:
-        return f"; but that is not the page: it is the wall of {vendor}"
+        return f"; but that is not the page: it is {_kind_of_wall(vendor)}"
     looks = next((LOOKS[note] for note in answered.annotations if note in LOOKS), "")
     if looks:
         return f"; it looks like {looks}"
