@@ -61,7 +61,10 @@ def sum_of_looks(crawl):
 def run_until_bound(crawl, cause, words="", begin=Crawl.start, **settings):
     """Runs a crawl until this is what bounds it, in figures and in words: a busy machine may need a while for that."""
     running = begin(crawl, CHECKPOINT_INTERVAL=0.5, **settings)
-    wait_until(lambda: bound_by(crawl, cause, words), pause=0.2)
+    try:
+        wait_until(lambda: bound_by(crawl, cause, words), pause=0.2)
+    except AssertionError as error:
+        raise AssertionError({name: value for name, value in crawl.stats.items() if "bound" in name}) from error
     running.interrupt()
     assert running.wait() == 0
 

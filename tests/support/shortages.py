@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import uvloop
 
@@ -115,18 +116,27 @@ class StillbornThread(NoThread):
 class Threads:
     """A pipeline that tells of each thread that Python starts from its opening on, and of those of C libraries.
 
-    A list of the system's is cut short where a thread ends while it is made, so the first one is of several looks.
+    A list of the system's is cut short where a thread ends while it is made, so the first one is of several looks; and
+    who was born before the opening is no new one, though they missed it.
     """
 
     def open_spider(self):
         self._before = set().union(*(self._living() for _ in range(LOOKS)))
+        self._opened = time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
         sys.addaudithook(self._hear)
 
     def process_item(self, item):
         return item
 
     def close_spider(self):
-        self._tell(f"{len(self._living() - self._before)} new ones")
+        new = [name for name in self._living() - self._before if self._born(name) > self._opened]
+        self._tell(f"{len(new)} new ones")
+
+    @staticmethod
+    def _born(name):
+        """In ticks since the machine started; field 22 of proc_pid_stat(5)."""
+        stat = Path(f"/proc/self/task/{name}/stat").read_text()
+        return int(stat.rpartition(")")[2].split()[19])
 
     def _hear(self, event, _):
         if event.startswith("_thread.start_"):
