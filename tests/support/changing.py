@@ -14,7 +14,6 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import unpack
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl as Whole
-from webcrawl.crawl.revisit.queue_entry import record_in
 from webcrawl.crawl.revisit.record import is_ahead, record_of
 from webcrawl.lab.simweb import Hit, gaps, mercator, overlaps, robots_first, wait_until_idle
 from webcrawl.lab.simweb.robots_kinds import is_robots
@@ -116,8 +115,8 @@ def records_of(crawl):
         parts = open_parts(plain_values(values, "web"), db)
         with closing(Whole(parts)):
             count = len(parts.revisiting)
-            waiting = _all(parts.revisiting.revisits._buckets)
-            found = Counter(record_in(entry).url for entry in waiting)
+            revisits = parts.revisiting.revisits
+            found = Counter(record.url for record in revisits.release(len(revisits)))  # resting and held ones, too
             queued = [link for link in map(unpack, _queued(parts)) if not is_ahead(link)]
             found.update(link.url for link in queued if (record := record_of(link)) and record.fetched)
             assert found.total() == count
