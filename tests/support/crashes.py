@@ -172,7 +172,10 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
     """
     expected = truth(server.world, server.world.seeds())
     assert (killed.status, whole.status) == (0, 0)
+    gone = _given_up(killed.cut, expected)
+    ended = {f"not requested: {url}" for url in killed.cut.given_up if _comparable([url]) & gone}
     others = (line for line in complaints(expected, killed) if not (beyond and line.startswith("must not be")))
+    others = (line for line in others if line not in ended)
     for found in (others, rudeness(server.world, killed, slack), killed.again()):
         first = list(islice(found, 10))
         assert first == [], first
@@ -182,23 +185,20 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
     assert max(trap_hits({hit.url: hit for hit in killed.hits}.values()).values()) <= TRAPPED
     left = _comparable(killed.cut.known - killed.cut.logged + (whole.cut.known - whole.cut.logged))
     assert left <= _comparable(expected.retried)  # lone URLs of hosts that fail: the next run's, and the crawl says so
-    for found in (killed.cut, whole.cut):
-        left |= _of_hosts_that_fail(
-            _comparable(+found.given_up), _comparable(found.logged) & _comparable(expected.retried)
-        )
+    left |= gone | _given_up(whole.cut, expected)
     pairs = zip(_pages(killed.cut), _pages(whole.cut), (True, killed.whole), strict=True)
     for mine, others, complete in ((mine - left, others - left, complete) for mine, others, complete in pairs):
         assert mine == others if complete else mine <= others, mine ^ others
     return left
 
 
-def _of_hosts_that_fail(given_up, failed):
+def _given_up(found, expected):
     """Of the URLs that ended with their host, those of hosts with two broken URLs: five failures in a row, it may be.
 
     Whether nothing else comes between these, and for how long, is up to the order of the crawl and to its kills.
     """
-    broken = Counter(map(host_of, failed))
-    return {url for url in given_up if broken[host_of(url)] > 1}
+    broken = Counter(map(host_of, _comparable(found.logged) & _comparable(expected.retried)))
+    return {url for url in _comparable(+found.given_up) if broken[host_of(url)] > 1}
 
 
 def complaints(expected, killed):
