@@ -64,7 +64,7 @@ def run_until_bound(crawl, cause, words="", begin=Crawl.start, **settings):
     try:
         wait_until(lambda: bound_by(crawl, cause, words), pause=0.2)
     except AssertionError as error:
-        raise AssertionError({name: value for name, value in crawl.stats.items() if "bound" in name}) from error
+        raise AssertionError(crawl.stats, crawl.output.read_text()[-3000:]) from error
     running.interrupt()
     assert running.wait() == 0
 
