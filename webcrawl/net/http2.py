@@ -34,7 +34,7 @@ WINDOW = 1 << 18  # bytes of a body that the server may send before we have read
 LAST = 2001  # the stream with which a connection ends, as servers do it too: h2 remembers each for some bytes
 FRAMES, EACH = 1000, 64  # frames that an answer may have, and one more for so many bytes of body: each costs 30 us
 HEADS = 2 * MAX_HEAD  # bytes of compressed heads, which get shorter by it unless somebody wants them not to
-SETTINGS = 64  # settings of a server: the standards know ten. h2 keeps each, whatever it means, for 6 us and 700 bytes
+MOST_SETTINGS = 64  # of a server: the standards know ten. h2 keeps each, whatever it means, for 6 us and 700 bytes
 
 _FRAME_HEAD, _FRAME_MOST, _SETTING = 9, 1 << 14, 6
 _DATA, _HEADERS, _SETTINGS, _GOAWAY, _CONTINUATION = 0, 1, 4, 7, 9
@@ -78,7 +78,8 @@ class Session:
 
     def reusable(self, message: Message) -> bool:
         """True if another request may follow this answer."""
-        return message.complete and not self._over and self._stream < LAST and len(self._h2.remote_settings) < SETTINGS
+        worn = self._stream >= LAST or len(self._h2.remote_settings) >= MOST_SETTINGS
+        return message.complete and not self._over and not worn
 
     def request(self, head: bytes, body: bytes) -> bytes:
         """The frames for a request that is written in HTTP/1.1's form; raises EmptyAnswer if there can be none."""

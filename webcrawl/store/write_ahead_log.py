@@ -54,7 +54,7 @@ class Log:
         self._database, self._worker, self._limit = database, worker, limit
         self._path, _ = files(database)
         self._copying: Future[None] | None = None
-        self.copied = database.stat().st_size  # bytes that the database has had, which never become fewer
+        self.copied = _size(database)  # bytes that the database has had, which never become fewer
         # for good: opened anew for each copy, it might find another crawl's files there
         self._db = sqlite3.connect(database, isolation_level=None, check_same_thread=False, timeout=60)
         self._db.execute("PRAGMA synchronous = FULL")
@@ -66,7 +66,7 @@ class Log:
         self._db.close()
 
     def __len__(self) -> int:
-        return self._path.stat().st_size if self._path.exists() else 0
+        return _size(self._path)
 
     def sync_ahead(self) -> Iterator[None]:
         """Syncs the log in a thread, so that the COMMIT, which blocks the event loop, has little left to sync."""
@@ -113,16 +113,17 @@ class Log:
     def _copy(self, how: str = "PASSIVE") -> None:
         """Failure loses nothing: the log stays as it is. So it does if the database has lost its end."""
         try:
-            if self._size() < self.copied:
+            if _size(self._database) < self.copied:
                 return
             self._db.execute(f"PRAGMA wal_checkpoint({how})")
         except (sqlite3.Error, MemoryError) as error:
             logger.warning("%s: the log was not copied back: %s", self._database, str(error) or "out of memory")
-        self.copied = max(self.copied, self._size())
+        self.copied = max(self.copied, _size(self._database))
 
-    def _size(self) -> int:
-        """The database's bytes; none if it is gone."""
-        return self._database.stat().st_size if self._database.exists() else 0
+
+def _size(path: Path) -> int:
+    """Its bytes; none if it is gone."""
+    return path.stat().st_size if path.exists() else 0
 
 
 HEADER, FRAME = 32, 24  # bytes of the log's header, and of a frame's

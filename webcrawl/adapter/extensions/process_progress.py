@@ -46,7 +46,7 @@ class ArchiveLines(Lines):
         return f"{begin}  file {archives.number}/{len(archives)}  {share:.0%}{self._lost()}"
 
     def _lost(self) -> str:
-        lost = sum(lost_of(self._figures).values()) - lost_of(self._figures).get(CANCELLED, 0)
+        lost = sum(many for kind, many in lost_of(self._figures).items() if kind != CANCELLED)
         return f", {count(lost, 'place')} that cannot be read" if lost else ""
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
-from typing import Protocol
 
+from webcrawl.content.recognise.marks import Marks, Part
 from webcrawl.content.recognise.shape import Shape
 
 WAYS = 4  # links to other pages: whoever has more shows a site
@@ -19,28 +18,12 @@ WRITTEN = re.compile(
 DIGITS = 3  # in it
 
 
-class Part(StrEnum):
-    """Of the table, what an error may say."""
-
-    DENIES = "denies"
-    GUARDS = "guards"  # by whom, or why
-    YOURS = "yours"  # whose request
-    RIGHTS = "rights"  # which the reader lacks: such a page is about one URL
-    STOCK = "stock"  # what servers say by themselves
-
-
-class Words(Protocol):
-    """Finds them."""
-
-    def says(self, part: Part, text: str) -> bool: ...
-
-
 def may_deny(status: int) -> bool:
     """Return whether a denial has this status."""
     return status >= 400 and status not in ELSE and status not in FAILED
 
 
-def denies(words: Words, status: int, shape: Shape, *, walled: bool) -> bool:
+def denies(marks: Marks, status: int, shape: Shape, *, walled: bool) -> bool:
     """Return whether an error turns away a client, a network or a request, with no site around it.
 
     `walled`: a sentence says that it is a wall, as challenges do, which deny nothing.
@@ -48,20 +31,20 @@ def denies(words: Words, status: int, shape: Shape, *, walled: bool) -> bool:
     if not may_deny(status) or not _is_alone(shape):
         return False
     said = f"{shape.title}\n{shape.text}"
-    if not walled and not words.says(Part.DENIES, said):
+    if not walled and not marks.says(Part.DENIES, said):
         return False
-    if words.says(Part.GUARDS, said):
+    if marks.says(Part.GUARDS, said):
         return True
     if status == 400 or status >= 500:  # these may fail a request without a reason against it
         return False
-    return not words.says(Part.RIGHTS, said) and (words.says(Part.YOURS, said) or refers(said))
+    return not marks.says(Part.RIGHTS, said) and (marks.says(Part.YOURS, said) or refers(said))
 
 
-def accuses(words: Words, shape: Shape, said: str) -> bool:
+def accuses(marks: Marks, shape: Shape, said: str) -> bool:
     """Return whether a short page with a good status says that a guard has denied a request, and which."""
     if shape.links > 1 or shape.codes or shape.fields or not _is_alone(shape) or not refers(shape.text):
         return False
-    return all(words.says(part, said) for part in (Part.DENIES, Part.GUARDS, Part.YOURS))
+    return all(marks.says(part, said) for part in (Part.DENIES, Part.GUARDS, Part.YOURS))
 
 
 def refers(said: str) -> bool:

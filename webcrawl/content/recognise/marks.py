@@ -7,14 +7,13 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Self
 
 import re2
-
-from webcrawl.content.recognise.denial import Part
 
 OWN = files(__package__) / "marks.toml"  # the package may be an egg
 MEMORY = 64 << 20  # limit of the automata
@@ -35,6 +34,16 @@ HINTS = {
     r"|\b(suspicious|malicious)\s(activity|behaviou?r)",
     CODED: r"<(title|h1)[^>]*>[^<]*&(#|[a-z]+(acute|grave|uml|circ|tilde|cedil|squo);|nbsp;)",
 }
+
+
+class Part(StrEnum):
+    """Of the table, what an error may say."""
+
+    DENIES = "denies"
+    GUARDS = "guards"  # by whom, or why
+    YOURS = "yours"  # whose request
+    RIGHTS = "rights"  # which the reader lacks: such a page is about one URL
+    STOCK = "stock"  # what servers say by themselves
 
 
 @dataclass(frozen=True, slots=True, eq=False)

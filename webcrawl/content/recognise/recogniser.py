@@ -12,8 +12,8 @@ from webcrawl.base.page_values import DENIAL, SCRIPT, UNKNOWN, WALL
 from webcrawl.content.html import encodings
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.trees import document, markup
-from webcrawl.content.recognise.denial import Part, accuses, denies, may_deny
-from webcrawl.content.recognise.marks import APART, CODED, GUARD, MOUNT, Glance, Mark, Marks
+from webcrawl.content.recognise.denial import accuses, denies, may_deny
+from webcrawl.content.recognise.marks import APART, CODED, GUARD, MOUNT, Glance, Mark, Marks, Part
 from webcrawl.content.recognise.own_words import own_words
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.shape import Shape

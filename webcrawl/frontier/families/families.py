@@ -72,9 +72,8 @@ class Families:
         look = look or NOTHING
         brings = None if look.new is None else Brings.NEWS if look.new else look.leads
         freed = learning.learn(link.url, brings, look.blind)
-        if (
-            brings is not None and link.path.endswith("R") and host_of(link.via).endswith(name)
-        ):  # what leads to it is as good as it
+        redirected = link.path.endswith("R") and host_of(link.via).endswith(name)
+        if redirected and brings is not None:  # what leads to it is as good as it
             freed = learning.learn(link.via, brings) or freed
         return freed
 
