@@ -12,13 +12,16 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify.check_outputs import ABSENT
 from webcrawl.tools.verify.verify_crawl import verify
 
-# A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that it is sent.
+# A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that it is sent. Merges
+# are waited for: without them the next step may find no page, and open no archive.
 CRAWL = """
 import sys
 from pathlib import Path
+from tests.support.crawling import wait_until
 from tests.support.jobs import Job
 from webcrawl.record.objectstore.stored import WHERE, Stored
 from webcrawl.store.outputs import STORED
+
 
 job = Job(Path(sys.argv[1]))
 job.db._log._limit = 0
@@ -34,6 +37,7 @@ for line in sys.stdin:
             (job.root / name).unlink(missing_ok=True)
     else:
         job.work()
+        wait_until(lambda: not job.seen.busy)
         job.checkpoint()
         job.db._log.wait()
     print("done", flush=True)
