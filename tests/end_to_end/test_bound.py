@@ -166,7 +166,12 @@ def test_answers(tmp_path):
 def test_pages(tmp_path, pipeline):
     """Quick hosts and a slow pipeline: the pages, and neither hosts nor slots."""
     pipelines = json.dumps({f"{pipeline.__module__}.{pipeline.__qualname__}": 300})
-    with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
+
+    def page(host, path, _):
+        """No two are alike: a pipeline sees the first of equal ones alone."""
+        return links(host) + path.encode() if path != "/robots.txt" else None
+
+    with sites(page) as web:
         seeds = [f"h{number}.test" for number in range(12)]
         crawl = web.crawl(tmp_path, seeds, CONCURRENT_REQUESTS=6, ITEM_PIPELINES=pipelines)
         run_until_bound(crawl, "pages", "the spider and the pipelines ")
