@@ -57,5 +57,6 @@ def test_a_crawl_starts_no_thread(tmp_path, simweb):
 
     assert crawl.run() == 0
 
-    told = [line for line in crawl.output.read_text().splitlines() if line.startswith("threads:")]
-    assert [line.partition(" ")[2] for line in told] == ["0 new ones"]
+    output = crawl.output.read_text()
+    told = [line for line in output.splitlines() if line.startswith("threads:")]
+    assert [line.partition(" ")[2] for line in told] == ["0 new ones"], output

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.support.commands import command
-from tests.support.crawling import SETTINGS, wait_until
+from tests.support.crawling import QUICK, SETTINGS, wait_until
 from tests.support.hive_server import stream_server
 from tests.support.hives import NAME, Hive, assert_whole, captured, drone_of, name_of, owners, shared
 from tests.support.named_sites import Typed, sites
@@ -232,8 +232,7 @@ class TestFromDroneToDrone:
 def _hive(folder, redis, web, seeds, names, **settings):
     """A started hive over sites on one port."""
     (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
-    quick = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20}
-    values = {"HOSTS_FILE": folder / "hosts", **quick, **settings}
+    values = {"HOSTS_FILE": folder / "hosts", **QUICK, **settings}
     return Hive(folder / "hive", None, redis.url, settings=values, seeds=list(map(web.url, seeds))).start_all()
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.crashes import complaints, crash
 from tests.support.crashes import crawl_of as crawl_of_world
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import QUICK, Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.http2_servers import NO_PROTOCOL, Http2Pages, context, http2_site
 from tests.support.warc_reader import read
@@ -36,8 +36,7 @@ def site(host, path, _):
 def crawl_of(folder, port, hosts=("a.test",), **settings):
     (folder / "seeds.txt").write_text("".join(f"https://{host}:{port}/\n" for host in hosts))
     (folder / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in hosts))
-    quick = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20, "PORTS_ALLOWED": port}
-    settings = {"HOSTS_FILE": folder / "hosts", **quick, **settings}
+    settings = {"HOSTS_FILE": folder / "hosts", "PORTS_ALLOWED": port, **QUICK, **settings}
     return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
 
 

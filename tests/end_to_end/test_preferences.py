@@ -7,7 +7,7 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.crawling import Crawl, scrapy
+from tests.support.crawling import QUICK, Crawl, scrapy
 from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.warc_crawl import files
@@ -31,8 +31,7 @@ def _crawl(request, tmp_path_factory):
     world = World(76, 228, port=0, tls_port=0, addresses=4, mix=even(GROUPS["owner"]), size=SIZE)
     with running(world) as server:
         (folder / "seeds.txt").write_text("\n".join(world.seeds()))
-        settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": OUTPUTS, "PURPOSE": request.param}
-        settings |= {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20}
+        settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": OUTPUTS, "PURPOSE": request.param, **QUICK}
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0
         wait_until_idle(server)

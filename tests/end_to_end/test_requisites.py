@@ -5,11 +5,10 @@ from collections import Counter
 
 import pytest
 
-from tests.support.crawling import Crawl
+from tests.support.crawling import QUICK, Crawl
 from tests.support.crawling_sites import serving
 
 NAMES = ["site.test", "cdn.test", "far.test"]
-QUICK = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20}
 FRAMED = '<link rel=stylesheet href="http://cdn.test/framed.css"><a href="/beyond">x</a>'
 FILES = {
     "http://site.test/": (

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import QUICK, Crawl, wait_until
 from tests.support.plain_site import Site, serving
 
 SECONDS = 20.0  # for which a test waits for a request
@@ -76,9 +76,8 @@ class ChangingSite:
         """A crawl of this site in which every page is fetched again after a fifth of a second."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "seeds.txt").write_text("\n".join(self.url(seed) for seed in seeds or ("/",)))
-        quick = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20}
         again = {"REVISIT_POLICY": "fixed", "REVISIT_AGE": 0.2, "SITEMAPS": False, "FEED_LINKS": False}
-        return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, {**quick, **again, **settings})
+        return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, {**QUICK, **again, **settings})
 
     def until(self, path, times, running):
         """Waits until this path was asked for so often, then stops the crawl; its exit status."""

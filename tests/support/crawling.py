@@ -36,6 +36,8 @@ SETTINGS = {
     "TRAP_MAX_PAGES": 20,
     "SOFT404_PROBE": 0,  # the truth of a synthetic web has no request that no link leads to
 }
+QUICK = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20, "DNS_TIMEOUT": 20}
+"""For webs in which nothing is slow on purpose: the machine may be."""
 _forked = get_context("forkserver")
 _forked.set_forkserver_preload(["tests.support.crawling_loaded"])
 

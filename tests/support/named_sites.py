@@ -3,7 +3,7 @@
 from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
-from tests.support.crawling import Crawl
+from tests.support.crawling import QUICK, Crawl
 from tests.support.plain_site import Site, serving
 
 
@@ -41,8 +41,7 @@ class Sites:
         (folder / "seeds.txt").write_text("\n".join(urls))
         names = sorted({url.split("/")[2].partition(":")[0] for url in urls} | set(settings.pop("names", ())))
         (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
-        quick = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20}
-        settings = {"HOSTS_FILE": folder / "hosts", **quick, **settings}
+        settings = {"HOSTS_FILE": folder / "hosts", **QUICK, **settings}
         return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import faulthandler
 import os
 import sys
 import threading
@@ -131,6 +132,8 @@ class Threads:
     def close_spider(self):
         new = [name for name in self._living() - self._before if self._born(name) > self._opened]
         self._tell(f"{len(new)} new ones")
+        if new:
+            faulthandler.dump_traceback(2)  # says which threads of Python's there are
 
     @staticmethod
     def _born(name):

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.support.commanding import Console
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import QUICK, Crawl, wait_until
 from webcrawl.crawl.checks import SettingError, check
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.01, "CHECKPOINT_INTERVAL": 0.5}
@@ -47,7 +47,7 @@ class TestTotal:
 class TestRate:
     def test_slows_a_crawl(self, tmp_path, simweb):
         """A crawl brings little more than it may, nobody is charged for it, and Ctrl-C ends it as ever."""
-        crawl = crawl_of(tmp_path, simweb(10, 2000), BANDWIDTH_MAX="200kB", CLOSESPIDER_TIMEOUT=4)
+        crawl = crawl_of(tmp_path, simweb(10, 2000), **QUICK, BANDWIDTH_MAX="200kB", CLOSESPIDER_TIMEOUT=4)
 
         assert crawl.run() == 0
         assert crawl.stats["failures"] == 0, (crawl.stats, crawl.output.read_text())
