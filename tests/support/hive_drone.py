@@ -32,6 +32,7 @@ def main(words):
     say("a word to the operator")
     say("2026-11-21 12:00:00 [webcrawl.somewhere] WARNING: all is not well")
     do(script[min(run, len(script) - 1)], jobdir, stopped)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 def do(word, jobdir, stopped):

@@ -94,6 +94,16 @@ class TestErrors:
         assert crawl.run(ITEM_PIPELINES="{}") == 0
         assert crawl.stats["reason"] == "finished"
 
+    def test_wishes_for_checkpoints_at_the_end(self, tmp_path, simweb):
+        """Whoever goes on asking for them with SIGUSR1 does not end a crawl that has saved all."""
+        server = simweb(2, 20)
+        command = [sys.executable, "-m", *map(str, crawl_of(tmp_path, server).words())]
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+            wait_until(lambda: server.log.count)
+            wait_until(lambda: process.send_signal(signal.SIGUSR1) or process.poll() is not None, pause=0.0005)
+
+        assert process.returncode == 0
+
     @pytest.mark.campaign
     def test_nothing_that_a_server_can_cause(self, tmp_path, simweb):
         """Broken answers, lost connections and unknown names are counted, and are never unexpected errors."""

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -214,13 +215,15 @@ class TestEnds:
         assert "drone 0 ended with exit status 1: its state is as of its last checkpoint" in said
 
     def test_checkpoints(self, hive):
-        """SIGUSR1 is passed on to the drones."""
+        """SIGUSR1 is passed on to the drones, and ends nobody who is about to end."""
         hive.script(0, "wait")
         process = hive.start("-n", 1)
         hive.wait_for(1)
         # again and again: none is heard while a drone is being started, which is not over when the drone speaks
         wait_until(lambda: process.send_signal(signal.SIGUSR1) or "\ncheckpoint\n" in hive.log(0), pause=0.1)
         process.send_signal(signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            wait_until(lambda: process.send_signal(signal.SIGUSR1) or process.returncode is not None, pause=0.001)
 
         said = process.ended()
         assert process.returncode == 0, said

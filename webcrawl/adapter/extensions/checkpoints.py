@@ -129,6 +129,9 @@ class Checkpoints:
             self._now.set()
 
     def closed(self) -> None:
+        with contextlib.suppress(ValueError, RuntimeError):
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGUSR1)
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # by default it would end the process, which has saved all
         if self._task is not None:
             self._task.cancel()
 

@@ -282,6 +282,8 @@ class HiveRun:
                     display.show(watching.figures, supervisor.running + len(supervisor.down), supervisor.down)
                     await asyncio.sleep(TICK)
         finally:
+            loop.remove_signal_handler(signal.SIGUSR1)
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # by default it would end what has yet to write the sums
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
             await watching.last()
