@@ -1105,11 +1105,11 @@ CLAIMS = {
             (" of {} ({}) have a body that was seen before under another URL: {}.", TWICE, {"depths": [0]}),
             ("None of {} with a fingerprint is a near-duplicate of another.", {"near": [0, 0xFFFF]}, {"near": [0, 1]}),
             (
-                " of {} with a fingerprint ({}) are near-duplicates of another, {} of them in the same words.",
+                " of {} with a fingerprint ({}) are near-duplicates of another, {} of them with the same fingerprint.",
                 {"near": [0, 1]},
                 {"near": [0, 0xFFFF]},
             ),
-            ("near-duplicates of another, 2 of them in the same words", {"near": [5, 5]}, {"near": [5, 4]}),
+            ("near-duplicates of another, 2 of them with the same fingerprint", {"near": [5, 5]}, {"near": [5, 4]}),
             ("{} cannot be read: {}.", {"near": [-1]}, {"near": [0, 1]}),
             (" Of those that share {} of their pairs of words, {} are found.", {"near": [0, 1]}, {}),
         ],

@@ -1,4 +1,4 @@
-"""The header Link, as RFC 8288 has it."""
+"""The header Link, as RFC 8288 has it, and Refresh."""
 
 import pytest
 
@@ -31,6 +31,31 @@ def links(*values):
 def test_one_header(value, expected):
     """Quoted strings may hold anything; what is broken ends at the next comma."""
     assert links(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([b"0;url=/next"], ["/next"]),
+        ([b"5; URL='http://b.test/'"], ["http://b.test/"]),
+        ([b"0, next"], ["next"]),
+        ([b"30"], []),
+        ([b"soon; url=/next"], []),
+        ([b"0; url=/first", b"0; url=/second"], ["/first"]),
+    ],
+)
+def test_a_refresh(values, expected):
+    """It leads where that of a document would, and the first one counts."""
+    links_ = link_header.links([*((b"Refresh", value) for value in values), (b"expires", b"0; url=/no")])
+
+    assert [(kind, address) for kind, address, _, _ in links_] == [("refresh", one) for one in expected]
+
+
+def test_a_refresh_beside_links():
+    """Both are read."""
+    found = link_header.links([(b"link", b"<a>"), (b"refresh", b"0; url=b"), (b"link", b"<c>")])
+
+    assert sorted(one[:2] for one in found) == [("header", "a"), ("header", "c"), ("refresh", "b")]
 
 
 def test_several_headers():

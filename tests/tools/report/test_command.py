@@ -145,9 +145,9 @@ class TestCrawls:
         outputs.close()
         db.close()
 
-        words = "3 of 4 pages with a fingerprint (75.0 %) are near-duplicates of another, 2 of them in the same words."
+        words = "(75.0 %) are near-duplicates of another, 2 of them with the same fingerprint."
         section = made(tmp_path).section("copies")
-        assert words in section
+        assert f"3 of 4 pages with a fingerprint {words}" in section
         assert "Of those that share 90.0 % of their pairs of words, 78.4 % are found." in section
         assert "2 of 4 pages with a" in Report(report(tmp_path, {}, 0.0, near=0)).section("copies")
 

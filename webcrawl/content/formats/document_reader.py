@@ -16,7 +16,7 @@ from webcrawl.content.html.found_links import Found, FoundLink
 from webcrawl.content.html.link_reader import LinkReader
 
 KINDS_OF = {"sitemap": "sitemap", "text": "sitemap", "feed": "feed", "json": "feed", "xlink": "xlink"}
-OF_HEADERS = frozenset(("canonical", "header", HUB))
+OF_HEADERS = frozenset(("canonical", "header", "refresh", HUB))
 
 
 class DocumentReader:

@@ -1,4 +1,4 @@
-"""The header Link (RFC 8288)."""
+"""The headers that hold addresses: Link (RFC 8288), and Refresh, which browsers obey as they do the document's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable
 
 from webcrawl.content.formats.document_kinds import HUB
+from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.found_links import FoundLink
 
 MOST = 1000  # links of one answer
 LONGEST = 1 << 16  # characters of all its Link headers
+_NAMES = frozenset({b"link", b"refresh"})
+_LENGTHS = frozenset(map(len, _NAMES))
 _TARGET = re.compile(r"[\s,]*<([^>]*)>")
 _PARAMETER = re.compile(
     r"""\s*;\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]++)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*+)))?)?""", re.DOTALL
@@ -20,11 +23,17 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
     """The links of an answer's headers, relative to the URL of the answer, not to the document's base."""
-    values = [value for name, value in headers if len(name) == 4 and name.lower() == b"link"]  # twice as fast
-    if not values:
+    named = [one for one in headers if len(one[0]) in _LENGTHS and one[0].lower() in _NAMES]  # twice as fast
+    if not named:
         return []
-    text = b", ".join(values)[:LONGEST].decode("utf-8", "replace")
     found: list[FoundLink] = []
+    values = [value for name, value in named if len(name) == len("link")]
+    if len(values) < len(named):
+        first = next(value for name, value in named if len(name) != len("link"))
+        forward = refresh(first[:LONGEST].decode("utf-8", "replace"))
+        if forward and forward[1]:
+            found.append(("refresh", forward[1], "", ""))
+    text = b", ".join(values)[:LONGEST].decode("utf-8", "replace")
     at = 0
     while len(found) < MOST and (target := _TARGET.match(text, at)):
         parameters, at = _parameters(text, target.end())

@@ -114,7 +114,7 @@ def _near(source: Source, distance: int) -> Html | None:
     return note(
         tag("b", numbers.number(found.near)),
         f" of {numbers.count(found.pages, 'page')} with a fingerprint ({numbers.percent(found.near, found.pages)}) are "
-        f"near-duplicates of another, {numbers.number(found.equal)} of them in the same words.",
+        f"near-duplicates of another, {numbers.number(found.equal)} of them with the same fingerprint.",
         finds,
     )
 
