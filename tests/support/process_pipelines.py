@@ -66,6 +66,15 @@ class Dies(Lines):
         return await super().process_item(page)
 
 
+class Cancels(Lines):
+    """Is cancelled while it waits for something for the page /20."""
+
+    async def process_item(self, page):
+        if page.url.endswith("/20"):
+            raise asyncio.CancelledError
+        return await super().process_item(page)
+
+
 class Hangs(Lines):
     """Does not come back from the page /20; once a checkpoint has left it out, the process gets this signal."""
 

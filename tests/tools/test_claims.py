@@ -118,7 +118,8 @@ def processing(state):
     outlook = SimpleNamespace(ready_hosts=lambda: 0, trouble="")
     crawl = SimpleNamespace(stats=lambda: state, parts=SimpleNamespace(counters=state), outlook=outlook)
     archives = MagicMock(done=state["done"], size=9, number=1)
-    with patch.object(process_progress, "archives_of", lambda _: archives):
+    reader = SimpleNamespace(archives=archives, unfinished=state["unfinished"])
+    with patch.object(process_progress, "reader_of", lambda _: reader):
         extension = process_progress.RereadingSummary(SimpleNamespace(stats=None), JOB, aloud=False)
         extension._crawl, extension._before = crawl, state["before"]
         lines = process_progress.ArchiveLines(crawl, archives)
@@ -715,15 +716,16 @@ CLAIMS = {
                 {"archive/others": 1},
             ),
             ("{} of other kinds of URLs left out", {"archive/others": 1}, {"archive/repeats": 1}),
-            (", {} that cannot be read", {"archive/lost/files": 1}, {"archive/lost/cancelled": 1}, processing),
+            (", {} that cannot be read", {"archive/lost/files": 1}, {"archive/others": 1}, processing),
             (": resumed with {}", {"before": 2, "pages": 2}, {}, processing),
             ("stopped after {}; run the same command to resume", {"done": 5}, {"done": 9}, processing),
-            ("cannot be read: {}", {"archive/lost/files": 1}, {"archive/lost/cancelled": 1}),
             (
-                "{} not processed: cancelled in the pipelines, as the log says",
-                {"archive/lost/cancelled": 1},
-                {"archive/lost/files": 1},
+                "{} cancelled in the pipelines; the same command processes them again",
+                {"unfinished": 1},
+                {"done": 9},
+                processing,
             ),
+            ("cannot be read: {}", {"archive/lost/files": 1}, {"archive/others": 1}),
             ("another JOBDIR processes all pages once more", {"errors": 1}, {}),
         ],
     ),

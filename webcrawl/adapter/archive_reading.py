@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,13 @@ from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
 
-CANCELLED = "cancelled"  # of what was lost: pages that were read, and did not come back from the pipelines
 ABOVE = SETTINGS_PRIORITIES["cmdline"] + 1  # of a setting: Scrapy sets those of the command line once more
 PLACE = "archive."  # before a file's name, in the table meta: where to go on
+AGAIN = "archive again"  # in the table meta: the pages before those places that are not finished
 STAT = "process/lost"  # in Scrapy's stats: how much could not be read, over all runs
 AT_ONCE = 100  # pages under way: as many as a crawl has by default
+NONE_UNFINISHED = msgpack.packb([])
+Unfinished = tuple[str, Place | None]  # the name of its file, and where in it a page begins
 COMPONENTS: dict[str, Any] = {
     "DOWNLOADER_MIDDLEWARES": {},  # they are for what is fetched
     "SCHEDULER": "webcrawl.adapter.archive_reading.RereadingScheduler",
@@ -75,7 +78,7 @@ EXTENSIONS = {
 class RereadingScheduler(FrontierScheduler):
     """Hands out the answers of the archives in their order; where it has come to is part of every checkpoint."""
 
-    AFTER_KILL, AT_END = "a kill leaves them unprocessed", "not processed"  # the place in the archives is behind them
+    AFTER_KILL = "a kill has them processed again"
     archives: Archives
     forgotten: Forgotten
     _originals: Originals | None = None  # until it is opened
@@ -109,11 +112,14 @@ class RereadingScheduler(FrontierScheduler):
             downloader.on_lack = self.fail
             self.moments.ends.callback(ahead.close)
         self._places = Places(self.crawl.parts.db)
+        self._trips: dict[Trip, Unfinished] = {}  # under way
         self._originals = _originals(self.crawl.parts.db)
         files = getattr(spider, "archive_files", ())
         self.archives = Archives(files, self._places.get, self._originals, values["DOWNLOAD_TRUNCATE"])
         self.forgotten = getattr(spider, "forgotten", Forgotten())
-        self._answers: Iterator[Answer] | None = iter(self.archives)
+        again = starmap(self.archives.again, [*self._places.unfinished])
+        self._answers: Iterator[Answer] | None = chain(again, self.archives)
+        self.moments.behind.append(lambda: bool(self._places.unfinished))
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
         self._install(self._ended)
         self.keeping.watch()
@@ -152,27 +158,39 @@ class RereadingScheduler(FrontierScheduler):
             if answer is None:
                 self._answers = None
                 break
-            self._places.set(answer.name, answer.next)
+            if answer.next is not None:
+                self._places.set(answer.name, answer.next)
+            else:
+                self._places.unfinished.pop((answer.name, answer.at), None)
             self.crawl.parts.counters.update(answer.lost)
             if answer.found is None:
                 continue
             if self.forgotten and self.forgotten.has(answer.found[0].url, answer.found[1].started):
                 self.crawl.parts.counters.update(["archive/forgotten"])
                 continue
-            return self._request(*answer.found)
+            return self._request(*answer.found, (answer.name, answer.at))
         return None
 
+    @property
+    def unfinished(self) -> int:
+        """The number of pages that another run of the same command processes."""
+        return len(self._places.unfinished)
+
     def _ended(self, trip: Trip) -> None:
+        unfinished = self._trips.pop(trip, None)
         if trip.abandoned and trip.link is not None:
-            logger.warning("%s: cancelled in the pipelines: it is not processed", trip.link.url)
-            self.crawl.parts.counters.update([f"{LOST}{CANCELLED}"])
+            logger.warning("%s: cancelled in the pipelines: left to the next run", trip.link.url)
+        elif unfinished is not None:
+            del self._places.unfinished[unfinished]
         self._booking.finished(trip)
 
-    def _request(self, link: Link, exchange: Exchange) -> Request:
+    def _request(self, link: Link, exchange: Exchange, unfinished: Unfinished) -> Request:
         outcome = Outcome(exchange.status, exchange.timings.total, ip=exchange.ip)
         outcome.at = exchange.started + exchange.timings.total
         trip = Trip(link, outcome=outcome, exchange=exchange)
         self._barrier.enter_open(trip)
+        self._trips[trip] = unfinished
+        self._places.unfinished[unfinished] = None
         request = Request(link.url, errback=getattr(self.crawler.spider, "failed", None), meta={"verbatim_url": True})
         return give_trip(request, trip)
 
@@ -248,11 +266,14 @@ class RereadingSpider(WebSpider):
 
 
 class Places:
-    """The offset from which to go on in each file, by its name."""
+    """The offset from which to go on in each file, by its name, and the pages before it that are not finished."""
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
         self._new: dict[str, Place] = {}
+        saved: list[tuple[str, list[int]]] = msgpack.unpackb(db.get(AGAIN) or NONE_UNFINISHED)
+        self.unfinished: dict[Unfinished, None] = {(name, Place(*place)): None for name, place in saved}
+        self._saved = [*self.unfinished]
         db.join(self)
 
     def get(self, name: str) -> Place | None:
@@ -269,6 +290,9 @@ class Places:
         for name, place in self._new.items():
             self._db.set(PLACE + name, msgpack.packb(place))
         self._new.clear()
+        if [*self.unfinished] != self._saved:  # only pages that do not come back are unfinished at a checkpoint
+            self._saved = [*self.unfinished]
+            self._db.set(AGAIN, msgpack.packb(self._saved))
 
 
 def own_outputs(settings: BaseSettings) -> list[str]:

@@ -174,18 +174,39 @@ class TestResuming:
         assert job.run(pages, pipelines=("Lines",)) == 0
         assert job.lines() == URLS
 
-    @pytest.mark.parametrize(("number", "status"), in_campaign((signal.SIGKILL, -9), (signal.SIGINT, 1)))
+    @pytest.mark.parametrize(("number", "status"), in_campaign((signal.SIGKILL, -9), (signal.SIGINT, 0)))
     def test_a_page_that_does_not_come_back(self, pages, job, number, status):
-        """Checkpoints go on without it, for its place in the archive is behind: what that costs is said."""
+        """Checkpoints go on without it, and the next run processes it, though its place in the archive is behind."""
         patience = {"EXTENSIONS": json.dumps({f"{Impatient.__module__}.Impatient": 1}), "CHECKPOINT_INTERVAL": 0.3}
         assert job.run(pages, pipelines=("Hangs",), SIGNAL=int(number), **patience) == status
         assert "checkpoints leave out 1 page" in job.log
-        assert "a kill leaves them unprocessed (http://a.test/20)" in job.log
-        assert ("not processed, http://a.test/20 first" in job.log) == (status == 1)
-        assert ("1 page not processed: cancelled in the pipelines" in job.log) == (status == 1)
+        assert "a kill has them processed again (http://a.test/20)" in job.log
+        assert ("left to the next run, http://a.test/20 first" in job.log) == (status == 0)
+        assert ("1 page cancelled in the pipelines; the same command" in job.log) == (status == 0)
 
-        assert job.run(pages, pipelines=("Lines",)) == max(status, 0)
-        assert {*URLS} - {*job.lines()} == {"http://a.test/20"}
+        assert job.run(pages, pipelines=("Lines",)) == 0
+        assert job.lines() == URLS
+        assert job.run(pages, pipelines=("Lines",)) == 0
+        assert job.lines() == URLS
+
+    def test_a_page_that_is_cancelled(self, pages, job):
+        """A run that has read everything but could not process a page ends with 1; the next one does, and with 0."""
+        assert job.run(pages, pipelines=("Cancels",)) == 1
+        assert "http://a.test/20: cancelled in the pipelines: left to the next run" in job.log
+
+        assert job.run(pages, pipelines=("Lines",)) == 0
+        assert job.lines() == URLS
+
+    def test_an_unfinished_page_that_is_gone(self, pages, job):
+        """Where an archive no longer has what a run did not finish, it is lost, and the status says so for good."""
+        assert job.run(pages, pipelines=("Cancels",)) == 1
+        first, *others = files(pages)
+        for path in (first, *others):
+            path.rename(path.with_name(f"moved-{path.name}"))
+
+        assert job.run(first.with_name(f"moved-{first.name}"), pipelines=("Lines",)) == 1
+        assert "what an earlier run did not finish is not there" in job.log
+        assert "cannot be read: again 1" in job.log
 
     @pytest.mark.campaign
     def test_code_that_blocks(self, pages, job):

@@ -8,7 +8,7 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.archive_reading import CANCELLED, RereadingScheduler, lost_of
+from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
 from webcrawl.adapter.extensions.progress import Lines, Progress
 from webcrawl.adapter.extensions.summary import Summary, unexpected
 from webcrawl.adapter.next_commands import search_command
@@ -46,7 +46,7 @@ class ArchiveLines(Lines):
         return f"{begin}  file {archives.number}/{len(archives)}  {share:.0%}{self._lost()}"
 
     def _lost(self) -> str:
-        lost = sum(many for kind, many in lost_of(self._figures).items() if kind != CANCELLED)
+        lost = sum(lost_of(self._figures).values())
         return f", {count(lost, 'place')} that cannot be read" if lost else ""
 
 
@@ -71,6 +71,10 @@ class RereadingSummary(Summary):
         if archives.done < archives.size:
             share = archives.done / max(archives.size, 1)
             lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
+        if unfinished := reader_of(self._crawler).unfinished:
+            lines.insert(
+                1, f"{count(unfinished, 'page')} cancelled in the pipelines; the same command processes them again"
+            )
         return lines
 
 
@@ -85,8 +89,6 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if others:
         lines.append(f"{count(others, 'record')} of other kinds of URLs left out")
     lost = lost_of(figures)
-    if cancelled := lost.pop(CANCELLED, 0):
-        lines.append(f"{count(cancelled, 'page')} not processed: cancelled in the pipelines, as the log says")
     if lost:
         kinds = ", ".join(f"{name} {number}" for name, number in sorted(lost.items()))
         lines.append(f"cannot be read: {kinds}")
@@ -97,7 +99,12 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
 
 def archives_of(crawler: Crawler) -> Archives:
     """The archives that are read."""
+    return reader_of(crawler).archives
+
+
+def reader_of(crawler: Crawler) -> RereadingScheduler:
+    """The crawler's scheduler, which has to be this one."""
     scheduler = scheduler_of(crawler)
     if not isinstance(scheduler, RereadingScheduler):
         raise TypeError(f"{scheduler} reads no archives")
-    return scheduler.archives
+    return scheduler

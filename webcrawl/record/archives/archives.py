@@ -75,9 +75,10 @@ class Answer:
     """One download of an archive, and where the next one begins; or the end of a file, without a download."""
 
     name: str  # of its file, as it is once the file is finished
-    next: Place
+    next: Place | None  # None: it is read again, and nothing follows it
     lost: tuple[str, ...]  # what could not be read before that place, one name for each
     found: tuple[Link, Exchange] | None = None
+    at: Place | None = None  # where it begins
 
 
 class Archives:
@@ -106,7 +107,8 @@ class Archives:
             self._told.clear()
             try:
                 for answer in self._file(path):
-                    self.done = before + min(sum(answer.next), self._sizes[number - 1])  # unpacked bytes may be more
+                    read = sum(answer.next or ())
+                    self.done = before + min(read, self._sizes[number - 1])  # unpacked bytes may be more
                     yield answer
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror or error}") from error
@@ -114,6 +116,20 @@ class Archives:
                 kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))
                 logger.warning("%s: %s that cannot be read: %s", path, count(self._told.total(), "place"), kinds)
         self.done = self.size
+
+    def again(self, name: str, place: Place) -> Answer:
+        """The download that begins at this place of a file that a former run has read so far, or further."""
+        path, found = _present(Path(name + OPEN)), None
+        try:
+            with Records(path, self._most, partial(self._damaged, path), place) as records:
+                capture = next(captures(records, _ignore), None)
+                if capture is not None and capture.place == place:
+                    found = self._found(path, capture)
+        except (OSError, NotWarc) as error:
+            logger.warning("%s: %s", path, error)
+        if found is None:
+            self._lose("again", f"{path}: byte {place.offset}: what an earlier run did not finish is not there")
+        return Answer(name, None, self._losses(), found, place)
 
     def _file(self, path: Path) -> Iterator[Answer]:
         name, counted = name_of(path), counted_bytes(path)
@@ -136,7 +152,7 @@ class Archives:
                         self._originals.add(capture.first, name)
                     found = self._found(path, capture)
                     if found is not None:
-                        yield Answer(name, capture.next or capture.place, self._losses(), found)
+                        yield Answer(name, capture.next or capture.place, self._losses(), found, capture.place)
                 end = end or records.place
                 if records.is_open and end.offset < size:
                     logger.info(
