@@ -149,6 +149,21 @@ class TestTakenAway:
             crawl.outputs.close() if noted else crawl.db.checkpoint()
         crawl.outputs._unnamed.clear()
 
+    @pytest.mark.parametrize(("taken", "warns"), [((".cdxj",), True), ((".cdxj", ".warc.gz"), False), ((), False)])
+    def test_an_index_without_its_archive(self, tmp_path, caplog, taken, warns):
+        """Archives that are moved with their indexes are their owner's affair; of an index alone a restart warns."""
+        with closing(Crawl(tmp_path)) as crawl:
+            for name in ("a.b", "a.b-1", "c"):
+                _finished(crawl, f"warc/{name}.warc.gz.open")
+                _finished(crawl, f"warc/{name}.cdxj.open")
+            crawl.checkpoint()
+        for ending in taken:
+            (tmp_path / f"warc/a.b{ending}").unlink()
+
+        with closing(Crawl(tmp_path)):
+            said = [line.getMessage() for line in caplog.records if line.levelno == logging.WARNING]
+        assert [line.partition(":")[0] for line in said] == [f"{tmp_path}/warc/a.b.cdxj"] * warns
+
     def test_it_may_come_back(self, crawl, tmp_path):
         """A file that is back is left as it is; if it is too short by then, it is damaged."""
         _finished(crawl)

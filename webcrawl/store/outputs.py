@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import os
+from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -69,14 +71,25 @@ class Outputs:
         self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
         for name in here:
             self._cut(self._where(name), self._noted[name][0])
-        stored = {name.removeprefix(STORED) for name, _ in db.named(STORED)}
-        if gone := len(self._noted.keys() - here - stored):
-            logger.info("%s: %d finished files are no longer there: %s verify names them", root, gone, program())
+        self._tell_gone(self._noted.keys() - here - {name.removeprefix(STORED) for name, _ in db.named(STORED)}, here)
         self._rename()
         db.join(self)
 
     def __repr__(self) -> str:
         return f"<Outputs {self._root} open={len(self._open)} noted={len(self._noted)}>"
+
+    def _tell_gone(self, gone: AbstractSet[str], here: AbstractSet[str]) -> None:
+        """Archives may be moved with their indexes. If only an index is gone, that was hardly meant."""
+        if gone:
+            logger.info(
+                "%s: %d finished files are no longer there: %s verify names them", self._root, len(gone), program()
+            )
+        names = [*sorted(here), ""]
+        stems = {name: name.removesuffix(SORTED) + "." for name in sorted(gone) if name.endswith(SORTED)}
+        lone = [name for name, stem in stems.items() if names[bisect(names, stem, hi=len(here))].startswith(stem)]
+        if lone:
+            line = "%s: gone, and its archive is there (%d such): what goes by the index does not find its pages"
+            logger.warning(line, self._root / lone[0], len(lone))
 
     def _where(self, name: str) -> Path:
         """The present path of a noted file."""
