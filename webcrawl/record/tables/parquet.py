@@ -124,7 +124,9 @@ def batches(path: Path, columns: Sequence[str], length: int = 0) -> Iterator[pa.
             for batch in read_stream(file.read(length)):
                 yield batch.select(columns)
         return
-    with regular(path) as file, pq.ParquetFile(file) as table:
+    # A file of pyarrow's own: it reads in threads of its own, and one that still lets go of something of Python's while
+    # the interpreter ends has the process aborted
+    with regular(path) as file, pa.OSFile(f"/dev/fd/{file.fileno()}") as own, pq.ParquetFile(own) as table:
         yield from table.iter_batches(ROWS, columns=[*columns], use_threads=False)
 
 
