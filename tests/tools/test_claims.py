@@ -9,6 +9,7 @@ import asyncio
 import html
 import re
 from collections import Counter
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from scrapy import Request
 from tests.support.claims import pattern, templates
 from tests.support.places import ROOT
 from webcrawl.adapter import finished_crawl, last_pages, seed_fates, standstill
-from webcrawl.adapter.extensions import process_progress, progress, summary
+from webcrawl.adapter.extensions import disk_space, process_progress, progress, summary
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
@@ -30,12 +31,15 @@ from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.control.in_force import PausedHosts
-from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.operator import Look as HiveLook
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
+from webcrawl.net import dns_silence
+from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.errors import DnsFailed, PortRefused
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.history_line import Moment
@@ -48,15 +52,19 @@ from webcrawl.tools.dashboard import crawl_states
 from webcrawl.tools.dashboard.crawl_states import Sample
 from webcrawl.tools.dashboard.pages import tabs
 from webcrawl.tools.dashboard.signs import signs, waits_for
+from webcrawl.tools.optout.deciding import Deciding, Found, Looking
+from webcrawl.tools.optout.token import LIFE, Tokens, Wish, subject_of
 from webcrawl.tools.report import report_page, revisit_source
 from webcrawl.tools.report.log_summary import Log, SeedRow, SeedTable
 from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
 from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
-from webcrawl.tools.supervisor import display, hive_orders, hive_status
+from webcrawl.tools.supervisor import asked, display, hive_orders, hive_run, hive_status
+from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import OptOut
 
 JOB = Path("job")
+PROVEN = OptOut("example.org", 1.8e9 - 60, "proof of control (file)", "here")
 
 
 # -- what says them, of a state
@@ -288,6 +296,134 @@ def at_the_end(state):
         pages._cancel()
         asyncio.run(last_pages.closed(close, lambda: True))
         return "\n".join(call.args[0] % call.args[1:] for one in log.values() for call in one.call_args_list)
+
+
+def checked(state):
+    """What an owner's check of example.org comes to, and what is said to the operator; `wish`: of the token found."""
+    subject, now, tokens, said = subject_of("example.org", RegisteredDomains()), 1.8e9, Tokens(bytes(32)), []
+    lines = [tokens.issue(subject.rule, state["wish"], now - state.get("age", 0))] if "wish" in state else []
+    found = Found("here", "file", lines, state.get("trouble", ""), state.get("ours", False))
+    records = [one.to_json(now) for one in state.get("records", ())]
+    ask = MagicMock(side_effect=lambda name, *_: {"excluded": records} if name == "excluded" else state["told"]())
+    looking = SimpleNamespace(look=AsyncMock(return_value=[found]))
+    deciding = Deciding(tokens, looking, ask, said.append, lambda: now, lambda: 0.0)
+    results = [asyncio.run(deciding.check(subject)) for _ in range(state.get("checks", 1))]
+    return "\n".join((*said, *(line for one in results for line in (one.text, *one.details))))
+
+
+def looked_for(state):
+    """What is said of the places of a token: of files that have this `file`, and of a name with this `record`."""
+    web = SimpleNamespace(fetch=AsyncMock(side_effect=cycle(state["file"])))
+    looking = Looking(web, AsyncMock(side_effect=cycle(state["record"])))
+    found = asyncio.run(looking.look(subject_of("example.org", RegisteredDomains())))
+    return "\n".join(one.trouble for one in found)
+
+
+def answers_of(status):
+    return SimpleNamespace(status=status, body=b"")
+
+
+def disk(free):
+    """What is said of a disk that has so many MiB free, look by look, where 100 are the least."""
+    with (
+        patch.multiple(disk_space, Loop=MagicMock(), hold=lambda *_, held, **__: "" if held else "fetching resumes"),
+        patch.object(disk_space.shutil, "disk_usage", side_effect=[SimpleNamespace(free=one << 20) for one in free]),
+        patch.multiple(disk_space.logger, warning=DEFAULT, info=DEFAULT) as log,
+    ):
+        extension = disk_space.DiskSpace(None, JOB, 100)
+        for _ in free:
+            extension.look()
+    return logged(log)
+
+
+def silence(answers):
+    """What is said of name servers that answer so to questions for names of many domains, one every ten minutes."""
+
+    async def asked():
+        now = [1.0]
+        silent = dns_silence.Silence(AsyncMock(return_value=Answer(failure=Failure.TIMEOUT)), lambda: now[0])
+        for at, failure in enumerate(answers):
+            silent.heard(f"a.x{at}.test", Answer(failure=failure), now[0])
+            now[0] += 600.0
+            for _ in range(9):
+                await asyncio.sleep(0.001)
+        await silent.close()
+
+    with (
+        patch.object(dns_silence, "GAP", 0.0),
+        patch.multiple(dns_silence.logger, warning=DEFAULT, info=DEFAULT) as log,
+    ):
+        asyncio.run(asked())
+    return logged(log)
+
+
+def watched(state):
+    """What is said while a hive of two drones is watched; `looks`: whether the server lets itself be asked."""
+
+    async def watch():
+        founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()))
+        folder = MagicMock(known=lambda: founding)
+        server = SimpleNamespace(check=MagicMock(side_effect=state.get("server", lambda: False)))
+        operator = MagicMock(close=AsyncMock(), look=AsyncMock(side_effect=state.get("look", HiveLook)))
+        watching = hive_run.Watching(folder, lambda: operator, server, tuple)
+        after = SimpleNamespace(drones=(0, 1), wanted=())
+        watching._change = MagicMock(followed=lambda before, _: after if "wanted" in state else before)
+        watching._check_server()
+        await watching._look(operator, SimpleNamespace(wanted=()))
+
+    with (
+        patch.multiple(hive_run, saved=lambda _: {}, total=dict),
+        patch.multiple(hive_run.logger, warning=DEFAULT, info=DEFAULT) as log,
+    ):
+        asyncio.run(watch())
+    return logged(log)
+
+
+def hive_begun(state):
+    """What is said as a hive of two drones begins, and as it ends; `left`: drones of an earlier run, look by look."""
+    folder = MagicMock(path="hive", running=MagicMock(side_effect=state.get("left", cycle([False]))))
+    run, said = hive_run.HiveRun({}, MagicMock(folder=folder)), []
+    run._own = run._url = run._operators = run._say_who_shares = run._watch = MagicMock()
+    founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()))
+    with (
+        patch.multiple(
+            hive_run, Supervisor=MagicMock(), Watching=MagicMock(), Unstored=MagicMock(), asyncio=MagicMock()
+        ),
+        patch.multiple(hive_run, saved=lambda _: {"pages": 7}, summary=lambda *_: [], signal=MagicMock()),
+        patch.object(hive_run, "time", MagicMock(monotonic=MagicMock(side_effect=range(0, 999, 25)))),
+        patch.multiple(hive_run.stats_file, write=MagicMock(side_effect=state.get("write")), plain=MagicMock()),
+        patch.object(hive_run.sys, "stderr", MagicMock(write=said.append)),
+        patch.multiple(hive_run.logger, warning=DEFAULT, info=DEFAULT) as log,
+    ):
+        try:
+            run._wait_for_the_last_run(founding)
+        except CannotStart as error:
+            return "\n".join((*said, str(error)))
+        run._crawl(founding, new=state.get("new", False))
+    return "\n".join((*said, logged(log)))
+
+
+def asked_of(state):
+    """What is said to these `words` of a hive of the drones 0 and 1, of which those `alive` have a lease."""
+    folder = MagicMock() if state.get("named", True) else None
+    target = MagicMock(text="web", folder=folder, founding=folder and MagicMock(partition="host"))
+    target.has_own_server = state.get("own", True)
+    leases, places = dict.fromkeys(state.get("alive", (0, 1)), 1.0), dict.fromkeys((0, 1), (state.get("at", "here"), 7))
+    owners = MagicMock(drones=(0, 1), owners=dict.fromkeys(range(1 << 16), 0))
+    client = MagicMock(ask=MagicMock(side_effect=state.get("client")))
+    with (
+        patch.multiple(asked, Target=lambda *_: target, Client=lambda *_: client, given=lambda *_: "done"),
+        patch.object(asked.socket, "gethostname", return_value="here"),
+        patch.object(asked.AskedHive, "_looked", AsyncMock(return_value=HiveLook(owners, places, {}, leases))),
+    ):
+        try:
+            return str(asked.AskedHive({}, "web", 1.0, MagicMock()).ask(*state["words"].split()))
+        except (CommandError, NotRunning) as error:
+            return str(error)
+
+
+def logged(log):
+    return "\n".join(call.args[0] % call.args[1:] for one in log.values() for call in one.call_args_list)
 
 
 def commanded(state):
@@ -1369,6 +1505,181 @@ CLAIMS = {
             ),
         ],
     ),
+    "adapter/extensions/disk_space.py": (
+        disk,
+        [
+            ("99 MiB free for {}, less than MIN_FREE_DISK = 100: fetching is paused", [99], [100]),
+            ("{} MiB free for {}: fetching resumes", [99, 100], [99, 98]),
+        ],
+    ),
+    "net/dns_silence.py": (
+        silence,
+        [
+            (
+                "no name server answers, for 8 names in a row: only hosts with known addresses are fetched",
+                [Failure.TIMEOUT] * 8,
+                [*[Failure.TIMEOUT] * 7, Failure.NO_NAME, Failure.TIMEOUT],
+            ),
+            ("still no answer of a name server after {} minutes", [Failure.TIMEOUT] * 16, [Failure.TIMEOUT] * 10),
+            (
+                "name servers answer again after {} seconds",
+                [*[Failure.TIMEOUT] * 8, None],
+                [*[Failure.TIMEOUT] * 7, None],
+            ),
+        ],
+    ),
+    "tools/optout/deciding.py": (
+        checked,
+        [
+            ("No proof was found.", {"trouble": "no answer"}, {"wish": Wish.LEAVE, "told": dict}),
+            ("here: has no token for this name from this crawl", {}, {"trouble": "no answer"}),
+            (
+                "The crawler's machine cannot ask just now. Check again in a few minutes.",
+                {"ours": True},
+                {"ours": False},
+            ),
+            (
+                "The token that was found is over since {}: get a new one.",
+                {"wish": Wish.LEAVE, "age": LIFE + 1},
+                {"wish": Wish.LEAVE, "age": LIFE - 1, "told": dict},
+            ),
+            (
+                "There is no record of {} that could be taken back.",
+                {"wish": Wish.RETURN, "told": dict},
+                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN]},
+            ),
+            ("Too many checks: try again in {}.", {"checks": 4}, {"checks": 3}),
+            (
+                (
+                    "Your proof was found, but the crawl cannot be told just now. Leave it in place, and check again "
+                    "later."
+                ),
+                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NotRunning("none"))},
+                {"wish": Wish.LEAVE, "told": dict},
+            ),
+            (
+                "{}: leave is proven ({}), but not carried out: none",
+                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NotRunning("none"))},
+                {"wish": Wish.LEAVE, "told": dict},
+            ),
+            (
+                (
+                    "{} is left alone already, by a record that was made otherwise. Whoever runs the crawl can change "
+                    "it."
+                ),
+                {"wish": Wish.LEAVE, "told": dict, "records": [OptOut("example.org", 1.7e9, "joe")]},
+                {"wish": Wish.LEAVE, "told": dict, "records": [PROVEN]},
+            ),
+            (
+                "{} has left since this token was issued: get a new one.",
+                {"wish": Wish.RETURN, "age": 3600, "told": dict, "records": [PROVEN]},
+                {"wish": Wish.RETURN, "age": 0, "told": dict, "records": [PROVEN]},
+            ),
+            (
+                "{} is left alone all the same: another record still names it.",
+                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN, OptOut("org", 1.7e9, "joe")]},
+                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN]},
+            ),
+            (
+                "{} may be crawled again.",
+                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN]},
+                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN, OptOut("org", 1.7e9, "joe")]},
+            ),
+            ("{} is left alone, since {}.{}", {"wish": Wish.LEAVE, "told": dict}, {"wish": Wish.RETURN, "told": dict}),
+            (
+                " What is stored of it is not shown any more.",
+                {"wish": Wish.FORGET, "told": dict},
+                {"wish": Wish.LEAVE, "told": dict},
+            ),
+            (
+                "example.org: leave, proven by file here: {}",
+                {"wish": Wish.LEAVE, "told": dict},
+                {"wish": Wish.LEAVE, "age": LIFE + 1},
+            ),
+            *(
+                (words, {"file": file, "record": [[]]}, {"file": [answers_of(200)], "record": [[]]}, looked_for)
+                for words, file in (
+                    ("redirects, which are not followed", [answers_of(302)]),
+                    ("answers with status 404", [answers_of(404)]),
+                    ("is at an address or port that this crawl does not ask", [PortRefused("22")]),
+                    ("no address", [DnsFailed("none", permanent=True)]),
+                    ("no answer", [TimeoutError]),
+                )
+            ),
+            (
+                "no answer of the name servers",
+                {"file": [answers_of(200)], "record": [DnsFailed("none", permanent=False)]},
+                {"file": [answers_of(200)], "record": [[]]},
+                looked_for,
+            ),
+        ],
+    ),
+    "tools/supervisor/hive_run.py": (
+        watched,
+        [
+            ("the hive's server died, and was started again", {"server": lambda: True}, {}),
+            ("the hive's server died, and cannot be started: {}", {"server": OSError("none")}, {}),
+            ("the drones' signs of life cannot be read: {}", {"look": HiveError("none")}, {"look": Away("none")}),
+            ("the web is shared by 2 drones now", {"wanted": (0, 1)}, {}),
+            ("a new hive of {}", {"new": True}, {"new": False}, hive_begun),
+            ("resumed by 2 drones with 7 pages", {"new": False}, {"new": True}, hive_begun),
+            ("; the change to {} goes on", {"wanted": (0,)}, {}, hive_begun),
+            (
+                "waiting for {} of an earlier run to end\n",
+                {"left": [True, False, False, False]},
+                {"left": [False, False]},
+                hive_begun,
+            ),
+            (
+                "{}: another process is using this drone's state",
+                {"left": cycle([True])},
+                {"left": [True, False, False, False]},
+                hive_begun,
+            ),
+            ("{}: not written: {}", {"write": OSError("full")}, {}, hive_begun),
+        ],
+    ),
+    "tools/supervisor/asked.py": (
+        asked_of,
+        [
+            ("{}: no drone of this hive is running", {"words": "status", "alive": ()}, {"words": "status"}),
+            (
+                "{}: for that, name the hive by its JOBDIR",
+                {"words": "hosts", "named": False},
+                {"words": "hosts"},
+            ),
+            (
+                "{}: name the hive by its JOBDIR, which says how the web is divided",
+                {"words": "host a.test", "named": False},
+                {"words": "host a.test"},
+            ),
+            (
+                "that is drone {}'s, which runs elsewhere: {} ctl on {}",
+                {"words": "host a.test", "at": "there"},
+                {"words": "host a.test"},
+            ),
+            (
+                "{}drone 1 is away, and hears of it only if the server lives until then",
+                {"words": "pause", "alive": (0,)},
+                {"words": "pause"},
+            ),
+            (
+                "{}drone 1 is away, and hears of it only if the server lives until then",
+                {"words": "pause", "alive": (0,)},
+                {"words": "pause", "alive": (0,), "own": False},
+            ),
+            (
+                "{}drone {} has no checkpoint of it: {}",
+                {"words": "pause", "client": CommandError("full")},
+                {"words": "pause"},
+            ),
+            (
+                "-: drones on other machines cannot read it: name a list that all can read",
+                {"words": "seeds add -", "at": "there"},
+                {"words": "seeds add a.test", "at": "there"},
+            ),
+        ],
+    ),
     "crawl/uplink.py": (str, []),
     "adapter/engine_pause.py": (str, []),
     "tools/dashboard/pages/tabs.py": (
@@ -1471,6 +1782,15 @@ CLAIMS = {
 LONG = 18  # characters of a sentence that a claim may have inside
 
 LABELS = {  # names of counters and columns, captions, what is said in any state, and words between others
+    "tools/supervisor/asked.py": {
+        "usage: seeds add SRC…; - is standard input, once",
+        "{} is no command; there are: {}",
+    },
+    "adapter/extensions/disk_space.py": {"disk nearly full"},
+    "tools/optout/deciding.py": {
+        "<Budget of {}>",
+        "by a record that was made otherwise. Whoever runs the crawl can change it.",
+    },
     "adapter/finished_crawl.py": {"{}: begins anew; what it had is in {}"},
     "tools/dashboard/crawl_states.py": {"an answer of another form"},
     "adapter/extensions/summary.py": {
