@@ -4,8 +4,12 @@ import asyncio
 import time
 from contextlib import closing
 from itertools import groupby
+from unittest.mock import MagicMock
 
-from webcrawl.adapter.checkpointing import by_turns
+import pytest
+
+from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import Outputs
@@ -65,3 +69,23 @@ def test_slices_of_work_go_together():
     asyncio.run(run())
 
     assert [len(list(group)) for _, group in groupby(found)] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_nothing_is_done_after_the_last_checkpoint(last):
+    """From its COMMIT on everybody knows that what is done is lost, also while the log is still being cut."""
+    found = []
+
+    def cut():
+        found.append(keeping.over)
+        yield
+
+    crawl = MagicMock()
+    crawl.parts.db.prepare.return_value = iter(())
+    crawl.parts.db.go_on = cut
+    keeping = Checkpointing(MagicMock())
+    keeping.open(crawl, Barrier(), bool)
+    asyncio.run(keeping.checkpoint(last=last))
+
+    assert found == [last]
+    assert keeping.over is last

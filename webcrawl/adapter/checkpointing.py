@@ -72,6 +72,7 @@ class Checkpointing:
                 if self.failed is not None:  # part of a page is not on disk, so it must not be booked
                     raise self.failed
                 crawl.checkpoint(last=last)
+                self.over = last
                 self.waiters.tell()
                 self.saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 for hear in self.taken:

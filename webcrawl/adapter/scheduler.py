@@ -256,7 +256,6 @@ class FrontierScheduler:
             self.moments.archiving.end()  # again: pipelines may have awaited something while they closed
             self.end.lost = self._report_lost()
             await self.checkpoint(last=True)
-            self.keeping.over = True  # before anything else can begin a checkpoint
             await self.hive.stop()
             await by_turns(self.crawl.followers.rest())
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made

@@ -41,7 +41,7 @@ class History:
     def look(self) -> None:
         """Writes a line if it is time for one."""
         scheduler = scheduler_of(self._crawler)
-        if scheduler.failed is not None or time.monotonic() < self._due:
+        if scheduler.over or scheduler.failed is not None or time.monotonic() < self._due:
             return
         crawl, now = scheduler.crawl, time.time()
         begun = crawl.parts.statistics.series.start / 1000 or now
