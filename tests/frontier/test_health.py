@@ -296,6 +296,16 @@ class TestGivenUp:
         assert len(ended) == 599
         assert frontier.counters["hosts given up"] == 1
 
+    @pytest.mark.parametrize("outcome", [NO_NAME, INSIDE])
+    def test_a_host_without_an_address_counts_too(self, db, outcome):
+        """A host without an address is given up after its repeat, and counted as given up."""
+        frontier, _ = ends(db, Limits(1, 10, patience=HOUR))
+        add(frontier, "http://a/1", "http://a/2")
+        taken = drain(frontier, 0, outcome)
+
+        assert taken[-1][0] < HOUR
+        assert frontier.counters["hosts given up"] == 1
+
     def test_an_http_status_is_not_that_of_a_url_never_asked(self, db):
         """URLs of a host that only said that it is busy end as those of a host given up."""
         frontier, ended = ends(db, Limits(1, 10, patience=HOUR))

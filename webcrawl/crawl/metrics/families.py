@@ -75,7 +75,7 @@ VERDICTS = ("true", "false", "ignored")
 FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
 
 COUNTERS = (
-    Row("pages", "pages", "Answers of any status that ended their URLs, robots.txt included."),
+    Row("pages", "pages", "Answers of any status that ended their URLs: of robots.txt too, not of sitemaps."),
     Row("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as they came."),
     Row("links", "links", "Links found in pages."),
     Row("seeds", "seeds", "Seeds read."),
@@ -89,7 +89,11 @@ COUNTERS = (
     Row("frontier/taken", "frontier_taken_urls", "URLs handed out for download."),
     Row("frontier/hosts answered", "hosts_answered", "Hosts that have given a first page, be it a redirect or a 404."),
     Row("frontier/hosts set aside", "hosts_set_aside", "Times that a host was set aside because it failed."),
-    Row("frontier/hosts given up", "hosts_given_up", "Hosts given up because they were away for HOST_PATIENCE."),
+    Row(
+        "frontier/hosts given up",
+        "hosts_given_up",
+        "Hosts given up: away for HOST_PATIENCE, or without an address.",
+    ),
     Row("outage/count", "outages", "Outages of our own network."),
     Row("outage/seconds", "outage_seconds", "How long these have lasted."),
     Row("outage/put_back", "outage_repeated_requests", "Requests to be made again because of them."),
