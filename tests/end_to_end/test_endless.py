@@ -29,9 +29,9 @@ def _web():
         yield web
 
 
-def endless(tmp_path, web, name):
+def endless(tmp_path, web, name, **settings):
     """A crawl that has come to where this pipeline, or the spider, does not return."""
-    crawl = web.crawl(tmp_path, [HOST], EXTENSIONS=json.dumps({f"{OURS}.{Impatient.__name__}": 1}), **FAST)
+    crawl = web.crawl(tmp_path, [HOST], EXTENSIONS=json.dumps({f"{OURS}.{Impatient.__name__}": 1}), **FAST | settings)
     if name == "Endless":
         crawl.spider, crawl.settings["SPIDER_MODULES"] = "endless", OURS
         running = crawl.start()
@@ -64,6 +64,19 @@ def test_a_page_that_awaits_for_ever(tmp_path, web, name):
     assert "7" not in logged(crawl)
     assert crawl.run() == 0
     assert logged(crawl) == ALL
+
+
+def test_its_body_is_no_duplicate_of_its_own(tmp_path, web):
+    """What the next run fetches again is processed, though the first has seen its body; also without a checkpoint."""
+    crawl, running = endless(tmp_path, web, "Awaiting", CHECKPOINT_INTERVAL=600, OUTPUTS="warc text")
+    running.interrupt()
+
+    assert running.wait() == 0
+    assert "checkpoints leave out" not in crawl.output.read_text()
+    assert crawl.run() == 0
+    lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
+    (line,) = [line for line in lines if line.split()[3].endswith("/7")]
+    assert "duplicate" not in line
 
 
 def test_a_callback_that_awaits_for_ever(tmp_path, web):

@@ -59,6 +59,8 @@ class PageEnd:
                 self._book(trip)
             except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
                 self._fail(error)
+        elif trip.visited and trip.link is not None:
+            self._crawl.parts.halfway.leave_out((trip.link.url,))  # its body is seen, and it comes again
         self._barrier.leave(trip)
 
     def hide(self, trip: Trip) -> None:
