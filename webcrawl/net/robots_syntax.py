@@ -1,8 +1,8 @@
 """Splits robots.txt into records, and normalises paths and patterns so that they can be compared octet by octet.
 
 Records are RFC 9309's, with what real files need (docs/robots.md). In paths and patterns (RFC 9309 2.2.2), octets that
-RFC 3986 does not allow in a URI are percent-encoded, encoded unreserved characters are decoded, hexadecimal digits are
-upper case. In paths `*` and `$` are encoded too: unencoded, they are wildcards.
+RFC 3986 does not allow in a URI are percent-encoded, all others decoded, but `/`, `?` and `#`, which part a URL where
+they are not encoded. Hexadecimal digits are upper case. `*` and `$` in paths are encoded: unencoded, they are wildcards.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def _text(body: bytes) -> bytes:
     return body
 
 
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_PLAIN = r"A-Za-z0-9._~:/?#\[\]@!&'()+,;=\-"
-_ODD_IN_PATH = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_PLAIN}%\x80-\U0010ffff]")
-_ODD_IN_PATTERN = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_PLAIN}%*]".encode())
+_PLAIN = r"A-Za-z0-9._~:\[\]@!&'()+,;=\-"  # not `/?#`, which part a URL, nor `*` and `$`
+_DECODED = frozenset(octet for octet in range(128) if re.match(f"[{_PLAIN}]", chr(octet)))
+_ODD_IN_PATH = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_PLAIN}/?#%\x80-\U0010ffff]")
+_ODD_IN_PATTERN = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_PLAIN}/?#%*]".encode())
 
 
 def path_of(url: str) -> str:
@@ -106,7 +106,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def _octet(octet: int) -> str:
-    return chr(octet) if octet in _UNRESERVED else f"%{octet:02X}"
+    return chr(octet) if octet in _DECODED else f"%{octet:02X}"
 
 
 def _path_octet(match: re.Match[str]) -> str:
