@@ -4,11 +4,13 @@ import pytest
 
 from tests.support import scorers
 from webcrawl.base.page_values import Scored
+from webcrawl.content.html.shown_text import SURE, likely_language
 from webcrawl.content.scoring.document import Document
 from webcrawl.content.scoring.page_language import fits, language_of, tongues
 from webcrawl.content.scoring.score_process import DIED, Body, ScoreProcess
 from webcrawl.content.scoring.score_worker import Scoring, page_of, scores
 
+HUNGARIAN = "A tegnapi ülésen a tanács elfogadta az új költségvetést: több pénz jut az iskolákra és az utakra. " * 4
 HTML = "text/html; charset=utf-8"
 SLOVENE = "Danes je lep dan in vsi gremo na sprehod po mestu, kjer so ljudje prijazni in se radi pogovarjajo. " * 4
 
@@ -82,6 +84,12 @@ class TestLanguage:
         assert language_of(SLOVENE, "en-US") == "sl"
         assert language_of("Danes", "en-US") == "en"
         assert language_of("Danes", "") == ""
+
+    def test_a_text_contradicts_as_it_does_for_a_page(self):
+        """The detector is never sure of some languages, but another one is clearly less likely."""
+        pytest.importorskip("resiliparse")
+        assert likely_language(HUNGARIAN)[1] > SURE
+        assert [language_of(HUNGARIAN, declared) for declared in ("en", "hu", "")] == ["hu"] * 3
 
     def test_what_fits(self):
         """A language that is not known says nothing."""

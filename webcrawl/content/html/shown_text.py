@@ -181,6 +181,7 @@ def guessed_language(text: str) -> str:
 
 ENOUGH = 200  # characters of a text that may contradict a declaration
 SURE = 600  # of resiliparse's measure, which is smaller for what is surer; other scripts' is larger than that
+LIKELY = 800  # up to it 254 of 262 texts that declare nothing were in the language that it names
 UNLIKELY = 1200  # it names no language beyond
 APART, FAR = 20, 100  # by which that of the declared language has to be larger where the other is sure, or anyway
 SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "fil": "tl"}  # as the detector calls them

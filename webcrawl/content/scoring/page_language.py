@@ -1,4 +1,4 @@
-"""Whether a page is in a wanted language: by its text where that is sure, else by what it declares."""
+"""Whether a page is in a wanted language: by what it declares, unless its text contradicts that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from selectolax.lexbor import LexborHTMLParser
 
-from webcrawl.content.html.shown_text import ENOUGH, NEAR, SAME, SURE, knows_languages, likely_language
+from webcrawl.content.html.shown_text import ENOUGH, LIKELY, SAME, contradicts, knows_languages, likely_language
 from webcrawl.urls.canonical import canonical_links
 
 MOST = 1000  # links with hreflang
@@ -20,17 +20,15 @@ def subtag(declared: str) -> str:
 
 
 def language_of(text: str, declared: str) -> str:
-    """What the text shows, unless it is short or may be any of several; then what is declared; perhaps nothing.
+    """What is declared, unless the text contradicts it; then, or where nothing is, what the text shows.
 
-    Of languages that the detector does not keep apart the declared one counts.
+    Empty if the text is short or its language unlikely. It is the measure of `contradicts_language`.
     """
     said = subtag(declared)
-    if len(text) < ENOUGH or not knows_languages():
+    if len(text) < ENOUGH or not knows_languages() or (said and not contradicts(said, text)):
         return said
     found, measure = likely_language(text)
-    if not found or measure > SURE or any({found, said} <= near for near in NEAR):
-        return said
-    return found
+    return found if said or measure <= LIKELY else ""
 
 
 def fits(language: str, wanted: Collection[str]) -> float | None:

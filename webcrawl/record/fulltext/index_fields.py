@@ -23,7 +23,7 @@ from urllib.parse import unquote
 import tantivy
 
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.shown_text import SAME, knows_languages, likely_language
+from webcrawl.content.html.shown_text import LIKELY, SAME, knows_languages, likely_language
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.host_names import names_above
 
@@ -167,9 +167,6 @@ def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[st
         "body": body,
         "language": [line["language"], language],
     }
-
-
-LIKELY = 800  # of resiliparse's measure: up to it 254 of 262 texts that declare nothing were in the language it says
 
 
 def language_of(line: dict[str, Any]) -> str:
