@@ -264,11 +264,13 @@ class TestPatterns:
         assert _allowed(f"User-agent: *\nDisallow: {pattern}", path) is not same
 
     @given(
-        st.lists(st.tuples(st.sampled_from("aZ9-._~ \"<>^`{|}é:[]@!&'()+,;="), st.booleans(), st.booleans()), max_size=12),
+        st.lists(
+            st.tuples(st.sampled_from("aZ9-._~ \"<>^`{|}é:[]@!&'()+,;="), st.booleans(), st.booleans()), max_size=12
+        ),
         st.sampled_from(["", "?q="]),
     )
     def test_no_side_need_be_encoded(self, octets, query):
-        """Whatever is percent-encoded in rule or URL, but what parts a URL or is a wildcard, the verdict is the same."""
+        """Whatever is percent-encoded in rule or URL, but what parts it or is a wildcard, the verdict is the same."""
 
         def written(char, encoded):
             return f"%{ord(char):x}" if encoded and char.isascii() else char

@@ -1,8 +1,8 @@
 """Splits robots.txt into records, and normalises paths and patterns so that they can be compared octet by octet.
 
 Records are RFC 9309's, with what real files need (docs/robots.md). In paths and patterns (RFC 9309 2.2.2), octets that
-RFC 3986 does not allow in a URI are percent-encoded, all others decoded, but `/`, `?` and `#`, which part a URL where
-they are not encoded. Hexadecimal digits are upper case. `*` and `$` in paths are encoded: unencoded, they are wildcards.
+RFC 3986 does not allow in a URI are percent-encoded, all others decoded, but `/`, `?` and `#`, which part a URL unless
+they are encoded. Hexadecimal digits are upper case. In paths `*` and `$` are encoded: unencoded, they are wildcards.
 """
 
 from __future__ import annotations

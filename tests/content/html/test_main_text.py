@@ -2,6 +2,7 @@
 
 import pytest
 
+from webcrawl.content.documents.extraction import Body, extracted
 from webcrawl.content.html.shown_text import main_text
 
 pytest.importorskip("trafilatura")
@@ -43,6 +44,21 @@ COMMENTS = {
         "<div itemprop=comment itemscope itemtype=https://schema.org/Comment><p itemprop=text>%s</p></div>",
     ),
 }
+# of pages without <article>, and that do not say where the text is
+BELOW = {
+    "WordPress's blocks": (
+        "<div class=wp-block-comments><ol>%s</ol></div>",
+        "<li><div class=wp-block-comment-content><p>%s</p></div>",
+    ),
+    "Livefyre": ("<div id=livefyre class=fyre-stream>%s</div>", "<div class=fyre-text><p>%s</p></div>"),
+    "Facebook": ("<div class=fbFeedbackContent>%s</div>", "<div class=UFICommentBody><span>%s</span></div>"),
+    "OpenWeb": ("<div class=spcv_conversation>%s</div>", "<div class=spcv_message><p>%s</p></div>"),
+    "German": ("<section id=kommentare>%s</section>", "<div class=text><p>%s</p></div>"),
+    "Spanish": ("<div id=comentarios>%s</div>", "<div class=text><p>%s</p></div>"),
+    "a table": ("<table id=userComments>%s</table>", "<tr><td><p>%s</p></td></tr>"),
+    "microformats": ("<div class=mentions>%s</div>", "<div class='p-comment h-cite'><p>%s</p></div>"),
+    "RDFa": ("<div>%s</div>", "<div typeof=UserComments><div property=commentText><p>%s</p></div></div>"),
+}
 THREADS = {
     "phpBB": "<div class='post bg2'><div class=inner><div class=postbody><div class=content>%s</div></div></div></div>",
     "Discourse": "<div itemprop=comment class=crawler-post><div class=post itemprop=text><p>%s</p></div></div>",
@@ -63,6 +79,50 @@ def test_an_article_is_without_its_comments(around, each):
 
     assert [said in found for said in SAID] == [True] * len(SAID)
     assert [answer in found for answer in ANSWERS] == [False] * len(ANSWERS)
+
+
+@pytest.mark.parametrize(("around", "each"), BELOW.values(), ids=BELOW)
+def test_comments_are_known_wherever_they_stand(around, each):
+    """Also where nothing marks the article they are not in its text."""
+    page = f"<h1>Flood</h1><div>{_PARAGRAPHS}</div>" + around % "".join(each % answer for answer in ANSWERS)
+    found = text_of(page)
+
+    assert [said in found for said in SAID] == [True] * len(SAID)
+    assert [answer in found for answer in ANSWERS] == [False] * len(ANSWERS)
+    document = extracted(Body("http://a.test/", f"<title>Flood</title>{page}".encode(), "utf-8", True, "2026-01-01"))
+    assert [answer in document["text"] for answer in ANSWERS] == [False] * len(ANSWERS)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<div class='post has-comments tone-comment'><h1>Flood</h1>%s</div>",
+        "<h1>Flood</h1><div class=kommentar>%s</div>",
+        "<div class=commentary>%s</div>",
+        "<pre><code><span class=hljs-comment>// %s</span></code></pre>",
+    ],
+    ids=["a state", "a page that has nothing else", "an opinion", "code"],
+)
+def test_what_is_only_called_so_is_kept(around):
+    """What holds the heading, all of the text, an opinion or code is no readers' comment."""
+    text = " ".join(SAID) if "<code>" in around else _PARAGRAPHS
+    found = text_of((around % text) + (_PARAGRAPHS if "<code>" in around else ""))
+
+    assert [said in found for said in SAID] == [True] * len(SAID)
+    assert ("// The river" in found) is ("<code>" in around)
+
+
+def test_a_forum_s_posts_are_no_comments():
+    """Where schema.org's terms call the page a discussion, what they call comments are its posts."""
+    posts = [f"{answer} {said}" for answer, said in zip(ANSWERS, SAID * 5, strict=True)][:4]
+    first, *rest = [f"<div class=post itemprop=text><p>{post}</p></div>" for post in posts]
+    found = text_of(
+        f"<div itemscope itemtype=http://schema.org/DiscussionForumPosting><div class=crawler-post>{first}</div>"
+        + "".join(f"<div itemprop=comment class=crawler-post>{post}</div>" for post in rest)
+        + "</div>"
+    )
+
+    assert [post in found for post in posts] == [True] * len(posts)
 
 
 @pytest.mark.parametrize("each", THREADS.values(), ids=THREADS)

@@ -12,6 +12,7 @@ from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # un
 
 from webcrawl.content.documents.quality import COLUMNS, plain, quality
 from webcrawl.content.html.encodings import decode
+from webcrawl.content.html.readers_comments import LEAST, candidates
 from webcrawl.content.html.shown_text import likely_language
 from webcrawl.content.html.trees import defused
 from webcrawl.content.neardup.near_duplicates import fingerprint
@@ -68,16 +69,20 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
         for item in cell.iter("li"):
             item.tag = "p"
         etree.strip_tags(cell, "ul", "ol")
-    found: Any = bare_extraction(  # a dict, if asked for
-        tree,
-        url=body.url,
-        include_comments=False,
-        include_formatting=True,
-        include_links=True,
-        with_metadata=True,
-        # what the page says, not what its text may mean: that takes ten times as long as all the rest
-        date_extraction_params={"extensive_search": False, "original_date": True, "max_date": body.fetched},
-    )
+    found: Any = None  # a dict, if asked for
+    for one in candidates(tree):
+        found = bare_extraction(
+            one,
+            url=body.url,
+            include_comments=False,
+            include_formatting=True,
+            include_links=True,
+            with_metadata=True,
+            # what the page says, not what its text may mean: that takes ten times as long as all the rest
+            date_extraction_params={"extensive_search": False, "original_date": True, "max_date": body.fetched},
+        )
+        if found is not None and len(found.text or "") >= LEAST:
+            break
     if found is None:  # it has no text
         return {"text": ""}
     prose, text = _with_codes(found.text or "", codes)

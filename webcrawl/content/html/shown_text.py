@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from webcrawl.base.loading import MissingLibraryError
 from webcrawl.content.html import tree_guard
 from webcrawl.content.html.found_links import Found, PageLink
+from webcrawl.content.html.readers_comments import LEAST, candidates
 from webcrawl.content.html.self_description import SELECTOR, About, AboutReader, about_of
 from webcrawl.content.html.trees import LexborTree, defused, document, plain_root, xml_root
 
@@ -210,7 +211,12 @@ def contradicts(declared: str, text: str) -> bool:
 def main_text(html: str) -> str:
     """The text of a document's main part, without its readers' comments; empty if none is found."""
     try:
-        from trafilatura import extract  # noqa: PLC0415 - optional, and slow to load
+        from trafilatura import extract, load_html  # noqa: PLC0415 - optional, and slow to load
     except ImportError as error:
         raise MissingLibraryError("trafilatura", error) from error
-    return extract(html, include_comments=False) or ""
+    tree, found = load_html(html), ""
+    for one in candidates(tree) if tree is not None else ():
+        found = extract(one, include_comments=False) or ""
+        if len(found) >= LEAST:
+            break
+    return found
