@@ -255,18 +255,8 @@ class TestGuess:
         assert right >= 205
 
 
-OTHERS = [
-    "windows-1250",
-    "windows-1251",
-    "windows-1253",
-    "windows-1255",
-    "windows-1256",
-    "shift_jis",
-    "euc_jp",
-    "euc_kr",
-    "big5",
-    "gb18030",
-]
+OTHERS = ("windows-1250", "windows-1251", "windows-1253", "windows-1255", "windows-1256")
+OTHERS += ("shift_jis", "euc_jp", "euc_kr", "big5", "gb18030")
 COLUMNS = ("windows-1252", "mac_roman", "cp850", "others")
 DECLARED = re.compile(r"<meta[^>]*charset[^>]*>|<\?xml[^>]*>|\ufeff", re.IGNORECASE)
 
@@ -282,7 +272,7 @@ def _undeclared():
     """Real pages without their declarations: column of the table, bytes, and what they say."""
     found = []
     for name in ("html-newspaper", "html-readability"):
-        for line in gzip.open(cases(name) / "links.jsonl.gz", "rt"):
+        for line in gzip.decompress((cases(name) / "links.jsonl.gz").read_bytes()).splitlines():
             row = json.loads(line)
             page = encodings.decode(gzip.decompress((cases(name) / row["file"]).read_bytes()), row["encoding"])
             text = DECLARED.sub("", page)

@@ -189,7 +189,7 @@ ROWS = [
         {**place(queued.HOST), "host": host(failures=1), "delay": SimpleNamespace(turn=1.0)},
     ),
     (
-        " (at the crawl's pace; URLs that it finds meanwhile may double that)",
+        " (at the crawl's pace)",
         {**place(queued.HOST, number=2), "host": new_host("a.test"), "delay": Delay(1.0, "", 1, 1.0), "load": SLOW},
         {**place(queued.HOST, number=2), "host": new_host("a.test"), "delay": Delay(1.0, "", 1, 1.0)},
     ),

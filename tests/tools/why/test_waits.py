@@ -107,11 +107,20 @@ def test_a_host_that_fails_has_its_own_turns():
 
 def test_the_pace_of_a_crawl_is_told():
     """Where the crawl is slower than the host, its words say what makes the wait longer."""
-    said = "(at the crawl's pace; URLs that it finds meanwhile may double that)"
+    said = "(at the crawl's pace)"
     slow, quick = Load([9] * 50, [1.0] * 50, 1.0, 0.0), Load([9] * 50, [1.0] * 50, 0.0, 0.0)
 
     assert told_due(facts_of(0, 2, slow, 1.0), 0.0).endswith(said)
     assert said not in told_due(facts_of(0, 2, quick, 1.0), 0.0)
+
+
+def test_links_on_their_way_enter_when_nothing_may_be_fetched(tmp_path):
+    """Until then the hosts that have URLs share the pace; from then on all have them, and a host's wait is longer."""
+    queued, turns = [3] * 40 + [60] * 8, [1.0] * 48
+    known, more = (Load(queued, turns, 10.0, 0.0, coming=[coming] * 48) for coming in (0, 40))
+
+    assert known.seconds(3) == more.seconds(3) == pytest.approx(3 * 48 / 10, rel=0.1)
+    assert 2 * known.seconds(50) < more.seconds(50) < 50 * 48 / 10
 
 
 def test_lines_are_counted_by_host(tmp_path):

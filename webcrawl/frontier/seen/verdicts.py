@@ -44,6 +44,18 @@ class _Piece:
         return np.flatnonzero(marked(self.bits, skipped, self.count)) + (self.first + skipped)
 
 
+def _stored_piece(name: str, value: bytes) -> _Piece:
+    count = COUNT.unpack_from(value)[0] if len(value) >= COUNT.size else -1
+    if len(value) != COUNT.size + (count + 7) // 8:
+        raise ValueError("verdicts of the wrong length")
+    return _Piece(int(name.removeprefix(NAME)), count, np.frombuffer(value, np.uint8, offset=COUNT.size), saved=True)
+
+
+def stored_ordinals(name: str, value: bytes, begin: int) -> npt.NDArray[np.int64]:
+    """The ordinals of new records, from `begin` on, in a piece as a checkpoint has it; ValueError if it is damaged."""
+    return _stored_piece(name, value).ordinals(begin)
+
+
 class Verdicts:
     """The verdicts of past merges on records `begin` to `end`; `left` is the number of new ones not yet taken."""
 
@@ -67,11 +79,10 @@ class Verdicts:
         return deque(pieces)
 
     def _piece(self, name: str, value: bytes) -> _Piece:
-        first = int(name.removeprefix(NAME))
-        count = COUNT.unpack_from(value)[0] if len(value) >= COUNT.size else -1
-        if len(value) != COUNT.size + (count + 7) // 8:
-            raise self._damaged(first, "verdicts of the wrong length")
-        return _Piece(first, count, np.frombuffer(value, np.uint8, offset=COUNT.size), saved=True)
+        try:
+            return _stored_piece(name, value)
+        except ValueError as error:
+            raise self._damaged(int(name.removeprefix(NAME)), str(error)) from error
 
     def _damaged(self, ordinal: int, why: str) -> DamagedFile:
         return DamagedFile(self._db.path, 0, f"table meta, {NAME}*, record {ordinal}: {why}")

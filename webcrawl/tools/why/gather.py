@@ -143,7 +143,7 @@ class Gathering:
         if hosts:
             since, rate = ended(source.log(CRAWL_LOG), hosts, source.at + source.ahead)
             at, per_ip = source.at if source.alive else source.now(), source.values["POLITENESS_PER_IP"]
-            load = load_of(source.snapshot, self._book, rate, at, per_ip=per_ip)
+            load = load_of(source.snapshot, self._book, rate, at, source.seen.on_their_way(), per_ip=per_ip)
             for facts in some:
                 facts.ended, facts.load = since[host_of(facts.url)], load
 

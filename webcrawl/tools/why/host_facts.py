@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from math import sqrt
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from webcrawl.store.jobdir.domain_row import DomainRow, domain_row, links_to
 from webcrawl.store.jobdir.host_row import HostRow, State, behind_wall
 from webcrawl.store.jobdir.queue_row import count_of
 from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.why.course import Floats, course
 from webcrawl.tools.why.file_search import LogFile
 from webcrawl.tools.why.queued import NO_FRONT, saved_front
 from webcrawl.tools.why.saved_settings import SavedSheets
@@ -183,7 +184,6 @@ def budget_of(snapshot: Snapshot, domain: str, key: bytes, values: Mapping[str, 
 
 QUICK = 8 << 20  # bytes of crawl.log, some 50,000 lines: 50 ms
 LATELY = 30.0  # seconds of the crawl's pace
-STEPS = 40  # of a bisection
 HOSTS = 20_000  # in turn that are looked at: a quarter of a second
 
 
@@ -201,20 +201,29 @@ class Load:
         at: float,
         addresses: Sequence[str] = (),
         behind: int = 0,
+        coming: Sequence[int] = (),
     ) -> None:
         """`queued` URLs and seconds between two `turns` of each host, as of the time `at`; `rate`: URLs per second.
 
-        `behind`: URLs in the front-end, whose hosts take the places of those that are done. `addresses` of the hosts,
-        if those with the same one wait for each other (POLITENESS_PER_IP).
+        `behind`: URLs in the front-end, whose hosts take the places of those that are done. `coming`: those on their
+        way into each host's queue. `addresses` of the hosts, if those with the same one wait for each other
+        (POLITENESS_PER_IP).
         """
         self._there = defaultdict[str, list[tuple[int, float]]](list)
         for address, count, turn in zip(addresses, queued, turns, strict=False):
             self._there[address].append((count, turn))
+        own = np.maximum(np.asarray(turns, float), 1e-3)
         if addresses:
             turns = [sum(turn for _, turn in self._there[address]) for address in addresses]
         self._queued, self._turns = np.asarray(queued, float), np.maximum(np.asarray(turns, float), 1e-3)
+        self._coming = np.asarray(coming, float) if coming else np.zeros(len(queued))
+        self._own, self._addresses = own, addresses or range(len(queued))
         self._rate, self._behind, self.at = rate, behind, at
-        self.seconds = cache(self._seconds)
+
+    @cached_property
+    def _course(self) -> tuple[Floats, Floats]:
+        there = np.unique(np.asarray(self._addresses), return_inverse=True)[1]
+        return course(self._queued, self._coming, self._own, there, self._rate, self._behind)
 
     def at_address(self, host: HostRow, turn: float, turns: int) -> float:
         """Seconds until it has had so many turns among the hosts at its address, each of which keeps the others off."""
@@ -222,35 +231,32 @@ class Load:
         all_of_them = sum(min(count, turns) * other for count, other in there)
         return max(all_of_them, turns * turn)
 
-    def _seconds(self, turns: int) -> float:
+    def seconds(self, turns: int) -> float:
         """From `at` until each host has had so many turns, if it has the URLs, and its own delay allows it."""
         chance = 2 * sqrt(self._rate / LATELY)  # by which a rate that was seen for so long may be too low
         if not self._rate or not turns or float((1 / self._turns).sum()) <= self._rate + chance:
             return 0.0  # nobody waits for anybody else
-        low, high = 0.0, turns * len(self._turns) / self._rate
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            places = np.minimum(middle / self._turns, turns)
-            done = float(np.minimum(self._queued, places).sum())
-            if min(done + self._behind, float(places.sum())) > self._rate * middle:
-                low = middle
-            else:
-                high = middle
-        return high
+        times, had = self._course
+        return float(np.interp(turns, had, times))
 
 
-def load_of(snapshot: Snapshot, book: Booking, rate: float, at: float, *, per_ip: bool) -> Load:
-    """As of the last checkpoint."""
+def load_of(
+    snapshot: Snapshot, book: Booking, rate: float, at: float, coming: Mapping[str, int], *, per_ip: bool
+) -> Load:
+    """As of the last checkpoint. `coming`: URLs of each host that are on their way into its queue."""
     rows = snapshot.rows(f"{host_row.ALL} WHERE state = ? LIMIT ?", (int(State.ACTIVE), HOSTS))
     try:
         hosts = [host for host in map(host_row.read, rows) if host.waiting]
+        others = coming.keys() - {host.name for host in hosts}
+        hosts += [new_host(name) for name in sorted(others)[: HOSTS - len(hosts)]]
     except ValueError as error:
         raise snapshot.damaged(f"table host: {error}") from error
-    addresses = [host.ip for host in hosts] if per_ip else ()
+    addresses = [host.ip or host.name for host in hosts] if per_ip else ()
     front, lines = meta_row.value(snapshot, meta_row.FRONTIER, saved_front, NO_FRONT)
     behind = sum(map(count_of, (*front, *lines.values())))
     turns = [turn_of(book, host) for host in hosts]
-    return Load([host.waiting for host in hosts], turns, rate, at, addresses, behind)
+    queued, entering = [host.waiting for host in hosts], [coming.get(host.name, 0) for host in hosts]
+    return Load(queued, turns, rate, at, addresses, behind, entering)
 
 
 def ended(log: LogFile, hosts: Collection[str], checkpoint: float) -> tuple[Counter[str], float]:

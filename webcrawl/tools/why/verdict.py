@@ -417,7 +417,7 @@ def told_due(facts: Facts, now: float) -> str:
     if facts.host is not None and facts.host.state is State.PARKED:
         note = " at the earliest: its host waits for a place among those in turn"
     elif waits[1] > waits[0]:
-        note = " (at the crawl's pace; URLs that it finds meanwhile may double that)"
+        note = " (at the crawl's pace)"
     else:
         note = ""
     return f"{after(max(waits))}{note}"
