@@ -233,7 +233,12 @@ ROWS = [
     (", as far as was looked (below): --deep looks through all", {"known": "F", "looked": ["x"]}, {"known": "F"}),
     ("{} was not followed", {"linked": Linking("http://a.test/", "a")}, NEW),
     ("not followed", {"linked": Linking("http://a.test/", "a")}, NEW),
-    ("{} links to it, but that link (of the kind {})", {"linked": Linking("http://a.test/", "a")}, NEW),
+    ("{} links to it, but that link (of the kind {}{})", {"linked": Linking("http://a.test/", "a")}, NEW),
+    (
+        ", see LINK_SOURCES",
+        {"linked": Linking("http://a.test/", "link")},
+        {"linked": Linking("http://a.test/", "a")},
+    ),
     (
         "{} redirects to it, but a redirect too many (REDIRECT_MAX_HOPS)",
         {"linked": Linking("http://a.test/", verdict.REDIRECT)},

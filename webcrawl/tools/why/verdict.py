@@ -12,7 +12,7 @@ from webcrawl.base.page_values import wall_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.link_kinds import REDIRECT
+from webcrawl.content.html.link_kinds import FOLLOWED, KINDS, REDIRECT
 from webcrawl.net.dns_answer import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
@@ -168,7 +168,8 @@ def _left_out(name: str, leaves: str, more: str) -> Verdict:
 def _linked(page: str, kind: str) -> str:
     if kind == REDIRECT:
         return f"{page} redirects to it, but a redirect too many (REDIRECT_MAX_HOPS)"
-    return f"{page} links to it, but that link (of the kind {kind})"
+    setting = ", see LINK_SOURCES" if kind in KINDS and kind not in FOLLOWED else ""
+    return f"{page} links to it, but that link (of the kind {kind}{setting})"
 
 
 def _wall(line: CrawlLine) -> str:
