@@ -7,7 +7,7 @@ import contextlib
 import logging
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, Self, TypeGuard
 
 import msgpack
@@ -111,8 +111,7 @@ class Checkpoints:
 
     def opened(self) -> None:
         loop = asyncio.get_running_loop()
-        with contextlib.suppress(ValueError, RuntimeError):  # only the main thread may handle signals
-            loop.add_signal_handler(signal.SIGUSR1, self._now.set)
+        self._hear(lambda *_: loop.call_soon_threadsafe(self._now.set))
         scheduler = scheduler_of(self._crawler)
         scheduler.keeping.soon = self._now.set
         scheduler.crawl.parts.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
@@ -129,11 +128,15 @@ class Checkpoints:
             self._now.set()
 
     def closed(self) -> None:
-        with contextlib.suppress(ValueError, RuntimeError):
-            asyncio.get_running_loop().remove_signal_handler(signal.SIGUSR1)
-            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # by default it would end the process, which has saved all
+        self._hear(signal.SIG_IGN)  # by default it would end the process, which has saved all
         if self._task is not None:
             self._task.cancel()
+
+    @staticmethod
+    def _hear(handler: Callable[..., object] | signal.Handlers) -> None:
+        """Not by the event loop, which has a signal end the process for a moment when it no longer listens to it."""
+        with contextlib.suppress(ValueError):  # only the main thread may handle signals
+            signal.signal(signal.SIGUSR1, handler)
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
         while True:

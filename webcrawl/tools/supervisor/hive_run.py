@@ -268,7 +268,8 @@ class HiveRun:
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                 loop.add_signal_handler(number, supervisor.signalled)
-        loop.add_signal_handler(signal.SIGUSR1, supervisor.checkpoint)
+        # not by the event loop, which has it end the process for a moment when it no longer listens
+        signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(supervisor.checkpoint))
         live = sys.stderr.isatty()
         supervisor.add(watching.drones)
         asking = asyncio.create_task(watching.run())
@@ -282,7 +283,6 @@ class HiveRun:
                     display.show(watching.figures, supervisor.running + len(supervisor.down), supervisor.down)
                     await asyncio.sleep(TICK)
         finally:
-            loop.remove_signal_handler(signal.SIGUSR1)
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # by default it would end what has yet to write the sums
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
