@@ -297,7 +297,7 @@ class TestKill:
         again = crawl.start()
         console.ask("resume")
         assert again.wait() == 1
-        assert "1 list of seeds by command cannot be opened" in crawl.output.read_text()
+        assert "1 list of seeds cannot be read to the end" in crawl.output.read_text()
         away.rename(more)
 
         assert crawl.run() == 0

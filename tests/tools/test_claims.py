@@ -811,7 +811,7 @@ CLAIMS = {
             ("bound by {}", {"bound/disk": 3}, {}),
             ("{} from the server refused, as the log says", {"redis_seeds/bad": 1}, {}),
             (
-                "{} of seeds by command cannot be opened, as the log says: the next run tries again",
+                "{} of seeds cannot be read to the end, as the log says: the next run tries again",
                 {"seed_lists_away": 1},
                 {},
             ),

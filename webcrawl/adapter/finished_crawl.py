@@ -95,6 +95,8 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
         if crawl.stats()["queued"] or time.monotonic() > until:
             return
         time.sleep(SOON)
+    if crawl.parts.seeding.away > 0:  # a list that cannot be read any more
+        return
     figures = crawl.stats()
     over = figures["over_budget"]
     if figures["queued"] > over:  # of hosts set aside, which this run may try

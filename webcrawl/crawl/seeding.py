@@ -108,8 +108,11 @@ class Seeding(Part):
         """The source that was read is at its end."""
         for source, seeds in self._more.items():
             if seeds is self._seeds:
-                self._read = [self._read[0] + seeds.taken, self._read[1] + seeds.bad]
-                self._done.append(source)
+                if seeds.unread:
+                    self._lost[source] = seeds.position
+                else:
+                    self._read = [self._read[0] + seeds.taken, self._read[1] + seeds.bad]
+                    self._done.append(source)
                 del self._more[source]
                 break
         self._seeds = self._next_source()
@@ -130,8 +133,8 @@ class Seeding(Part):
 
     @property
     def away(self) -> int:
-        """The number of sources by command that cannot be opened in this run; what they still have is not lost."""
-        return len(self._lost)
+        """The number of sources that cannot be read in this run, or to the end; what they still have is not lost."""
+        return len(self._lost) + (self._given.unread if self._given is not None else 0)
 
     def _sources(self) -> Iterator[Seeds]:
         if self._given is not None:

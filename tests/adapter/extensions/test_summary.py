@@ -35,8 +35,8 @@ def test_what_bounded_it(tmp_path):
 
 
 def test_seeds_that_are_away(tmp_path):
-    """If lists of seeds that were given by command cannot be opened, a line says so."""
-    line = "1 list of seeds by command cannot be opened, as the log says: the next run tries again"
+    """If lists of seeds cannot be opened, or not be read to their ends, a line says so."""
+    line = "1 list of seeds cannot be read to the end, as the log says: the next run tries again"
     assert summary(tmp_path, Counter(seed_lists_away=1), 1.0)[1] == line
 
 

@@ -216,7 +216,7 @@ class TestOnTheWay:
     @pytest.mark.parametrize("wrong", ["cut", "damaged"])
     @pytest.mark.parametrize("packing", [".gz", ".zip"])
     def test_a_broken_list_gives_what_it_can(self, tmp_path, packing, wrong):
-        """A packed list damaged in the middle gives its seeds up to there, SeedError, then the next list's seeds."""
+        """A list damaged in the middle gives its seeds up to there, SeedError, then the next list's seeds."""
         path = write(tmp_path / f"1.csv{packing}", LONG)
         after = write(tmp_path / "2.txt", b"a.example\n")
         data = bytearray(path.read_bytes())
@@ -232,6 +232,7 @@ class TestOnTheWay:
             broken_at = seeds.position
             taken = seeds.taken
             rest = [seed.url for seed in seeds]
+            assert seeds.unread == 1
         with closing(Seeds(f"{path},{after}")) as seeds:
             seeds.resume(broken_at)
             resumed = [seed.url for seed in seeds]
@@ -248,6 +249,21 @@ class TestOnTheWay:
 
         with pytest.raises(SeedError, match="No such file or directory"):
             next(seeds)
+
+    def test_a_list_that_comes_back(self, tmp_path):
+        """What could not be read of a list is read by the next run, though other lists were read meanwhile."""
+        first, after = write(tmp_path / "1.txt", b"a.example\nb.example\n"), write(tmp_path / "2.txt", b"c.example\n")
+        away = tmp_path / "away.txt"
+        with closing(Seeds(f"{first},{after}")) as seeds:
+            first.rename(away)
+            with pytest.raises(SeedError, match=str(first)):
+                next(seeds)
+            assert [seed.url for seed in seeds] == ["http://c.example/"]
+            position = seeds.position
+        away.rename(first)
+        with closing(Seeds(f"{first},{after}")) as seeds:
+            seeds.resume(position)
+            assert [seed.url for seed in seeds] == [f"http://{name}.example/" for name in "abc"]
 
     def test_no_file_stays_open(self, tmp_path):
         """A source that fails to open closes its files; a ResourceWarning would fail this test."""

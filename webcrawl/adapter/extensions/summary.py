@@ -264,7 +264,7 @@ def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
     if bad := figures.get("redis_seeds/bad", 0):
         yield f"{count(bad, 'seed')} from the server refused, as the log says"
     if away := figures.get("seed_lists_away", 0):
-        yield f"{count(away, 'list')} of seeds by command cannot be opened, as the log says: the next run tries again"
+        yield f"{count(away, 'list')} of seeds cannot be read to the end, as the log says: the next run tries again"
 
 
 def _walk(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import replace
 from typing import Self
 
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.seeds.seed_list import Position, Seed, SeedList, unpack
-from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.seeds.seed_rows import AwayError, SeedError
 from webcrawl.urls.seeds.seed_source import Lone, Source, is_url, list_paths
 
 logger = logging.getLogger(__name__)
@@ -17,9 +18,9 @@ logger = logging.getLogger(__name__)
 class Seeds:
     """The seeds of SRC, paths and URLs. The constructor opens every list; each is read when its turn comes.
 
-    A list that turns out to be unreadable later raises SeedError at that point; iteration can continue with
-    the next list. When this machine lacks a descriptor or memory to read one, that is an OSError, and iteration can
-    continue with the same list.
+    A list that turns out to be unreadable later raises SeedError at that point; iteration can continue with the next
+    list. The next run goes back to that point, if the list is not damaged. When this machine lacks a descriptor or
+    memory to read one, that is an OSError, and iteration can continue with the same list.
     """
 
     def __init__(self, src: str, limit: int | None = None, max_length: int = MAX_LENGTH) -> None:
@@ -32,6 +33,8 @@ class Seeds:
         self._limit = math.inf if limit is None else limit
         self._max_length = max_length
         self.former = ""  # the SRC of the run before, if that was another
+        self.unread = 0  # lists of which a part could not be read in this run
+        self._back: Position | None = None  # where the first that may be read later failed
         self._list: SeedList
         self._ended = self._cut_off = False
         self._begin(Position(src))
@@ -49,6 +52,8 @@ class Seeds:
     @property
     def position(self) -> bytes:
         """The place after the seed that was returned last, for `resume` in this process or another."""
+        if self._back is not None:
+            return self._back.pack()
         before, ended = self._before, self._ended or self.taken >= self._limit
         return Position(before.src, before.file, before.good, before.bad, self._list.place(), ended).pack()
 
@@ -76,6 +81,7 @@ class Seeds:
     def restart(self) -> None:
         """Begin again with the first seed."""
         self.close()
+        self.unread, self._back = 0, None
         self._begin(Position(self._before.src))
 
     def close(self) -> None:
@@ -92,14 +98,19 @@ class Seeds:
                     self._cut_off = False
                 if (seed := self._list.next()) is not None:
                     return seed
-                self._list.check_end()
-            except SeedError:
+            except SeedError as error:
+                self.unread += 1
+                if self._back is None and isinstance(error, AwayError):
+                    self._back = replace(self._before, place=self._list.place())
                 self._leave()
                 raise
             except OSError:
                 self._cut_off = True
                 raise
-            self._leave()
+            try:
+                self._list.check_end()
+            finally:
+                self._leave()
         self.close()
         raise StopIteration
 

@@ -17,6 +17,10 @@ class SeedError(Exception):
     """A list that cannot be read; the message is one line that begins with the list's path."""
 
 
+class AwayError(SeedError):
+    """A list that the system does not let us read now: another run may."""
+
+
 _UNWRITTEN = re.compile(r"[\x00-\x20\x7f]")
 _WITH_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # A domain, and what people write after it. Of ASCII, a name has only letters, digits, "-", "." and "_".

@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from typing import IO, Protocol, cast
 
 from webcrawl.base.readable import url_without_credentials
-from webcrawl.urls.seeds.seed_rows import BadLineError, SeedError, seed_url
+from webcrawl.urls.seeds.seed_rows import AwayError, BadLineError, SeedError, seed_url
 
 BELOW_JOBDIR = "jobdir:"  # before the path of a list that was put into the crawl's own folder by command
 BLOCK = 65_536  # bytes read at a time: all that a list holds in memory, whatever its length
@@ -179,7 +179,7 @@ def _as_seed_error(path: str) -> Iterator[None]:
         if error.errno in _OURS:
             raise
         hint = f" (a host needs its scheme: http://{path})" if _HOST.fullmatch(path) else ""
-        raise SeedError(f"{path}: {error.strerror or error}{hint}") from error
+        raise AwayError(f"{path}: {error.strerror or error}{hint}") from error
     except _DAMAGE as error:
         raise SeedError(f"{path}: {_damage(error)}") from error
 
