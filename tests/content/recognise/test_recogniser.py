@@ -74,6 +74,28 @@ def test_a_domain_traders_page_is_parked_whatever_it_links_to():
     assert of(page("This domain is for sale", f"<article>{PARKED}{ADS}</article>")) == ""
 
 
+@pytest.mark.parametrize(
+    "title",
+    ["My domain expired and I lost everything", "Domain parking: a guide", "Parked at the beach", "Buy this domain"],
+)
+def test_an_article_about_domains_is_no_parked_page(title):
+    """By title and heading alone it might be one; it goes on about it, or a person does. A trader's goes on, too."""
+    heading = f"<h1>{title}</h1>"
+    story = "<p>The harbour was built in 1884 after the old pier had been washed away twice.</p>" * 12
+
+    assert of(page(title, heading)) == "parked"
+    assert of(page(title, heading + story + ADS)) == of(page(title, f"{heading}<p>I was there myself.</p>")) == ""
+    assert of(page("Great.test is for sale", story + ADS)) == "parked"
+
+
+def test_an_application_that_loads_a_guards_script_is_a_shell():
+    """It shows as little as a challenge, but has the place where a framework puts the page."""
+    guard = "<script src=https://x.y.token.awswaf.com/x/challenge.js></script>"
+
+    assert of(page("Shop", f"{guard}<div id=root></div>")) == "shell"
+    assert of(page("", guard), status=405) == "wall:aws-waf"
+
+
 def test_a_mark_that_readers_do_not_see_counts_beside_one_that_they_see():
     """Two rows of the table say the same of a page, but are found in different places."""
     script = "<script src=https://www.sedoparking.com/park.js></script>"

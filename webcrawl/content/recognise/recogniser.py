@@ -37,6 +37,7 @@ ASKED = (401, 407)  # for a password
 ACCEPTED = 202  # with a page: challenges are sent like this
 PARTS = re.compile(rf"[{APART}]| [-:] ")  # of a title
 TOLD = re.compile(r": (\w+ \w+ \w.*)")  # what a title goes on about
+OFFERED = re.compile(r"\S+\.\w+ is for sale\b", re.IGNORECASE)  # a title, by which a trader begins to describe a name
 LOADING = re.compile(
     r"\b(load(ing)?|wait|javascript|geladen|laden|lädt|chargement|cargando|caricamento|carregando)\b"
     r"|загруз|加载|等待|読み込|로딩",
@@ -128,17 +129,21 @@ class Recogniser:
 
     def _marked(self, status: int, marks: list[Mark], shape: Shape) -> str:
         """By its marks. Who writes about walls shows them to readers, and shows more than a wall does."""
-        size = len(shape.text)
+        size, fine = len(shape.text), status < 400
         bare = size <= BARE and not shape.images + shape.textareas + shape.fields
+        bare = bare and not (fine and shape.mounts)  # an application that loads the vendor's script
         marks = [one for one in marks if (bare if one.bare else size <= ROOMS.get(one.kind.partition(":")[0], size))]
+        if not (marks and fine):
+            return marks[0].kind if marks else PAGE
         linked = shape.links > 1 and any(mark.kind != PARKED for mark in marks)  # a trader's page is made of links
-        if marks and status < 400 and (size > TERSE or linked or shape.sites):
-            shown = self._marks.shown(shape.text)
-            if shape.sites:
-                titled = self._marks.shown(f"<title>{shape.title}</title>")
-                shown += [mark for mark in titled if mark.kind.startswith(WALL)]
-            marks = [mark for mark in marks if mark not in shown]
-        return marks[0].kind if marks else PAGE
+        shown = self._marks.shown(shape.text) if size > TERSE or linked or shape.sites else []
+        titled = self._marks.shown(f"<title>{shape.title}</title><h1>{shape.heading}</h1>")
+        if shape.sites or shape.codes:
+            shown += [mark for mark in titled if mark.kind.startswith(WALL)]
+        told = len(shape.prose) > LITTLE or own_words(shape.prose) is None
+        if shape.published or (told and OFFERED.match(shape.title) is None):  # an article on such domains
+            shown += [mark for mark in titled if mark.kind == PARKED]
+        return next((mark.kind for mark in marks if mark not in shown), PAGE)
 
     def _said(self, status: int, shape: Shape) -> str:
         """By the title and headings of a page that shows little else."""
