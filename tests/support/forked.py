@@ -130,12 +130,13 @@ class _Run:
 
     def _hear(self, worker, *, said):
         """Passes on what a process reports, and notes its end."""
-        try:
-            message = worker.reader.recv() if said else None
+        over = not said and os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        try:  # a last report may have come since
+            message = worker.reader.recv() if said or (over and worker.reader.poll()) else None
         except EOFError:
             message = None
         if message is None:
-            if said or os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if said or over:
                 self._end(worker)
         elif isinstance(message, int):
             worker.at = message
