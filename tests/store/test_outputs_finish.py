@@ -44,6 +44,18 @@ class TestFinish:
         assert _files(tmp_path) == {"a": b"record"}
         assert crawl.noted() == {"warc/a": 6}
 
+    def test_what_waits_for_its_end(self, crawl):
+        """A file that a checkpoint has noted with `.open` does, until one notes its end."""
+        output = crawl.outputs.open("warc/a.open")
+        output.write(b"record")
+        seen = [crawl.outputs.unfinished]
+        crawl.checkpoint()
+        seen.append(crawl.outputs.unfinished)
+        output.finish()
+        crawl.checkpoint()
+
+        assert [*seen, crawl.outputs.unfinished] == [False, True, False]
+
     def test_the_row_with_open_goes(self, crawl, tmp_path):
         """A file that an earlier checkpoint noted with `.open` is then noted only under its final name."""
         output = crawl.outputs.open("warc/a.open")

@@ -82,7 +82,8 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
 
     The crawl is one that was opened for this question: it is closed without a checkpoint afterwards.
     """
-    if stats_file.read(folder).get("reason") != FINISHED or crawl.parts.seeding.away > 0:
+    parts = crawl.parts
+    if stats_file.read(folder).get("reason") != FINISHED or parts.seeding.away > 0 or parts.outputs.unfinished:
         return
     for url in urls:
         try:

@@ -191,6 +191,11 @@ class Outputs:
             if name in self._noted and name not in self._unnamed:
                 yield name, self._noted[name]
 
+    @property
+    def unfinished(self) -> bool:
+        """Return whether a file waits for its end, as after a kill right before that of the crawl."""
+        return any(name.endswith(OPEN) for name in self._noted)
+
     def length(self, path: str) -> int:
         """The length of an open file, buffered bytes included."""
         return self._open[path].tell()
