@@ -39,9 +39,12 @@ def test_an_answer_to_one_url_is_not_the_hosts(db):
     frontier = make(db)
     add(frontier, "https://a/1")
     link = frontier.take(0)
+    assert frontier.notes.http2("a", by_page=True)
+    assert not frontier.notes.http2("a")
     assert frontier.notes.http2("b", learned=True, by_page=True)
     frontier.done(link, OK, 0)
 
+    assert not frontier.notes.http2("a", by_page=True)
     assert not frontier.notes.http2("a", learned=True, by_page=True)
     assert frontier.notes.http2("a", learned=True)
 

@@ -119,8 +119,8 @@ class NoNotes:
     def missing(self, _name: str, _shown: bytes | None = None) -> bytes:
         return b""
 
-    def http2(self, _name: str, *, learned: bool = False, by_page: bool = False) -> bool:  # noqa: ARG002 - the interface's
-        return learned
+    def http2(self, _name: str, *, learned: bool = False, by_page: bool = False) -> bool:
+        return learned or by_page
 
     def take_listed(self, _url: str, urls: int) -> int:
         return urls

@@ -46,13 +46,14 @@ class HostNotes:
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
         """True if the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
 
-        `by_page`: its answer to one URL says so, which counts for less than pages that came by HTTP/1.1.
+        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by HTTP/1.1. Without
+        `learned`: whether it would count.
         """
         with self._core.opened(name) as host:
             if learned and not host.http2 and not (by_page and host.pages):
                 host.http2 = True
                 self._core.hosts.touch(host)
-            return host.http2
+            return host.http2 or (by_page and not learned and not host.pages)
 
     def take_listed(self, url: str, urls: int) -> int:
         """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their turns begin."""

@@ -174,7 +174,8 @@ class Notes(Protocol):
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
         """True if a host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
 
-        `by_page`: its answer to one URL says so, which counts for less than pages that came by HTTP/1.1.
+        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by HTTP/1.1. Without
+        `learned`: whether it would count.
         """
 
     def take_listed(self, url: str, urls: int) -> int:

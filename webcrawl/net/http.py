@@ -214,7 +214,8 @@ class HttpClient:
         self, target: Target, visit: Visit | None, connection: Connection, error: FetchError, proxy: Proxy | None
     ) -> tuple[Connection, Answer, float, Message]:
         """Ask a server again that speaks only HTTP/2; raises the error for all others."""
-        if visit is not None and visit.method in SAFE and self.http2.may_help(visit.key, error, connection):
+        helps = visit is not None and visit.method in SAFE and self.http2.may_help(visit.key, error, connection)
+        if visit is not None and helps and not self.http2.waits(visit.key, visit.target.host):
             second = await self._second(visit, by_page=True)
             if second is not None and second.http2 is not None:
                 if visit.watch is not None:

@@ -57,9 +57,9 @@ def session_of(connection: Connection) -> Session | None:
 Recorded = Callable[..., bool]  # Frontier.http2
 
 
-def unheard(_host: str, *, learned: bool = False, **_: bool) -> bool:
+def unheard(_host: str, *, learned: bool = False, by_page: bool = False) -> bool:
     """The memory of a client that has no frontier."""
-    return learned
+    return learned or by_page
 
 
 class Http2Offers:
@@ -99,6 +99,13 @@ class Http2Offers:
         refuses = isinstance(cause, ENDS) or (isinstance(cause, ssl.SSLError) and str(cause.reason).endswith(ALERTS))
         return isinstance(error, TlsFailed) and refuses
 
+    def waits(self, key: Key, host: str) -> bool:
+        """Return whether the next request is soon enough: pages of the host have come by HTTP/1.1, one is in frames."""
+        if self.recorded(host, by_page=True):
+            return False
+        self.suspect(key)
+        return True
+
     def _of(self, key: Key) -> bool | None:
         known = self._known.get(key)
         return known[0] if known is not None and known[1] > asyncio.get_running_loop().time() else None
@@ -132,13 +139,13 @@ class Http2Offers:
             self._turned_down.discard(self._known.popitem(last=False)[0])
 
     def suspect(self, key: Key) -> None:
-        """There was no time to find it out: next time HTTP/2 is offered at once."""
+        """It was not found out: next time HTTP/2 is offered at once."""
         self._note(key, speaks=True)
 
     def chosen(self, key: Key, host: str) -> None:
         """A server has taken an offer that was made on suspicion, or because the host's record says so."""
         if self._way == NEEDED and not self.recorded(host):
-            self.learn(key, host, speaks=True)
+            self.learn(key, host, speaks=True, by_page=True)
 
     def tell(self, target: Target) -> None:
         """A server speaks only HTTP/2, and this crawl does not: in a line, once."""
