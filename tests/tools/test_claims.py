@@ -578,6 +578,7 @@ def started_again(state):
     figures = Figures(state)
     crawl = SimpleNamespace(stats=lambda: figures, pending=False, parts=SimpleNamespace(counters=figures))
     crawl.parts.seeding = SimpleNamespace(away=0)
+    crawl.parts.outputs = SimpleNamespace(unfinished=False)
     said = ""
     with patch.object(finished_crawl.stats_file, "read", return_value={"reason": state.get("reason", "finished")}):
         try:
