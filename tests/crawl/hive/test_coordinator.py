@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from tests.crawl.hive.test_queen import MAP, reports
 from webcrawl.crawl.hive.coordinator import Reign
-from webcrawl.crawl.hive.drone_report import LARGEST
+from webcrawl.crawl.hive.drone_report import LARGEST, State
 from webcrawl.crawl.hive.queen import Wanted
 
 
@@ -34,27 +34,35 @@ def said(caplog, *reports):
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
-def asked(slots, members, seen, wanted):
+def asked(slots, members, seen, wanted, alive=None):
     """What the server is asked for after one beat of drone 0."""
     server = Server()
     drone = SimpleNamespace(slots=slots)
     post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=wanted, number=0))
     told = SimpleNamespace(tell=lambda *values, **named: None)
     packed = {drone: report.pack() for drone, report in seen.items()}
-    beat = SimpleNamespace(queen=0, reports=packed, alive=frozenset(seen), members=dict.fromkeys(members, ""))
+    beat = SimpleNamespace(queen=0, reports=packed, alive=frozenset(alive or seen), members=dict.fromkeys(members, ""))
     asyncio.run(Reign(0, server, post, ((),), told).heard(beat))
     return server.asked
 
 
 def test_a_lost_drone():
     """Its state is refused before others get its slots; it is forgotten when all know, and only once."""
-    wanted, after = Wanted(frozenset((0,)), frozenset((1,))), MAP.resized((0,))
+    wanted, after = Wanted(frozenset((0,)), frozenset((1,))), MAP.resized((0,), lost=(1,))
     knows = {0: replace(reports(0)[0], generation=after.generation)}
 
     assert asked(MAP, (0, 1), reports(0), wanted) == [("give_up", 1), ("publish_map", after)]
     assert asked(after, (0, 1), reports(0), wanted) == []
     assert asked(after, (0, 1), knows, wanted) == [("forget", 1)]
     assert asked(after, (0,), knows, wanted) == []
+
+
+def test_a_drone_that_has_left():
+    """The map says that it has left before the registry forgets it: whatever the server loses, nobody waits for it."""
+    slots = MAP.resized((0,))
+    seen = {0: replace(reports(0)[0], generation=slots.generation), 1: reports(1, state=State.RETIRED)[1]}
+
+    assert asked(slots, (0, 1), seen, None, alive=(0,)) == [("publish_map", slots.without((1,))), ("forget", 1)]
 
 
 def test_an_unreadable_report_is_told_once(caplog):

@@ -9,7 +9,7 @@ from redis import Redis
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, fair, joins, member
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.keys import BEGINNING
+from webcrawl.crawl.hive.keys import BEGINNING, Keys
 
 
 async def anew(server, call):
@@ -65,6 +65,30 @@ def test_a_server_that_was_restored_to_an_older_state(tmp_path):
             assert (await beat(one)).acks == {}
             with Redis.from_url(theirs.url) as client:
                 assert all(key.decode().endswith(one._epoch) for key in client.keys("webcrawl:{test:*"))
+
+    with OwnServer(tmp_path) as theirs:
+        asyncio.run(run(theirs))
+
+
+def test_a_drone_that_has_left_does_not_come_back_with_an_old_server(tmp_path):
+    """A server that is restored to when a drone was a member forgets it, and what it said, by the drones' later map."""
+
+    async def run(theirs):
+        async with drones(theirs.url, 3) as (one, other, third):
+            await beat(third)
+            with Redis.from_url(theirs.url) as client:
+                client.save()
+            slots = fair(3).resized((0, 1)).without((2,))
+            await one.publish_map(slots)
+            await one.forget(2)
+            theirs.restart()
+
+            await anew(one, lambda: beat(one))
+            await anew(other, lambda: beat(other))
+            heard = await beat(one)
+            assert (heard.members.keys(), heard.map) == ({0, 1}, slots.pack())
+            with Redis.from_url(theirs.url) as client:
+                assert {*client.hkeys(Keys("test").reports)} == {b"0", b"1"}
 
     with OwnServer(tmp_path) as theirs:
         asyncio.run(run(theirs))

@@ -88,6 +88,18 @@ class Test_the_end:
         queen.look(2, retired, {0, 1}, MAP)
         assert queen.look(3, later(retired), {0, 1}, MAP).over
 
+    def test_one_leaves_that_the_server_has_forgotten(self):
+        """One that has to give everything away is waited for by the map, whatever has become of its reports."""
+        slots = MAP.resized((0,))
+        queen, first = Queen(), reports(0, generation=slots.generation)
+        queen.look(0, first, {0}, slots)
+
+        assert not queen.look(1, later(first), {0}, slots).over
+        slots = slots.without((1,))
+        last = later(first, generation=slots.generation)
+        queen.look(2, last, {0}, slots)
+        assert queen.look(3, later(last), {0}, slots).over
+
     def test_an_old_map(self):
         """Not while a drone works by another map than that of today."""
         queen, first = Queen(), reports(0, 1)
@@ -175,7 +187,7 @@ class Test_the_map:
         """The slots of a drone that was given up go to the others, with nothing in them."""
         decisions = Queen().look(0, reports(0, moving=(1,)) | reports(1), {0}, MAP, self.wanted(0, 1, lost=(1,)))
 
-        assert (decisions.map, decisions.lost) == (MAP.resized((0,)), {1})
+        assert (decisions.map, decisions.lost) == (MAP.resized((0,), lost=(1,)), {1})
 
     def test_the_number_of_a_lost_drone(self):
         """It may be used again once all work by a map without it: then nobody sends to it any more."""

@@ -1,5 +1,6 @@
 """Slots over drones: all agree, each has its share, and few slots move when a drone joins or leaves."""
 
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +59,21 @@ class TestSlotMap:
         slots = SlotMap.fair(drones, ((), (3,)), 7)
 
         assert SlotMap.unpack(slots.pack()) == slots
+
+    def test_who_leaves(self):
+        """Who is no member any more leaves until it has left, comes back, or is lost."""
+        slots = SlotMap.fair((0, 1, 2, 3)).resized((0, 1))
+
+        assert slots.leaving == SlotMap.unpack(slots.pack()).leaving == (2, 3)
+        assert slots.without((2,)).leaving == (3,)
+        assert slots.resized((0, 2), lost=(3,)).leaving == (1,)
+        assert slots.without((2,)).generation == slots.generation + 1
+
+    def test_a_map_of_an_earlier_version(self):
+        """A map that does not say who leaves can be read."""
+        slots = SlotMap.fair((0, 1))
+
+        assert SlotMap.unpack(msgpack.packb(msgpack.unpackb(slots.pack())[:3])) == slots
 
     def test_a_region_prefers_its_drones(self):
         """A group's slots are shared by the members that it prefers, or by all if none of them is a member."""

@@ -98,8 +98,10 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     else:
         _check(record, registry.map, me, registry.wanted)
         slots = _later(registry.map, me.map) or SlotMap.fair(range(record.drones), me.groups)
-    for drone, state in me.others.items():
-        known.setdefault(drone, msgpack.packb((state, "", "", 0)))
+        if registry.map is not None and registry.map.generation < slots.generation:  # it has forgotten who has left
+            known = {drone: known[drone] for drone in known.keys() & {*slots.drones, *slots.leaving}}
+    for drone in me.others.keys() & {*slots.drones, *slots.leaving}:
+        known.setdefault(drone, msgpack.packb((me.others[drone], "", "", 0)))
     known = {drone: identity for drone, identity in known.items() if state_of(identity) not in gone}
     former = known.get(me.drone)
     if former is not None and state_of(former) != me.state:

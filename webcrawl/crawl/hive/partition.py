@@ -12,8 +12,8 @@ share. Without shares, of 200 drones one would have 14 of 1,024 slots, and some 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,11 +32,16 @@ Groups = Sequence[Sequence[int]]  # the drones that each group prefers; () for a
 
 @dataclass(frozen=True, slots=True)
 class SlotMap:
-    """The owners of all slots; a later map has a higher generation."""
+    """The owners of all slots; a later map has a higher generation.
+
+    Reports are lost with the server. That a drone which is no member still has something to give away is therefore part
+    of the map, which every drone keeps.
+    """
 
     generation: int
     drones: tuple[int, ...]  # all members, ascending
     owners: array[int]  # drone of each slot
+    leaving: tuple[int, ...] = ()  # were members, and have not been released yet
 
     @classmethod
     def fair(cls, drones: Iterable[int], groups: Groups = ((),), generation: int = 1) -> SlotMap:
@@ -44,8 +49,8 @@ class SlotMap:
         nobody = cls(generation - 1, (), array("H"))
         return nobody.resized(drones, groups)
 
-    def resized(self, drones: Iterable[int], groups: Groups = ((),)) -> SlotMap:
-        """The next map, with these members; no more slots move than must."""
+    def resized(self, drones: Iterable[int], groups: Groups = ((),), lost: Collection[int] = ()) -> SlotMap:
+        """The next map, with these members; no more slots move than must. Nothing is awaited of those that are lost."""
         members = tuple(sorted(set(drones)))
         if not members or not 0 <= members[0] <= members[-1] < MOST_DRONES:
             raise ValueError(f"drones {members}: one or more are needed, with numbers from 0 to {MOST_DRONES - 1}")
@@ -54,7 +59,13 @@ class SlotMap:
             first = number * SLOTS
             able = [drone for drone in dict.fromkeys(preferred) if drone in members] or members
             owners.extend(_shared(first, self.owners[first : first + SLOTS], able))
-        return SlotMap(self.generation + 1, members, owners)
+        leaving = {*self.drones, *self.leaving}.difference(members, lost)
+        return SlotMap(self.generation + 1, members, owners, tuple(sorted(leaving)))
+
+    def without(self, gone: Collection[int]) -> SlotMap:
+        """The next map: these have left."""
+        leaving = tuple(drone for drone in self.leaving if drone not in gone)
+        return replace(self, generation=self.generation + 1, leaving=leaving)
 
     def owned(self, drone: int) -> list[int]:
         """The slots of this drone, ascending."""
@@ -66,13 +77,13 @@ class SlotMap:
         return [(slot, before, after) for slot, (before, after) in enumerate(both) if before != after]
 
     def pack(self) -> bytes:
-        return bytes(msgpack.packb((self.generation, self.drones, self.owners.tobytes())))
+        return bytes(msgpack.packb((self.generation, self.drones, self.owners.tobytes(), self.leaving)))
 
     @classmethod
     def unpack(cls, data: bytes) -> SlotMap:
         """The inverse of `pack`."""
-        generation, drones, owners = msgpack.unpackb(data)
-        return cls(generation, tuple(drones), array("H", owners))
+        generation, drones, owners, *leaving = msgpack.unpackb(data)
+        return cls(generation, tuple(drones), array("H", owners), *map(tuple, leaving))
 
 
 def _shared(first: int, before: Sequence[int], able: Sequence[int]) -> list[int]:

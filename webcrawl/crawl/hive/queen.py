@@ -60,8 +60,9 @@ class _View:
 
     def taking_part(self) -> list[int]:
         """All that have, or may have, something to do."""
-        unretired = (drone for drone, report in self.reports.items() if report.state != State.RETIRED)
-        return sorted({*self.map.drones, *unretired} - self.lost)
+        retired = {drone for drone, report in self.reports.items() if report.state == State.RETIRED}
+        others = {*self.map.leaving, *self.reports} - retired
+        return sorted({*self.map.drones, *others} - self.lost)
 
     def heard(self) -> list[Report]:
         """The reports of all that take part; fewer if one is away."""
@@ -96,14 +97,18 @@ class Queen:
         view = _View(reports, alive, slots, wanted.lost)
         heard = view.heard()
         all_heard = len(heard) == len(view.taking_part())
+        released = _released(view)
         waits, following = _following(view, wanted, self._groups)
+        left = (released.difference(alive) | wanted.lost).intersection(slots.leaving)
+        if left and following is None:
+            following = slots.without(left)
         return Decisions(
             over=self._over(now, view, heard if all_heard else [], last_command),
             rest=all_heard and all(report.rests for report in heard),
             map=following,
             lost=wanted.lost if following else frozenset(),
             forgotten=wanted.lost.difference(slots.drones) if all_heard and _same_map(view) else frozenset(),
-            released=_released(view),
+            released=released,
             notices=tuple(self._notices(now, view)),
             away=dict(self._away),
             applied=min((report.applied for report in heard), default=0) if all_heard else 0,
@@ -181,7 +186,7 @@ def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMa
     ):
         return "", None
     waits = _obstacle(view, goal)
-    return waits, None if waits else view.map.resized(goal, groups)
+    return waits, None if waits else view.map.resized(goal, groups, wanted.lost)
 
 
 def _obstacle(view: _View, goal: frozenset[int]) -> str:

@@ -8,10 +8,10 @@ AGREE = """-- The epoch of this server process: the one that stands there, or if
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local epoch = redis.call('GET', KEYS[1])
 if epoch and string.sub(epoch, 1, #run + 1) == run .. ':' then return epoch end
-if epoch then -- restored from a copy: what was on the way is sent again
+if epoch then -- restored from a copy: what was on the way is sent again, and what drones said was another time
   local old = string.match(epoch, ':(%x+)$') or ''
   for _, stream in ipairs(redis.call('SMEMBERS', ARGV[2] .. old)) do redis.call('UNLINK', stream) end
-  redis.call('UNLINK', ARGV[2] .. old, ARGV[3] .. old)
+  redis.call('UNLINK', ARGV[2] .. old, ARGV[3] .. old, ARGV[4])
 end
 epoch = run .. ':' .. ARGV[1]
 redis.call('SET', KEYS[1], epoch)

@@ -137,7 +137,8 @@ class Session:
         """Finds the epoch of whatever server answers now, or begins one."""
         self._watch.run_id = None
         keys, fresh = self._keys, os.urandom(8).hex()
-        found = await self._client.eval(scripts.AGREE, 1, keys.epoch, fresh, keys.streams(""), keys.acks(""))
+        values = (fresh, keys.streams(""), keys.acks(""), keys.reports)
+        found = await self._client.eval(scripts.AGREE, 1, keys.epoch, *values)
         self._agreed = found.decode()
         self._watch.run_id = self._agreed.partition(":")[0]
 
@@ -158,7 +159,7 @@ class Session:
                     continue
                 record, slots, drones = entered(registry, me, self._minted())
                 self._heard = record.key
-                news = drones.items() - registry.drones.items() or me.gone - registry.gone
+                news = drones != registry.drones or me.gone - registry.gone
                 if (record, slots) == (registry.record, registry.map) and not news:
                     await pipe.unwatch()
                     break
@@ -168,6 +169,8 @@ class Session:
                     pipe.set(keys.hive, record.pack())
                 pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
                 pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
+                if out := registry.drones.keys() - drones.keys():
+                    pipe.hdel(keys.drones, *map(str, out))
                 if me.gone:
                     pipe.sadd(keys.gone, *me.gone)
                 try:
