@@ -313,6 +313,19 @@ class TestGivenUp:
         drain(frontier, 0, BUSY)
         assert set(ended.values()) == {Status.HOST_RETIRED}
 
+    @pytest.mark.parametrize("waiting", [False, True])
+    def test_what_others_wait_for_ends_at_once(self, db, waiting):
+        """A URL that others wait for, of a host given up, does not wait for the time when the host would be asked."""
+        frontier, ended = ends(db, Limits(1, 10, patience=HOUR))
+        add(frontier, "http://a/1")
+        now = drain(frontier, 0, REFUSED)[-1][0]
+        frontier.expedite(Link("http://a/robots.txt").pack())
+        if waiting:
+            frontier.expedite(Link("http://a/other.txt").pack())
+        assert frontier.take(now) is None
+        assert len(frontier) == 0
+        assert ended["http://a/robots.txt"] == Status.CONNECT_FAILED
+
     def test_they_end_in_slices(self, db):
         """One call of `take` ends some hundred URLs, whatever the host has; others go on in between."""
         frontier, ended = ends(db, Limits(2, 10, host_failures=1, patience=0))

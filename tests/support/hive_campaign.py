@@ -182,9 +182,9 @@ class Campaign:
     # --
 
     def _more(self, requests):
-        """Waits for so many more requests; whether the hive still runs then."""
+        """Waits for so many more requests; whether the hive still runs then. The last hosts may want two minutes."""
         goal = self.hive.web.log.count + requests
-        wait_until(lambda: self.hive.web.log.count >= goal or self._ended(), seconds=2 * PATIENCE)
+        wait_until(lambda: self.hive.web.log.count >= goal or self._ended(), seconds=5 * PATIENCE)
         ended = self._ended()
         for drone in ended:
             assert self.hive.running[drone].process.exitcode == 0, self._tail(drone)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
+from webcrawl.base.model import Status
 from webcrawl.frontier.fetch_slots import ANSWERED, NEW, PROVEN, UNPROVEN, FetchSlots
 from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import State
@@ -37,7 +38,7 @@ class BackEnd:
         host.stay = 0
         self.active[host.name] = host
         self.slots.enter(host)
-        self.schedule(host, max(host.due(), self.now))
+        self.schedule(host, self.now if ends(host) else max(host.due(), self.now))
 
     def leave(self, host: Host, state: State) -> None:
         host.state = state
@@ -54,6 +55,10 @@ class BackEnd:
         self._tickets += 1
         host.ticket = self._tickets
         heappush(self._heaps[host.standing], (at, self._tickets, host))
+
+    def renew(self, host: Host) -> None:
+        """Other URLs of the host have come: it is due when the first of them is."""
+        self.schedule(host, self.now if ends(host) else host.due())
 
     def next_due(self) -> float | None:
         """The time at which the first host is due that would get a free slot, or None."""
@@ -126,6 +131,11 @@ class BackEnd:
 
     def _ready(self, standing: int, now: float) -> int:
         return sum(at <= now and host.ticket == ticket for at, ticket, host in self._heaps[standing])
+
+
+def ends(host: Host) -> bool:
+    """True if none of the host's URLs is asked for any more: they end at once, whatever it waited for."""
+    return host.retired not in (0, Status.HOST_BUDGET)  # of one with its pages, revisits may be due
 
 
 def _pop(heap: list[Entry]) -> Entry:

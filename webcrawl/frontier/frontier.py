@@ -146,7 +146,7 @@ class Frontier:
                 core.aside.joined(host, core.back.now)
             core.hosts.put_away(host)
         elif host.ticket:
-            core.back.schedule(host, host.due())
+            core.back.renew(host)
         elif host.lanes is not None:
             self._rotation.places.several.go_on(host, core.back.now)
 

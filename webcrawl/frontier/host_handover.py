@@ -223,7 +223,7 @@ class Moves:
         self._hosts.touch(host)
         if active:
             if urls and host.ticket:
-                self._back.schedule(host, host.due())
+                self._back.renew(host)
             return
         if host.state is State.IDLE:
             host.state = State.MOVING

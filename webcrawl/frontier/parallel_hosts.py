@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webcrawl.base.model import Link, Outcome, Status, unpack
+from webcrawl.base.model import Link, Outcome, unpack
+from webcrawl.frontier.back_end import ends
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.host_lanes import Lanes
 from webcrawl.frontier.hosts import Host
@@ -66,7 +67,7 @@ class Several:
     def may_go_on(self, host: Host, now: float) -> bool:
         """True if a host in flight may be asked for one more URL now; if it may later, it is scheduled for then."""
         if host.retired:  # its URLs end, which takes no lane, unless some may be asked for: then one after another
-            return host.retired != Status.HOST_BUDGET
+            return ends(host)
         if not self._has_room(host, now):
             return False
         due = host.due()
@@ -105,7 +106,7 @@ class Several:
         if host.given is None or not host.waiting():
             return
         if host.retired:
-            if host.retired != Status.HOST_BUDGET:
+            if ends(host):
                 self._back.schedule(host, now + PAUSE)
         elif self._has_room(host, now):
             self._back.schedule(host, max(host.due(), self._back.now))

@@ -243,7 +243,7 @@ class Rotation:
     def _has_more(self, host: Host) -> None:
         """An active host had no URL that is due but for those in flight, and now it has one."""
         if host.ticket:  # it was scheduled for a retry
-            self._back.schedule(host, host.due())
+            self._back.renew(host)
         elif host.lanes is not None:
             self.places.several.go_on(host, self._back.now)
 
