@@ -248,7 +248,8 @@ HELPS = {
         "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
     ),
     Cause.ASIDE: (
-        f"nothing but time, as hosts that failed are tried again now and then; {program()} ctl JOBDIR host NAME "
+        "nothing but time, as hosts that failed, or have a wall, are tried again now and then; "
+        f"{program()} ctl JOBDIR host NAME "
         "resume, for one that was paused by command"
     ),
     Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET",
