@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from importlib.util import find_spec
+from typing import ClassVar
 
 import pytest
 
@@ -65,6 +66,7 @@ new WebSocket('ws://' + location.host + '/socket')
 open('/popup')"""
 
 
+MUSEUM = "tests/support/museum"
 INNER = "10.9.9.1:8099"  # in a network of its own, for browsers send no datagrams to loopback
 WALLS = [
     (socket.AF_INET, socket.SOCK_STREAM),
@@ -158,6 +160,28 @@ class App(Site):
             f"/api/item/{number}": ("application/json", b'{"text": "words of %b"}' % number.encode()),
         }.get(self.path, ("text/html", APP_PAGE))
         self.say(200, body, content_type=kind)
+
+
+class Museum(Site):
+    """An application as Vite builds it: whatever is asked for that is no file is its shell."""
+
+    rooms: ClassVar = [
+        {"id": n, "name": f"Room {n}", "text": f"lamps of room{n}", "next": (n + 1) % 6} for n in range(6)
+    ]
+    files: ClassVar = {f"/assets/{path.name}": path.read_bytes() for path in (ROOT / MUSEUM / "assets").iterdir()}
+    shell: ClassVar = (ROOT / MUSEUM / "index.html").read_bytes()
+
+    def answer(self):
+        if self.path.startswith("/api/rooms"):
+            number = self.path.removeprefix("/api/rooms/").removesuffix(".json")
+            said = self.rooms[int(number)] if number.isdecimal() else [{"id": 0, "name": "Room 0"}]
+            self.say(200, json.dumps(said).encode(), content_type="application/json")
+        elif self.path in self.files:
+            self.say(200, self.files[self.path], content_type="text/javascript")
+        elif self.path == "/robots.txt":
+            self.say(404, b"")
+        else:
+            self.say(200, self.shell, content_type="text/html")
 
 
 class Shop(Site):
@@ -392,3 +416,20 @@ def test_pages_that_need_scripts_are_found(tmp_path):
     told = why(crawl.jobdir, f"http://hollow.test:{port}/").details["host"]["rendering"]
     assert told.startswith("one in 2 of the shells, ")
     assert list(verify(crawl.jobdir, Counter())) == []
+
+
+@inside
+def test_an_application_built_by_vite(tmp_path):
+    """Its shells are found; rendered, its pages have the text and links that routes, fetches and late parts make."""
+    with serving(Museum) as site:
+        (tmp_path / "seeds.txt").write_text(site)
+        launch = json.dumps({"executable_path": CHROMIUM})
+        settings = {"RENDER": "auto", "PLAYWRIGHT_LAUNCH_OPTIONS": launch, "DOWNLOAD_TIMEOUT": 20}
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        assert crawl.run() == 0, crawl.output.read_text()
+
+    records = [record for path in (crawl.jobdir / "warc").glob("*.warc.gz") for record in read(path)]
+    found = {r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"}
+    assert found.keys() == {f"{site}/", f"{site}/about", *(f"{site}/rooms/{n}" for n in range(6))}
+    assert all(f"lamps of room{n}<" in found[f"{site}/rooms/{n}"] for n in range(6))
+    assert "closed on the last Monday" in found[f"{site}/about"]

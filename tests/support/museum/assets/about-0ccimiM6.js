@@ -1,0 +1,1 @@
+import{t as e}from"./index-W4ePV9m_.js";function t(){return e(`article`,{children:[e(`h1`,{children:`About`}),e(`p`,{children:`The museum is open from nine to five, and closed on the last Monday of every month.`})]})}export{t as default};
