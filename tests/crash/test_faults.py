@@ -81,7 +81,7 @@ class Faulty:
         elif fault.what.startswith(TOLERATED) and status == 0:
             assert refused == []
         else:
-            assert (status, len(refused)) == (1, 1), said[-2000:]
+            assert (status, len(refused)) == (1, 1), f"{fault}, {refused}: {said[-2000:]}"
 
 
 def looked_at(jobdir):

@@ -48,8 +48,8 @@ class Job:
 
         self.documents = Documents(self.db, self.outputs, root, near=4, full=full) if documents else None
 
-    def page(self, url, links=(), *, path="", body=None, duplicate=False, **about):
-        """A page with these links ends."""
+    def page(self, url, links=(), *, path="", body=None, duplicate=False, status=200, **about):
+        """A page with these links ends. `status`: of the answer."""
         answer = exchange(url, body if body is not None else b"<p>" + url.encode(errors="replace"))
         link = Link(url, path, "http://via.test/", "http://seed.test/")
         page = Page.of(link, answer)
@@ -57,7 +57,7 @@ class Job:
         if not duplicate:
             page.found = Found(url, "UTF-8", [(kind, to, text, rel) for kind, to, text, rel in links], **about)
             page.followed, page.encoding, page.title = page.found.links, "UTF-8", page.found.title
-        self.end(link, Outcome(200, 0.1, at=NOW, ended=1.0), answer, page)
+        self.end(link, Outcome(status, 0.1, at=NOW, ended=1.0), answer, page)
 
     def visit(self, url, judged, status=200, headers=(), started=NOW):
         """A page that is fetched again ends."""

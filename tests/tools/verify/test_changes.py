@@ -77,3 +77,13 @@ def test_documents(tmp_path):
     assert found["documents"] == 4
     changed(job.root, "documents", with_row(2, url="http://a.test/x"))
     assert told(job.root) == ["tables: damaged at byte 0: row 2 of documents: crawl.log has no 200 http://a.test/x"]
+
+
+def test_a_document_that_an_earlier_crawl_has(tmp_path):
+    """Its row has the status of the earlier answer, and its line the 304 of this one."""
+    job = Job(tmp_path / "job", archive=False, tables=False, documents=True)
+    job.page("http://a.test/0", status=304)
+    job.page("http://a.test/1")
+    job.stop()
+
+    assert told(job.root) == []
