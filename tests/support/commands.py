@@ -91,6 +91,8 @@ def _run(module, words, cwd, outputs, environment):
         os.dup2(os.open(output, os.O_RDWR | os.O_CREAT), descriptor)
     os.environ.update(environment)
     os.chdir(cwd)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if the tests were started in the background,
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # or by nohup
     sys.path.insert(0, cwd)
     sys.argv[1:] = words
     runpy.run_module(module, run_name="__main__", alter_sys=True)
