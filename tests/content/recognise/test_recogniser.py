@@ -555,3 +555,54 @@ def test_a_script_that_sets_a_cookie_and_reloads_is_a_wall_whatever_it_says():
     assert of(page("One second", f"<p>Calculating{script}")) == "wall:script"
     assert of(page("One second", f"<div id=app></div>{script}")) == "shell"
     assert of(page("One second", f"<img src=/1.jpg>{script}")) == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind", "value"),
+    [
+        (b"error code: 1020", 403, "text/plain", "wall:cloudflare"),
+        (b"error code: 1020", 200, "text/plain", ""),
+        (b"error code: 522", 522, "text/plain", ""),
+        (b'{"url": "https://geo.captcha-delivery.com/captcha/?x"}', 403, "application/json", "wall:datadome"),
+        (b'{"url": "https://geo.captcha-delivery.com/captcha/?x"}', 404, "application/json", ""),
+    ],
+)
+def test_a_denial_that_is_no_page(body, status, kind, value):
+    """A line of text, or an object for a script, with a vendor's mark: of an error that may be a denial."""
+    assert recogniser().recognise(status, [(b"Content-Type", kind.encode())], body) == value
+
+
+def test_a_button_that_sets_a_cookie_is_no_wall():
+    """Nor is a page with a heading of its own: a challenge reloads by itself, and has no more to say."""
+    script = "<script>function l(x) {document.cookie='l=' + x; location.reload()}</script>"
+
+    assert of(page("Huber", f"<button onclick=\"l('de')\">Deutsch</button>{script}")) == ""
+    assert of(page("Clock", f"<h1>12:31</h1>{script}")) == ""
+    assert of(page("One second", f"<h1>Please wait</h1>{script}")) == "wall:script"
+
+
+def test_a_packed_script_that_fills_places_makes_a_shell():
+    """A player, a gallery; a film is a page, and a title may say that somebody is checked."""
+    packed = "<script>eval(function(p,a,c,k,e,d){return p}('0',1,1,'x'.split('|'),0,{}))</script>"
+
+    assert of(page("Gallery", f"<div id=gallery></div>{packed}")) == "shell"
+    assert of(page("Episode 4", f"<video src=/4.mp4></video>{packed}")) == ""
+    assert of(page("Checking", f"<div id=loader></div>{packed}")) == "wall:script"
+
+
+def test_what_a_site_loads_from_a_guard_does_not_make_its_page_a_wall():
+    """A menu, links and sentences are a site's own."""
+    script = "<script src=/.safeline/static/x.js></script>"
+
+    assert (
+        of(page("Docs", f"<nav><a href=/a>a</a><a href=/b>b</a></nav><p>{'The harbour has boats. ' * 9}{script}")) == ""
+    )
+    assert of(page("Docs", f"<p>Checking{script}")) == "wall:safeline"
+
+
+def test_who_says_that_nobody_is_blocked_is_a_page():
+    """It names an address, a guard and a denial, and denies that."""
+    text = "Your IP address 203.0.113.7 is not blocked. No VPN was detected."
+
+    assert of(page("My address", f"<p>{text}")) == ""
+    assert of(page("Sorry", f"<p>{text.replace('not', 'now').replace('No VPN was', 'A VPN was')}")) == "wall:unknown"

@@ -16,6 +16,7 @@ WRITTEN = re.compile(
     r"\d+(\.\d+){1,2}|\d{1,2}:\d\d(:\d\d)?\S*|\d{4}-\d\d-\d\d(T\S*)?|\d\d?[.-]\d\d?[.-]\d{4}"
 )  # versions, times, dates
 DIGITS = 3  # in it
+SPARED = re.compile(r"\b(not|never|no)\b[^.!?:;,\n]{0,30}\b(block|bann|flagg|restrict|limit|detect)ed\b", re.IGNORECASE)
 
 
 def may_deny(status: int) -> bool:
@@ -44,6 +45,7 @@ def accuses(marks: Marks, shape: Shape, said: str) -> bool:
     """Return whether a short page with a good status says that a guard has denied a request, and which."""
     if shape.links > 1 or shape.codes or shape.fields or not _is_alone(shape) or not refers(shape.text):
         return False
+    said = SPARED.sub(" ", said)
     return all(marks.says(part, said) for part in (Part.DENIES, Part.GUARDS, Part.YOURS))
 
 

@@ -46,6 +46,7 @@ LOADING = re.compile(
 # What a script does on a page that has nothing else: it sets a cookie and asks again, or hides what it does
 ASKS_AGAIN = re.compile(rb"document\.cookie ?=.*\blocation\b|\blocation\b.*document\.cookie ?=", re.DOTALL)
 HIDDEN = re.compile(rb"eval\(function\(p,a,c,k,e|\b_0x[0-9a-f]{4,6}\b|\(!\+?\[\]\+")
+CHECKING = re.compile(r"\b(check|verif|moment|wait|human|robot|bot\b|protect|redirect)", re.IGNORECASE)  # a title
 PAGE = ""
 DENIED = "wall:999"  # no standard has this status, and nobody gives it to people
 RATELIMIT, LOGIN, SOFT404, PARKED, SHELL = "ratelimit", "login", "soft404", "parked", "shell"
@@ -83,7 +84,7 @@ class Recogniser:
         if kind is None:
             kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
-            return BY_STATUS.get(status, PAGE)
+            return self._bare_error(status, body) or BY_STATUS.get(status, PAGE)
         size = SMALL if status >= 400 else BEGINNING
         glance = self._glance(body[:size], body, kind)
         # Of a small page without hints it does not matter
@@ -99,7 +100,14 @@ class Recogniser:
         if shape is None:
             return next((mark.kind for mark in marks if not mark.bare), PAGE) if status >= 400 else PAGE
         found = self._marked(status, marks, shape) or self._said(status, shape) or _structure(status, shape, body)
-        return SCRIPT if found == UNKNOWN and _asks_again(body) else found
+        return SCRIPT if found == UNKNOWN and _asks_again(body, status, shape) else found
+
+    def _bare_error(self, status: int, body: bytes) -> str:
+        """By the mark of a denial that is no page: a line of text, or an object for a script."""
+        if not body or not may_deny(status) or len(body) > SMALL:
+            return PAGE
+        found = self._marks.glance(body).marks if _is_utf8(body) else []
+        return next((mark.kind for mark in found if mark.fits(status) and not mark.bare), PAGE)
 
     def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
         """What a page shows, to be compared with what other URLs of its host show; None for what is no page."""
@@ -136,6 +144,8 @@ class Recogniser:
         if not (marks and fine):
             return marks[0].kind if marks else PAGE
         linked = shape.links > 1 and any(mark.kind != PARKED for mark in marks)  # a trader's page is made of links
+        if linked and shape.sites and len(shape.prose) > BRIEF:  # a site's own page, whatever it loads
+            marks = [mark for mark in marks if not mark.kind.startswith(WALL)]
         shown = self._marks.shown(shape.text) if size > TERSE or linked or shape.sites else []
         titled = self._marks.shown(f"<title>{shape.title}</title><h1>{shape.heading}</h1>")
         if shape.sites or shape.codes:
@@ -259,8 +269,9 @@ def _structure(status: int, shape: Shape, body: bytes) -> str:
     """By what the page is made of."""
     if not shape.scripts or shape.frames or not _has_a_page(status):
         return PAGE
-    bare = len(shape.text) <= BARE and not shape.links + shape.images + shape.mounts + shape.fields + shape.refreshes
-    if (shape.blank and _is_gate(status, body)) or (bare and _asks_again(body)):
+    shown = shape.links + shape.images + shape.players + shape.mounts + shape.fields + shape.buttons + shape.refreshes
+    bare = len(shape.text) <= BARE and not shown and (not shape.heading or LOADING.search(shape.heading) is not None)
+    if (shape.blank and _is_gate(status, body)) or (bare and _asks_again(body, status, shape)):
         return UNKNOWN
     if status >= 300 or shape.refreshes:
         return PAGE
@@ -268,7 +279,8 @@ def _structure(status: int, shape: Shape, body: bytes) -> str:
     if shape.mounts:
         empty = loading or not shape.filled
         return SHELL if len(shape.text) <= SPARE and empty and (shape.text or shape.filled <= 1) else PAGE
-    return SHELL if len(shape.text) <= BARE and loading and not shape.links and not shape.images else PAGE
+    shows = shape.links + shape.images + shape.players
+    return SHELL if len(shape.text) <= BARE and loading and not shows else PAGE
 
 
 def _has_a_page(status: int) -> bool:
@@ -281,9 +293,15 @@ def _is_gate(status: int, body: bytes) -> bool:
     return status == ACCEPTED or status >= 400 or ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
 
 
-def _asks_again(body: bytes) -> bool:
-    """Return whether a script sets a cookie and asks for the same page, or is packed so that nobody reads it."""
-    return HIDDEN.search(body) is not None or (b"location.reload" in body and ASKS_AGAIN.search(body) is not None)
+def _asks_again(body: bytes, status: int, shape: Shape) -> bool:
+    """Return whether a script sets a cookie and asks for the same page, or is packed so that nobody reads it.
+
+    A packed one of a page that has places, and nothing in them, may fill them, unless its title says what it does.
+    """
+    if b"location.reload" in body and ASKS_AGAIN.search(body) is not None:
+        return True
+    packs = status == ACCEPTED or status >= 400 or shape.blank or shape.text or CHECKING.search(shape.title)
+    return bool(packs) and HIDDEN.search(body) is not None
 
 
 @cache

@@ -24,6 +24,8 @@ COUNTED = {
     "mounts": MOUNTS,
     "refreshes": "meta[http-equiv=refresh i]",
     "codes": "code, pre",
+    "players": "video, audio, canvas",
+    "buttons": "button, [onclick], [role=button], input[type=button], input[type=submit]",
     "published": "meta[property='article:published_time' i], [itemprop=datePublished], article:has(h1) time",
     "sites": "nav, article, aside, time, [rel=author], input[type=search i], input[type=email i]",
 }
@@ -50,6 +52,8 @@ class Shape:
     passwords: int
     refreshes: int
     codes: int
+    players: int
+    buttons: int
     forms: int
     textareas: int
     fields: int  # that a reader fills in
@@ -74,7 +78,7 @@ class Shape:
         forms = [(node.tag, (node.attributes.get("type") or "").lower()) for node in tree.css(FORM)]
         text = taken_from(tree.body)  # it takes out of the tree what is not seen
         body = tree.body
-        blank = not text and (body is None or body.css_first(FLESH) is None)
+        blank = not (text or counts["players"]) and (body is None or body.css_first(FLESH) is None)
         first = tree.css_first("h1")
         heading = _text(first) if first is not None else ""
         headings = [_text(node) for node in tree.css("h1, h2, h3")[:HEADINGS]]
