@@ -562,6 +562,9 @@ def test_a_script_that_sets_a_cookie_and_reloads_is_a_wall_whatever_it_says():
     [
         (b"error code: 1020", 403, "text/plain", "wall:cloudflare"),
         (b"error code: 1020", 200, "text/plain", ""),
+        (b"error code: 1015", 429, "text/plain", "ratelimit"),
+        (b"error code: 1016", 530, "text/plain", ""),
+        (b"error code: 1033", 530, "text/plain", ""),
         (b"error code: 522", 522, "text/plain", ""),
         (b'{"url": "https://geo.captcha-delivery.com/captcha/?x"}', 403, "application/json", "wall:datadome"),
         (b'{"url": "https://geo.captcha-delivery.com/captcha/?x"}', 404, "application/json", ""),
@@ -606,3 +609,17 @@ def test_who_says_that_nobody_is_blocked_is_a_page():
 
     assert of(page("My address", f"<p>{text}")) == ""
     assert of(page("Sorry", f"<p>{text.replace('not', 'now').replace('No VPN was', 'A VPN was')}")) == "wall:unknown"
+
+
+@pytest.mark.parametrize(("said", "kind"), [("Radio Nord, 98.4 MHz", ""), ("Loading", "wall:script")])
+def test_a_packed_script_beside_words_is_a_wall_if_they_say_what_it_does(said, kind):
+    """Small pages have packed scripts too."""
+    packed = "<script>eval(function(p,a,c,k,e,d){return p}('0',1,1,'x'.split('|'),0,{}))</script>"
+
+    assert of(page("Radio", f"<p>{said}</p>{packed}")) == kind
+
+
+@pytest.mark.parametrize(("by", "kind"), [("", ""), ("Access denied by ", "wall:imunify360")])
+def test_a_vendors_name_in_a_list_is_no_mark(by, kind):
+    """Hosters name what they sell."""
+    assert of(page("Our plans", f"<ul><li>10 GB<li>{by}Imunify360 bot-protection</ul>")) == kind

@@ -46,7 +46,7 @@ LOADING = re.compile(
 # What a script does on a page that has nothing else: it sets a cookie and asks again, or hides what it does
 ASKS_AGAIN = re.compile(rb"document\.cookie ?=.*\blocation\b|\blocation\b.*document\.cookie ?=", re.DOTALL)
 HIDDEN = re.compile(rb"eval\(function\(p,a,c,k,e|\b_0x[0-9a-f]{4,6}\b|\(!\+?\[\]\+")
-CHECKING = re.compile(r"\b(check|verif|moment|wait|human|robot|bot\b|protect|redirect)", re.IGNORECASE)  # a title
+CHECKING = re.compile(r"\b(check|verif|moment|wait|human|robot|bot\b|protect|redirect)", re.IGNORECASE)  # what it does
 PAGE = ""
 DENIED = "wall:999"  # no standard has this status, and nobody gives it to people
 RATELIMIT, LOGIN, SOFT404, PARKED, SHELL = "ratelimit", "login", "soft404", "parked", "shell"
@@ -296,12 +296,12 @@ def _is_gate(status: int, body: bytes) -> bool:
 def _asks_again(body: bytes, status: int, shape: Shape) -> bool:
     """Return whether a script sets a cookie and asks for the same page, or is packed so that nobody reads it.
 
-    A packed one of a page that has places, and nothing in them, may fill them, unless its title says what it does.
+    A packed one of a page with words or places of its own may serve these, unless text or title says what it does.
     """
     if b"location.reload" in body and ASKS_AGAIN.search(body) is not None:
         return True
-    packs = status == ACCEPTED or status >= 400 or shape.blank or shape.text or CHECKING.search(shape.title)
-    return bool(packs) and HIDDEN.search(body) is not None
+    says = CHECKING.search(f"{shape.title}\n{shape.text}") or LOADING.search(shape.text)
+    return (status == ACCEPTED or status >= 400 or shape.blank or says is not None) and HIDDEN.search(body) is not None
 
 
 @cache
