@@ -31,6 +31,7 @@ from webcrawl.store.jobdir.meta_row import FRONTIER
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 
+SHOWN = 4000  # characters of unexpected errors
 GROWTH = 1.05  # of the last third against the second
 Figure = Callable[[Iterable[float]], float]
 FIGURES: Mapping[str, Figure] = {"mean": fmean, "maximum": max}
@@ -63,7 +64,7 @@ def said(output: Path, jobdir: Path) -> Iterator[str]:
             yield f"it said: {line[:300]!r}"
     errors = jobdir / "logs/errors.log"
     if errors.exists() and errors.stat().st_size:
-        yield f"{errors}: {errors.stat().st_size} bytes"
+        yield f"{errors}: {errors.read_text(errors='replace')[:SHOWN]}"
     stats = json.loads((jobdir / "stats.json").read_text())
     for name in ("errors", "outcome/unexpected", f"status/{int(Status.UNEXPECTED)}"):
         if stats.get(name):
