@@ -12,6 +12,8 @@ from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.families import families
+from webcrawl.frontier.families.learning import Learning
+from webcrawl.frontier.families.memory import Memory
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -65,7 +67,7 @@ class TestGoodSites:
         known = families.Families(db, 0)
         learning, url = known._of("a.test"), "http://a.test/x/a"
         for _ in range(100):
-            learning.learn(url, families.Brings.NEWS, (1, 0, 0, 0))
+            learning.learn(learning.families_of(url), families.Brings.NEWS, (1, 0, 0, 0))
         pages = [family.pages for family in learning.families.values()]
 
         known.read("a.test", url, b"<p>text</p>")
@@ -108,11 +110,57 @@ class TestState:
         for name in names:
             learning = known._of(name)
             while not learning.folded:
-                learning.learn(f"http://{name}/1", families.Brings.NOTHING)
+                learning.learn(learning.families_of(f"http://{name}/1"), families.Brings.NOTHING)
             known._dirty.add(name)
 
         assert all(known._of(name).folded for name in names)
         assert len(known._known) == families.LEAST
+
+    def test_memories_that_have_grown_take_the_room_of_others(self, db, monkeypatch):
+        """As many domains stay as there is room for what is known of them."""
+        monkeypatch.setattr(families, "START", 0)
+        known = families.Families(db, 8 * (families.FAMILIES + Learning().memory.size))
+        for at in range(20):
+            known._of(f"d{at}.test")
+        before = len(known._known)
+        learning, url = known._of("d19.test"), "http://d19.test/1"
+        for number in range(40_000):
+            learning.memory.add(number * 2654435761 & 0xFFFFFFFF)
+        known.answered("d19.test", Link(url), 200)
+        known._of("d20.test")
+
+        assert (before, len(known._known)) == (9, 7)
+        assert known._held == sum(families.FAMILIES + one.memory.size for one in known._known.values())
+
+    def test_a_memory_is_written_when_enough_is_new(self, db):
+        """Not at each checkpoint, but always when its domain leaves memory; with the last fold its rows go."""
+        known = families.Families(db, 1 << 20)
+        learning, url = known._of("a.test"), "http://a.test/x/1"
+
+        def saved():
+            known._dirty.add("a.test")
+            known.save()
+            row = db.get(families.MEMORY + "a.test")
+            return row is not None and Memory.unpack(row).count
+
+        while not learning.folded:
+            learning.learn(learning.families_of(url), families.Brings.NOTHING)
+        enough = learning.memory.room // families.SAVED
+        counts = []
+        for number in range(1, 3 * enough):
+            learning.memory.add(number * 2654435761 & 0xFFFFFFFF)
+            if number % (enough // 2) == 0:
+                counts.append(saved())
+        known._dirty.add("a.test")
+        known._let_go()
+        left = Memory.unpack(db.get(families.MEMORY + "a.test"))
+        learning = known._of("a.test")
+        learning.folded = 0
+
+        assert len({*counts}) == 3
+        assert left.count == learning.memory.count > counts[-1]
+        assert saved() is False
+        assert db.get(families.META + "a.test") is None
 
     def test_what_waits_leaves_with_its_domain(self, db):
         """A domain that moves to another crawl takes these URLs along, under its own name."""

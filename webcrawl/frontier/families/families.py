@@ -17,9 +17,10 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 START = 32  # pages of a domain before anything is learnt of it
-BYTES = 48 << 10  # of what is known of a domain, as objects: two filters of 16 KiB, and 128 families
+FAMILIES = 16 << 10  # bytes of a domain's families, as objects; its memory comes to them
 LEAST = 4  # domains in memory, whatever there is of it
-META = "family/"  # before a domain's name, in the table `meta`
+META, MEMORY = "family/", "family memory/"  # before a domain's name, in the table `meta`
+SAVED = 8  # part of a filter's room: with so many new entries it is written anew
 BATCH = 16  # domains that are written in one slice: about 2 ms
 
 
@@ -28,19 +29,17 @@ class Look:
     """What one page in flight was found to bring."""
 
     learning: Learning
-    new: bool | None  # None: only its links are looked at
+    keys: tuple[int, int, int, int]  # of its families
+    new: bool | None  # None: nobody knows, or only its links are looked at
     leads: Brings = Brings.NOTHING
     blind: Sequence[int] = (0, 0, 0, 0)
-
-
-NOTHING = Look(Learning(), new=False)
 
 
 class Families:
     """`waits` is asked for each URL whose turn has come; `read`, `heard` and `answered` are called for each page."""
 
     def __init__(self, db: CrawlDB, memory: int) -> None:
-        self._db, self._room = db, max(memory // BYTES, LEAST)
+        self._db, self._room, self._held = db, memory, 0
         self._known: OrderedDict[str, Learning] = OrderedDict()
         self._dirty: set[str] = set()
         self._looks: dict[str, Look | None] = {}  # of pages in flight; None: it was not worth one
@@ -52,10 +51,14 @@ class Families:
     def read(self, name: str, url: str, body: bytes) -> None:
         """A page has a body that was not seen before."""
         learning = self._known.get(name)
-        if learning is not None and learning.wants(url):
-            self._looks[url] = Look(learning, learning.has_new(url, body))
-        elif learning is not None:  # its links are looked at all the same, if they may be a labyrinth's
-            self._looks[url] = Look(learning, new=None) if learning.is_blind(url) else None
+        if learning is None:
+            return
+        keys = learning.families_of(url)
+        if learning.wants(keys):
+            self._looks[url] = Look(learning, keys, learning.has_new(url, body))
+        else:  # its links are looked at all the same, if they may be a labyrinth's
+            learning.passed(url)
+            self._looks[url] = Look(learning, keys, new=None) if learning.is_blind(keys) else None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
         """A page has these links."""
@@ -69,12 +72,14 @@ class Families:
         if look is None and (link.url in self._looks or not 200 <= status < 300):
             return False
         self._dirty.add(name)
-        look = look or NOTHING
+        look = look or Look(learning, learning.families_of(link.url), new=False)
         brings = None if look.new is None else Brings.NEWS if look.new else look.leads
-        freed = learning.learn(link.url, brings, look.blind)
+        self._held += learning.memory.size - learning.counted
+        learning.counted = learning.memory.size
+        freed = learning.learn(look.keys, brings, look.blind)
         redirected = link.path.endswith("R") and host_of(link.via).endswith(name)
         if redirected and brings is not None:  # what leads to it is as good as it
-            freed = learning.learn(link.via, brings) or freed
+            freed = learning.learn(learning.families_of(link.via), brings) or freed
         return freed
 
     def forget(self, url: str) -> None:
@@ -92,9 +97,11 @@ class Families:
     def _of(self, name: str) -> Learning:
         learning = self._known.get(name)
         if learning is None:
-            if len(self._known) >= self._room:
+            while self._held > self._room and len(self._known) >= LEAST:
                 self._let_go()
             learning = self._known[name] = self._load(name)
+            learning.counted = learning.memory.size
+            self._held += learning.counted + FAMILIES
         else:
             self._known.move_to_end(name)
         return learning
@@ -102,28 +109,32 @@ class Families:
     def _load(self, name: str) -> Learning:
         data = self._db.get(META + name)
         try:
-            return Learning.unpack(data) if data is not None else Learning()
+            return Learning.unpack(data, self._db.get(MEMORY + name)) if data is not None else Learning()
         except (ValueError, TypeError) as error:
             raise DamagedFile(self._db.path, 0, f"table meta, {META}{name}: {error}") from error
 
     def _let_go(self) -> None:
         name, learning = self._known.popitem(last=False)
+        self._held -= learning.counted + FAMILIES
         if name in self._dirty:
-            self._write(name, learning)
+            self._write(name, learning, least=1)
 
-    def _write(self, name: str, learning: Learning) -> None:
-        """Only what is folded is worth its bytes; all else is soon learnt again."""
+    def _write(self, name: str, learning: Learning, least: int) -> None:
+        """Only what is folded is worth its bytes; all else is soon learnt again. `least`: entries that are."""
         self._dirty.discard(name)
         if learning.folded:
             self._db.set(META + name, learning.pack())
+            if learning.memory.unsaved >= least:
+                self._db.set(MEMORY + name, learning.memory.pack())
         else:
-            self._db.execute("DELETE FROM meta WHERE name = ?", (META + name,))
+            self._db.execute("DELETE FROM meta WHERE name IN (?, ?)", (META + name, MEMORY + name))
 
     def prepare(self) -> Iterator[None]:
         """Writes in slices what was learnt until now."""
         for at, name in enumerate([*self._dirty]):
             if name in self._dirty:
-                self._write(name, self._known[name])
+                learning = self._known[name]
+                self._write(name, learning, least=learning.memory.room // SAVED)
             if at % BATCH == BATCH - 1:
                 yield
 

@@ -31,6 +31,10 @@ AGAIN, ROUNDS = 8, 4  # URLs that are tried in the end at once, and how often
 SMALL = 300  # pages of a domain, up to which those of folded families are fetched in the end
 SAMPLE = 8  # links of a page to its own families that are looked at
 LINKS = 256  # of a page, that are looked at
+FRESH = 0x5BD1E995  # times the number of values that no page had before: part of the closest family's key
+# Kinds of what is remembered: values, links, values of pages that nobody looked at. Seeds of a crc that differ in few
+# bits would give the same number to short texts that differ in as many.
+VALUE, LINK, PASSED = 4, 5, 0x9AC3D7E5
 
 
 class Brings(IntEnum):
@@ -119,7 +123,7 @@ class Learning:
 
     def __init__(self) -> None:
         self.families: OrderedDict[int, Family] = OrderedDict()
-        self.memory = Memory()
+        self.memory, self.counted = Memory(), 0  # bytes of the memory that count in the room of all domains
         self.folded = 0  # families
         self.rounds = 0  # of URLs that were tried again, since a family was freed
         self._turn = 0  # of pages of families that bring new ones
@@ -127,25 +131,21 @@ class Learning:
         self._awaited: set[int] = set()
 
     def pack(self) -> bytes:
+        """All but the memory."""
         families = [(key, *family.pack()) for key, family in self.families.items()]
-        memory = self.memory
-        packed: bytes = msgpack.packb(
-            (families, bytes(memory.young), memory.old, memory.count, self.rounds, sorted(self._awaited))
-        )
+        packed: bytes = msgpack.packb((families, self.rounds, sorted(self._awaited)))
         return packed
 
     @classmethod
-    def unpack(cls, data: bytes) -> Self:
-        """ValueError or TypeError if it is not what `pack` gave."""
+    def unpack(cls, data: bytes, memory: bytes | None) -> Self:
+        """ValueError or TypeError if it is not what `pack` of it and its memory gave."""
         found: Any = msgpack.unpackb(data)
-        families, young, old, count, rounds, awaited = found
+        families, *_, rounds, awaited = found  # older records have a memory between them
         learning = cls()
-        if len(young) != len(old) or len(old) != len(learning.memory.old):
-            raise ValueError("a memory of another size")
         for key, *values in families:
             learning.families[key] = Family.unpack(values)
-        memory = learning.memory
-        memory.young, memory.old, memory.count = bytearray(young), old, count
+        if memory is not None:
+            learning.memory = Memory.unpack(memory)
         learning.folded = sum(family.folded for family in learning.families.values())
         learning.rounds, learning._awaited = rounds, set(awaited)
         return learning
@@ -166,6 +166,13 @@ class Learning:
         self._granted = AGAIN
         return AGAIN
 
+    def families_of(self, url: str) -> tuple[int, int, int, int]:
+        """Those of its shape; the closest is divided by the number of values that no page of the domain had before."""
+        shape = shape_of(url)
+        close, wide, deep, whole = shape.families
+        fresh = sum(not self.memory.has(crc32(value.encode(), VALUE)) for value in shape.all)
+        return close ^ FRESH * fresh, wide, deep, whole
+
     def waits(self, url: str) -> bool:
         """Whether this URL waits, because a family of it brings nothing new. The closest that is known decides."""
         if not self.folded:
@@ -173,7 +180,7 @@ class Learning:
         if self._granted:
             self._granted -= 1
             return False
-        for key in shape_of(url).families:
+        for key in self.families_of(url):
             family = self.families.get(key)
             if family is None:
                 continue
@@ -184,12 +191,12 @@ class Learning:
                 return False
         return False
 
-    def wants(self, url: str) -> bool:
-        """Whether a page is worth a look, which costs as much as all else that is done for it.
+    def wants(self, keys: tuple[int, int, int, int]) -> bool:
+        """Whether a page of these families is worth a look, which costs as much as all else that is done for it.
 
         Of a family whose last pages were new a sample is; of one without pages, if its domain's last ones were.
         """
-        close, *_, whole = shape_of(url).families
+        close, *_, whole = keys
         domain = self.families.get(whole)
         if domain is None:
             return True
@@ -199,20 +206,32 @@ class Learning:
         self._turn += 1
         return self._turn % min(1 << max(family.row - SURE, 0), RAREST) == 0
 
-    def is_blind(self, url: str) -> bool:
-        """Whether pages of a family of it have led to new ones of their family only."""
-        families = map(self.families.get, shape_of(url).families[:WIDEST])
+    def is_blind(self, keys: Sequence[int]) -> bool:
+        """Whether pages of one of these families have led to new ones of their family only."""
+        families = map(self.families.get, keys[:WIDEST])
         return any(family is not None and family.blind > 0 for family in families)
 
-    def has_new(self, url: str, body: bytes) -> bool:
-        """Whether a page has a run of text, or embeds something, that no page of the domain had before."""
+    def passed(self, url: str) -> None:
+        """A page is not looked at: what comes later with its values may say the same."""
+        add = self.memory.add
+        for value in shape_of(url).values:
+            if add(crc32(value.encode(), VALUE)):
+                add(crc32(value.encode(), PASSED))
+
+    def has_new(self, url: str, body: bytes) -> bool | None:
+        """Whether a page has a run of text, or embeds something, that no page of the domain had before.
+
+        None: nobody knows, as a page with one of its values was not looked at.
+        """
         shape, add = shape_of(url), self.memory.add
         # The words of values that came with other URLs before are no news
-        echo = [value for value in shape.all if not add(crc32(value.encode(), 4))]
+        echo = [value for value in shape.all if not add(crc32(value.encode(), VALUE))]
         features = Features(body, words_of(shape.values), words_of(echo))
         new = sum(map(add, features.parts)) + sum(add(run) & add(left) for run, left in features.echoing) > 0
         # Where one value says which page it is, the words may be known and only their choice new
-        return (add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo) or new
+        new = (add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo) or new
+        doubtful = new and any(self.memory.has(crc32(value.encode(), PASSED)) for value in echo)
+        return None if doubtful else new
 
     def follow(self, url: str, links: Sequence[str]) -> tuple[Brings, list[int]]:
         """Whether a page links to one that may be new, and of each of its families whether it leads on blindly."""
@@ -221,12 +240,12 @@ class Learning:
         fresh, known = [0] * len(own), [0] * len(own)
         for link in links[:LINKS]:
             shape = shape_of(link)
-            target = None if shape.families[0] == own[0] else self._may_be_new(shape.families[0])
+            target = None if shape.families[0] == own[0] else self._may_be_new(self.families_of(link)[0])
             if link == url or (looked >= SAMPLE and not target):
                 continue
             same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]
             looked += bool(same)
-            new = add(crc32(link.encode(), 5))
+            new = add(crc32(link.encode(), LINK))
             for at in same:
                 if not new:
                     known[at] += 1
@@ -245,10 +264,10 @@ class Learning:
             self._awaited.add(close)
         return Brings.DOUBT if close in self._awaited else None
 
-    def learn(self, url: str, brings: Brings | None, blind: Sequence[int] = (0, 0, 0, 0)) -> bool:
-        """A page has come. Returns whether a family is freed."""
+    def learn(self, keys: Sequence[int], brings: Brings | None, blind: Sequence[int] = (0, 0, 0, 0)) -> bool:
+        """A page of these families has come. Returns whether a family is freed."""
         freed = False
-        for key, fold, one in zip(shape_of(url).families, FOLDS, blind, strict=True):
+        for key, fold, one in zip(keys, FOLDS, blind, strict=True):
             family = self.families.get(key)
             if family is None:
                 family = self.families[key] = Family()
