@@ -500,6 +500,11 @@ CASES = {
     ),
     "no end, whole by its length": ([headers(LENGTH), data(b"0123456789")], {"hang": True}, ("200", b"0123456789")),
     "short": ([headers(LENGTH), data(b"01234", end=True)], {}, ("200, disconnect", b"01234")),
+    "a length beyond all numbers": (
+        [headers((b"content-length", b"%d" % 2**65)), data(b"0123456789", end=True)],
+        {},
+        ("200", b"0123456789"),
+    ),
     "nothing of a length": ([headers(LENGTH, end=True)], {}, ("200, disconnect", b"")),
     "long": ([headers(LENGTH), data(b"0123456789abc", end=True)], {}, ("200", b"0123456789")),
     "padded and long": (
