@@ -52,7 +52,10 @@ class TestLabels:
         assert encodings.lookup(" ISO-8859-1\t") == "windows-1252"
         assert encodings.decode(b"\x80\x81", "windows-1252") == "\u20ac\x81"
 
-    @pytest.mark.parametrize("label", ["", "no-such", "utf-\u0661", "\u212aoi8-r", "utf-7"])
+    @pytest.mark.parametrize(
+        "label",
+        ["", "no-such", "utf-\u0661", "\u212aoi8-r", "utf-7", "punycode", "zlib_codec", "unicode_escape", "undefined"],
+    )
     def test_unknown_labels_name_nothing(self, label):
         """A label that the standard does not list is unknown, even if Python has a codec for it."""
         assert encodings.lookup(label) is None
