@@ -3,7 +3,7 @@
 import msgpack
 import pytest
 
-from webcrawl.frontier.families.learning import AGAIN, FOLDS, MOST, RAREST, ROUNDS, SMALL, Brings, Learning
+from webcrawl.frontier.families.learning import AGAIN, AWAITED, FOLDS, MOST, RAREST, ROUNDS, SMALL, Brings, Learning
 
 NOTHING = (0, 0, 0, 0)
 
@@ -71,6 +71,22 @@ class TestFolding:
         learning = taught(Learning(), Brings.LINKS, 1000)
 
         assert learning.folded == 0
+
+    def test_a_list_of_a_new_folder_of_good_pages_is_not_for_nothing(self):
+        """Nobody knows the folder's family, but its relatives are good; a list's own relatives do not vouch for it."""
+        learning = Learning()
+        for folder in "abcdef":
+            for at in range(2):
+                learn(learning, f"http://a.test/file/{folder}/x{at}", Brings.NEWS)
+                learn(learning, f"http://a.test/tree/{folder}/x{at}", Brings.NEWS)
+        learning._awaited.update(range(AWAITED))
+
+        def brings(link):
+            return learning.follow("http://a.test/tree/g/", [link])[0]
+
+        assert brings("http://a.test/file/g/x") is Brings.LINKS
+        assert brings("http://a.test/tree/g/h/x") is Brings.NOTHING
+        assert brings("http://a.test/third/g/x") is Brings.NOTHING
 
     def test_a_labyrinth_is_folded(self):
         """Pages of new words that lead only to pages that nothing else links to are without end."""

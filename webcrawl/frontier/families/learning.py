@@ -240,7 +240,7 @@ class Learning:
         fresh, known = [0] * len(own), [0] * len(own)
         for link in links[:LINKS]:
             shape = shape_of(link)
-            target = None if shape.families[0] == own[0] else self._may_be_new(self.families_of(link)[0])
+            target = None if shape.families[0] == own[0] else self._may_be_new(self.families_of(link)[:2], own[1])
             if link == url or (looked >= SAMPLE and not target):
                 continue
             same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]
@@ -255,11 +255,18 @@ class Learning:
                 found = target
         return found, [-KNOWN if known[at] else fresh[at] > 1 for at in range(len(own))]
 
-    def _may_be_new(self, close: int) -> Brings | None:
-        """What a link to a family brings, as far as is known."""
+    def _may_be_new(self, keys: Sequence[int], own: int) -> Brings | None:
+        """What a link to a family brings, as far as is known; `keys`: it and the next wider one, `own`: the page's.
+
+        Where each folder is a family, nothing is known of the closest ones; a page's own relatives cannot vouch for it.
+        """
+        close, wide = keys
         family = self.families.get(close)
         if family is not None and family.pages >= GOOD:
             return Brings.LINKS if family.good and not family.folded else None
+        family = self.families.get(wide) if wide != own else None
+        if family is not None and family.pages >= GOOD and family.good and not family.folded:
+            return Brings.LINKS
         if len(self._awaited) < AWAITED:
             self._awaited.add(close)
         return Brings.DOUBT if close in self._awaited else None
