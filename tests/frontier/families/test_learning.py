@@ -141,6 +141,26 @@ class TestFolding:
         assert not any(learning.waits(url(at)) for at in range(FOLDS[0], 100))
         assert not learning.waits("http://a.test/new/new")
 
+    @pytest.mark.parametrize("between", "+-,")
+    def test_names_of_known_things_put_together_are_no_news(self, between):
+        """What a page about both says of each in one text is what others say of two others."""
+        learning = Learning()
+        for value in "abc":
+            learning.has_new(url(value), b"<p>text</p>")
+
+        assert self.news(learning, between, "ab", "bc", "ca") == [True, False, False]
+
+    @pytest.mark.parametrize(("between", "last"), [(",", False), ("-", True)])
+    def test_the_parts_of_a_list_are_known_and_the_words_of_a_name_are_not(self, between, last):
+        """A list names things that have addresses; a name like `red-house` may be one of many of the same words."""
+        assert self.news(Learning(), between, "ab", "cd", "ac", "bd") == [True, True, True, last]
+
+    def news(self, learning, between, *pairs):
+        """Whether pages about two things say something new, in one text."""
+        return [
+            learning.has_new(url(f"{one}{between}{two}"), f"<p>{one} beside {two}</p>".encode()) for one, two in pairs
+        ]
+
     def test_short_values_are_told_apart(self):
         """A number that a page was passed over with makes no other one doubtful."""
         learning = Learning()

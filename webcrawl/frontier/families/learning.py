@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.frontier.families.features import Features, words_of
 from webcrawl.frontier.families.memory import Memory
-from webcrawl.frontier.families.shapes import shape_of
+from webcrawl.frontier.families.shapes import parts_of, shape_of
 
 MOST = 128  # families of a domain
 FOLDS = (24, 48, 64, 96)  # pages that bring nothing new before a family is folded: the closest, and the wider ones
@@ -173,6 +173,19 @@ class Learning:
         fresh = sum(not self.memory.has(crc32(value.encode(), VALUE)) for value in shape.all)
         return close ^ FRESH * fresh, wide, deep, whole
 
+    def _meets(self, value: str) -> bool:
+        """Whether a page of the domain had this value, or each of its parts as a value of its own.
+
+        From now on it is known, and so are the parts of a list.
+        """
+        add = self.memory.add
+        if not add(crc32(value.encode(), VALUE)):
+            return True
+        parts, listed = parts_of(value)
+        if listed:
+            return sum([add(crc32(part.encode(), VALUE)) for part in parts]) == 0
+        return bool(parts) and all(self.memory.has(crc32(part.encode(), VALUE)) for part in parts)
+
     def waits(self, url: str) -> bool:
         """Whether this URL waits, because a family of it brings nothing new. The closest that is known decides."""
         if not self.folded:
@@ -225,7 +238,7 @@ class Learning:
         """
         shape, add = shape_of(url), self.memory.add
         # The words of values that came with other URLs before are no news
-        echo = [value for value in shape.all if not add(crc32(value.encode(), VALUE))]
+        echo = [value for value in shape.all if self._meets(value)]
         features = Features(body, words_of(shape.values), words_of(echo))
         new = sum(map(add, features.parts)) + sum(add(run) & add(left) for run, left in features.echoing) > 0
         # Where one value says which page it is, the words may be known and only their choice new

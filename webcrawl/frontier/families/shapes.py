@@ -12,6 +12,8 @@ ENDING = re.compile(r"\.[A-Za-z]{1,5}$")  # of a file's name
 DIGITS = re.compile(r"[0-9]+")
 NUMBERED = re.compile(r"(?:[^0-9]*[-_])?[0-9]{1,8}(?:[-_.].*)?")
 MATRIX = re.compile(r";(?=[A-Za-z_][\w.-]*=)")
+LISTED = re.compile(r"[+,;|~!:]|%2[0BC]|%7C|%3B")  # between the parts of a value that is a list
+BETWEEN = re.compile(r"[^0-9A-Za-z\x80-\U0010ffff]+")  # between those of any other
 MASK = "*"
 LEVELS = 4
 
@@ -31,6 +33,13 @@ class Shape(NamedTuple):
     def is_numbered(self) -> bool:
         """Whether small numbers tell its URLs apart: then they are as many as the numbers, and not without end."""
         return all(NUMBERED.fullmatch(value) for value in self.values)
+
+
+def parts_of(value: str) -> tuple[list[str], bool]:
+    """The parts of a value that has several, such as `red+wide` or `12-45-77`, and whether it is a list of them."""
+    listed = LISTED.search(value) is not None
+    parts = [part for part in (LISTED if listed else BETWEEN).split(value) if part]
+    return (parts, listed) if len(parts) > 1 else ([], False)
 
 
 @lru_cache(maxsize=1024)  # a URL is looked at as a link, when its turn has come, and when it is answered
