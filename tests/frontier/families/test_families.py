@@ -63,11 +63,11 @@ class TestGoodSites:
         assert fetched(frontier, site, most) == most
 
     def test_a_page_that_is_not_looked_at_is_no_news(self, db):
-        """Of a sampled family that may be a labyrinth only the links are looked at."""
+        """What the other pages of a sampled family bring says nothing of it."""
         known = families.Families(db, 0)
         learning, url = known._of("a.test"), "http://a.test/x/a"
         for _ in range(100):
-            learning.learn(learning.families_of(url), families.Brings.NEWS, (1, 0, 0, 0))
+            learning.learn(learning.families_of(url), families.Brings.NEWS)
         pages = [family.pages for family in learning.families.values()]
 
         known.read("a.test", url, b"<p>text</p>")

@@ -38,6 +38,10 @@ class TestFeatures:
         """One other word is, and one other picture."""
         assert parts(one) != parts(other)
 
+    def test_words_in_quotation_marks_are_the_same_words(self):
+        """Those of Unicode are no letters."""
+        assert parts("<p>no \u201cred hat\u201d here</p>") == parts("<p>no red hat here</p>")
+
     def test_a_table_of_numbers_is_news(self):
         """Many numbers are content; few are a date or a counter."""
         tables = ["".join(f"<td>{at * step}</td>" for at in range(1000, 1100)) for step in (1, 3)]

@@ -100,11 +100,11 @@ class TestFolding:
     def test_a_known_run_is_no_news_once_its_words_are_in_addresses(self):
         """A text that pages had before is known, whatever words of it URLs have since."""
         learning, page = Learning(), b"<p>a text with several words that all pages show</p>"
-        learning.has_new("http://a.test/first/1", page)
+        learning.look("http://a.test/first/1", page)
         for at in range(2):
-            learning.has_new(f"http://a.test/several/x{at}", b"<p>something else</p>")
+            learning.look(f"http://a.test/several/x{at}", b"<p>something else</p>")
 
-        assert not learning.has_new("http://a.test/several/words/2?a=1&b=2", page)
+        assert not learning.look("http://a.test/several/words/2?a=1&b=2", page).new
 
     def test_a_page_that_was_not_looked_at_says_nothing(self):
         """What its links say of a labyrinth counts; it is no news, and no page without any."""
@@ -118,11 +118,11 @@ class TestFolding:
     def test_what_may_be_a_copy_is_no_news(self):
         """New text says nothing if a page with one of the URL's values was not looked at; known text is none."""
         learning = Learning()
-        learning.has_new(url("seen"), b"<p>a text of its own</p>")
+        learning.look(url("seen"), b"<p>a text of its own</p>")
         learning.passed(url("passed"))
 
         def copy(value, text):
-            return learning.has_new(f"http://a.test/print?id={value}", b"<p>" + text + b"</p>")
+            return learning.look(f"http://a.test/print?id={value}", b"<p>" + text + b"</p>").new
 
         assert copy("passed", b"whatever it may say") is None
         assert copy("passed", b"a text of its own") is False
@@ -134,7 +134,7 @@ class TestFolding:
         """Copies hold back copies: of URLs in one form those go on whose value came with no page before."""
         learning = Learning()
         for at in range(FOLDS[0]):
-            learning.has_new(f"http://a.test/list?id={at}", b"<p>text</p>")
+            learning.look(f"http://a.test/list?id={at}", b"<p>text</p>")
             learn(learning, url(at), Brings.NOTHING)
 
         assert len(tried(learning, FOLDS[0])) == 1
@@ -146,7 +146,7 @@ class TestFolding:
         """What a page about both says of each in one text is what others say of two others."""
         learning = Learning()
         for value in "abc":
-            learning.has_new(url(value), b"<p>text</p>")
+            learning.look(url(value), b"<p>text</p>")
 
         assert self.news(learning, between, "ab", "bc", "ca") == [True, False, False]
 
@@ -158,7 +158,7 @@ class TestFolding:
     def news(self, learning, between, *pairs):
         """Whether pages about two things say something new, in one text."""
         return [
-            learning.has_new(url(f"{one}{between}{two}"), f"<p>{one} beside {two}</p>".encode()) for one, two in pairs
+            learning.look(url(f"{one}{between}{two}"), f"<p>{one} beside {two}</p>".encode()).new for one, two in pairs
         ]
 
     def test_short_values_are_told_apart(self):
@@ -167,7 +167,50 @@ class TestFolding:
         for at in range(0, 1000, 2):
             learning.passed(url(at))
 
-        assert all(learning.has_new(url(at), b"<p>text %d</p>" % at) is not None for at in range(1, 1000, 2))
+        assert all(learning.look(url(at), b"<p>text %d</p>" % at).new is not None for at in range(1, 1000, 2))
+
+    def test_pages_that_say_only_their_address_and_lead_on_are_a_labyrinth(self):
+        """Though they lead back: what does not exist, or every town, in one text that leads to further such pages."""
+        learning = Learning()
+        for at, town in enumerate(f"z{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmnop"):
+            said = learning.look(url(f"in-{town}"), f"<p>No plumber was found in {town}, sorry</p>".encode())
+            links = [url(f"beyond-{town}"), url("known")]
+            learn(learning, url(f"in-{town}"), Brings.NEWS, learning.follow(url("x"), links, address=said.address)[1])
+            assert said == (True, at > 0)
+
+        assert learning.folded > 0
+
+    def test_pages_of_one_text_that_lead_to_known_ones_are_none(self):
+        """A list of all towns has an end, though its pages say nothing else."""
+        learning = Learning()
+        learning.follow(url("list"), [url("a"), url("b")])
+
+        assert learning.follow(url("c"), [url("a"), url("b")], address=True)[1][0] < 0
+
+    @pytest.mark.parametrize("other", ["Called %s, of other words", "<img src=x>Called %s so"])
+    def test_a_page_that_says_more_than_its_address_is_news(self, other):
+        """Any run of other words, or anything new that it embeds."""
+        learning = Learning()
+        learning.look(url("abc"), b"<p>Called abc so</p>")
+
+        assert learning.look(url("def"), b"<p>Called def so</p>") == (True, True)
+        assert learning.look(url("ghi"), b"<p>%s</p>" % other.encode().replace(b"%s", b"ghi")) == (True, False)
+
+    def test_a_name_below_the_domain_is_part_of_the_address(self):
+        """A town's name there is what a page says of it."""
+        learning = Learning()
+        learning.look("http://abc.a.test/", b"<p>Welcome to abc</p>")
+
+        assert learning.look("http://def.a.test/", b"<p>Welcome to def</p>") == (True, True)
+
+    def test_names_below_the_domain_may_be_a_labyrinth(self):
+        """Start pages of ever new hosts are no numbered ones, unless their names are."""
+        blind = [
+            Learning().follow("http://x.a.test/", [f"http://{name}{at}.a.test/" for at in (1, 2)])[1][1]
+            for name in ("y1z", "user-")
+        ]
+
+        assert blind == [1, 0]
 
     def test_plumber_in_every_town_is_no_labyrinth(self):
         """Names that end with a small number are as many as the numbers."""
@@ -185,6 +228,13 @@ class TestLooks:
         learning = taught(Learning(), Brings.NEWS, 100)
 
         assert self.looked_at(learning, "list") == 800 // RAREST
+
+    def test_all_of_what_may_be_a_labyrinth_is_looked_at(self):
+        """Whether its pages say more than their addresses nobody knows of those that are not."""
+        learning = taught(Learning(), Brings.NEWS, 100)
+        learn(learning, url(1), Brings.NEWS, (1, 0, 0, 0))
+
+        assert self.looked_at(learning, "list") == 800
 
     def test_a_new_family_is_looked_at_whatever_its_domain_brings(self):
         """Copies of pages that nobody looked at would seem new, and a new family may be one of copies."""

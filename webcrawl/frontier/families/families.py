@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.families.learning import Brings, Learning
+from webcrawl.frontier.families.learning import Brings, Learning, Said
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -30,7 +30,7 @@ class Look:
 
     learning: Learning
     keys: tuple[int, int, int, int]  # of its families
-    new: bool | None  # None: nobody knows, or only its links are looked at
+    said: Said
     leads: Brings = Brings.NOTHING
     blind: Sequence[int] = (0, 0, 0, 0)
 
@@ -55,16 +55,16 @@ class Families:
             return
         keys = learning.families_of(url)
         if learning.wants(keys):
-            self._looks[url] = Look(learning, keys, learning.has_new(url, body))
-        else:  # its links are looked at all the same, if they may be a labyrinth's
+            self._looks[url] = Look(learning, keys, learning.look(url, body))
+        else:
             learning.passed(url)
-            self._looks[url] = Look(learning, keys, new=None) if learning.is_blind(keys) else None
+            self._looks[url] = None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
         """A page has these links."""
         look = self._looks.get(url)
         if look is not None:
-            look.leads, look.blind = look.learning.follow(url, links)
+            look.leads, look.blind = look.learning.follow(url, links, address=look.said.address)
 
     def answered(self, name: str, link: Link, status: int) -> bool:
         """A page of a domain that has had START of them is done. Returns whether URLs that wait may go on."""
@@ -72,8 +72,8 @@ class Families:
         if look is None and (link.url in self._looks or not 200 <= status < 300):
             return False
         self._dirty.add(name)
-        look = look or Look(learning, learning.families_of(link.url), new=False)
-        brings = None if look.new is None else Brings.NEWS if look.new else look.leads
+        look = look or Look(learning, learning.families_of(link.url), Said(new=False))
+        brings = None if look.said.new is None else Brings.NEWS if look.said.new else look.leads
         self._held += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
         freed = learning.learn(look.keys, brings, look.blind)

@@ -22,6 +22,7 @@ WORDS = bytes(
     DIGIT[0] if code in DIGITS else code if code > 0x7F or chr(code).isalpha() or code == BETWEEN[0] else 0x20
     for code in range(256)
 )
+QUOTED, PUNCTUATION = b"\xe2\x80", re.compile(rb"\xe2\x80[\x80-\xbf]")  # Unicode's dashes, quotation marks, spaces
 ASCII = bytes(code if chr(code).isalnum() and code < 0x80 else 0x20 for code in range(256))
 
 
@@ -33,12 +34,13 @@ def words_of(values: Iterable[str]) -> set[bytes]:
 class Features:
     """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, of its short runs together.
 
-    Of a run that echoes the URL there are two, in `echoing`: with these words, as others may have it, and without.
+    Of a run that echoes the URL there are two, in `echoing`: with these words, as others may have it, and without. So
+    there are, in `own`, of one with words of the URL that no other has; without them it may say nothing: None.
 
     No loop and no expression runs over its words: either would take more than all else that is done for a page.
     """
 
-    __slots__ = ("echoing", "parts", "whole")
+    __slots__ = ("echoing", "own", "parts", "whole")
 
     def __init__(self, body: bytes, address: set[bytes], echo: set[bytes]) -> None:
         """`address`: words of its URL; `echo`: those that many URLs of its family have, which say nothing."""
@@ -48,6 +50,17 @@ class Features:
         number = {word: crc32(word) for word in set().union(*said)}
         value = number.__getitem__
         plain = [run for run in said if run.isdisjoint(echo)] if echo else said
+        mine = address - echo
+        own = [run for run in plain if not run.isdisjoint(mine)] if mine else []
+        self.own = [
+            (
+                crc32(b"%d" % sum(map(value, run))),
+                crc32(b"%d" % sum(map(value, left)), 6) if (left := run - mine) else None,
+            )
+            for run in own
+        ]
+        if own:
+            plain = [run for run in plain if run.isdisjoint(mine)]
         parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]  # words in any order
         self.echoing = [
             (crc32(b"%d" % sum(map(value, run))), crc32(b"%d" % sum(map(value, run - echo))))
@@ -80,7 +93,10 @@ def _runs(lower: bytes) -> list[bytes]:
 
 def _words(runs: list[bytes]) -> list[set[bytes]]:
     """The words of each run, without those that have a digit."""
-    texts = BETWEEN.join(runs).translate(WORDS).split(BETWEEN)
+    joined = BETWEEN.join(runs)
+    if QUOTED in joined:  # they are beside words, and of no word
+        joined = PUNCTUATION.sub(b" ", joined)
+    texts = joined.translate(WORDS).split(BETWEEN)
     return [
         {word for word in text.split() if DIGIT not in word} if DIGIT in text else {*text.split()} for text in texts
     ]

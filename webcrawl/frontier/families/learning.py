@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import msgpack
@@ -44,6 +44,13 @@ class Brings(IntEnum):
     DOUBT = 1
     LINKS = 2
     NEWS = 3
+
+
+class Said(NamedTuple):
+    """Whether a page says something new, None if nobody knows; and whether nothing of it but its own address."""
+
+    new: bool | None
+    address: bool = False
 
 
 class Family:
@@ -214,15 +221,18 @@ class Learning:
         if domain is None:
             return True
         family = self.families.get(close, domain)
-        if family.stale > 0 or family.folded:
+        if family.stale > 0 or family.folded or self.is_blind(keys):
             return True
         self._turn += 1
         return self._turn % min(1 << max(family.row - SURE, 0), RAREST) == 0
 
     def is_blind(self, keys: Sequence[int]) -> bool:
         """Whether pages of one of these families have led to new ones of their family only."""
-        families = map(self.families.get, keys[:WIDEST])
-        return any(family is not None and family.blind > 0 for family in families)
+        for key in keys[:WIDEST]:
+            family = self.families.get(key)
+            if family is not None and family.blind > 0:
+                return True
+        return False
 
     def passed(self, url: str) -> None:
         """A page is not looked at: what comes later with its values may say the same."""
@@ -231,23 +241,31 @@ class Learning:
             if add(crc32(value.encode(), VALUE)):
                 add(crc32(value.encode(), PASSED))
 
-    def has_new(self, url: str, body: bytes) -> bool | None:
+    def look(self, url: str, body: bytes) -> Said:
         """Whether a page has a run of text, or embeds something, that no page of the domain had before.
 
-        None: nobody knows, as a page with one of its values was not looked at.
+        Nobody knows, if a page with one of its values was not looked at. It says nothing but its address if all that is
+        new are runs that others have with other words in the place of its own.
         """
         shape, add = shape_of(url), self.memory.add
         # The words of values that came with other URLs before are no news
         echo = [value for value in shape.all if self._meets(value)]
-        features = Features(body, words_of(shape.values), words_of(echo))
-        new = sum(map(add, features.parts)) + sum(add(run) & add(left) for run, left in features.echoing) > 0
+        features = Features(body, words_of(shape.all), words_of(echo))
+        more = sum(map(add, features.parts)) + sum(add(run) & add(left) for run, left in features.echoing) > 0
+        own = [left is not None and add(left) for run, left in features.own if add(run)]
         # Where one value says which page it is, the words may be known and only their choice new
-        new = (add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo) or new
-        doubtful = new and any(self.memory.has(crc32(value.encode(), PASSED)) for value in echo)
-        return None if doubtful else new
+        chosen = add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
+        if not (more or own or chosen):
+            return Said(new=False)
+        if any(self.memory.has(crc32(value.encode(), PASSED)) for value in echo):
+            return Said(new=None)
+        return Said(new=True, address=bool(own) and not more and not any(own))
 
-    def follow(self, url: str, links: Sequence[str]) -> tuple[Brings, list[int]]:
-        """Whether a page links to one that may be new, and of each of its families whether it leads on blindly."""
+    def follow(self, url: str, links: Sequence[str], *, address: bool = False) -> tuple[Brings, list[int]]:
+        """Whether a page links to one that may be new, and of each of its families whether it leads on blindly.
+
+        `address`: it says nothing else. Then it does so if it leads on at all, wherever else it leads.
+        """
         own, add, looked = shape_of(url).families, self.memory.add, 0
         below, found = url.rstrip("/") + "/", Brings.NOTHING
         fresh, known = [0] * len(own), [0] * len(own)
@@ -266,6 +284,8 @@ class Learning:
                     fresh[at] += 1
             if new and target and found is not Brings.LINKS:
                 found = target
+        if address:
+            return found, [1 if fresh[at] else -KNOWN if known[at] else 0 for at in range(len(own))]
         return found, [-KNOWN if known[at] else fresh[at] > 1 for at in range(len(own))]
 
     def _may_be_new(self, keys: Sequence[int], own: int) -> Brings | None:

@@ -28,11 +28,12 @@ class Shape(NamedTuple):
     families: tuple[int, int, int, int]
     values: tuple[str, ...]
     all: tuple[str, ...]  # and what does not
+    name: str  # the host's, without the last two labels
 
     @property
     def is_numbered(self) -> bool:
         """Whether small numbers tell its URLs apart: then they are as many as the numbers, and not without end."""
-        return all(NUMBERED.fullmatch(value) for value in self.values)
+        return all(NUMBERED.fullmatch(value) for value in self.values or filter(None, (self.name,)))
 
 
 def parts_of(value: str) -> tuple[list[str], bool]:
@@ -73,4 +74,7 @@ def shape_of(url: str) -> Shape:
     close = crc32(f"{host}/{'/'.join(masked)}{form}".encode())
     wide = crc32(f"{masked[0] if last > 0 or parameters else MASK}/{'?' if parameters else ''}".encode())
     deep = crc32(f"{len(segments)}{MASK if segments[-1] else '/'}{form}".encode(), 1)
-    return Shape((close, wide, deep, 0), tuple(values), (*segments, *values[len(values) - len(names) :]))
+    name = ".".join(host.split(".")[:-2])
+    name = "" if name == "www" else name
+    also = values[len(values) - len(names) :]
+    return Shape((close, wide, deep, 0), tuple(values), (*filter(None, (name,)), *segments, *also), name)
