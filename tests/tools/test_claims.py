@@ -9,7 +9,7 @@ import asyncio
 import html
 import re
 from collections import Counter
-from itertools import cycle
+from itertools import count, cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -52,7 +52,8 @@ from webcrawl.tools.dashboard import crawl_states
 from webcrawl.tools.dashboard.crawl_states import Sample
 from webcrawl.tools.dashboard.pages import tabs
 from webcrawl.tools.dashboard.signs import signs, waits_for
-from webcrawl.tools.optout.deciding import Deciding, Found, Looking
+from webcrawl.tools.optout import serving
+from webcrawl.tools.optout.deciding import LARGEST, ORDERS, Deciding, Found, Looking
 from webcrawl.tools.optout.token import LIFE, Tokens, Wish, subject_of
 from webcrawl.tools.report import report_page, revisit_source
 from webcrawl.tools.report.log_summary import Log, SeedRow, SeedTable
@@ -306,7 +307,8 @@ def checked(state):
     records = [one.to_json(now) for one in state.get("records", ())]
     ask = MagicMock(side_effect=lambda name, *_: {"excluded": records} if name == "excluded" else state["told"]())
     looking = SimpleNamespace(look=AsyncMock(return_value=[found]))
-    deciding = Deciding(tokens, looking, ask, said.append, lambda: now, lambda: 0.0)
+    ticks = cycle([0.0]) if "told" not in state else count(step=60.0)
+    deciding = Deciding(tokens, looking, ask, said.append, lambda: now, lambda: next(ticks))
     results = [asyncio.run(deciding.check(subject)) for _ in range(state.get("checks", 1))]
     return "\n".join((*said, *(line for one in results for line in (one.text, *one.details))))
 
@@ -319,8 +321,16 @@ def looked_for(state):
     return "\n".join(one.trouble for one in found)
 
 
-def answers_of(status):
-    return SimpleNamespace(status=status, body=b"")
+def answers_of(status, truncated=""):
+    return SimpleNamespace(status=status, body=b"", truncated=truncated)
+
+
+def optout_page(state):
+    """A page of the form: of a token for this `rule`, or on a check that is `done` or not."""
+    pages, subject = serving.Pages("bot", state.get("contact", "")), subject_of(state["rule"], RegisteredDomains())
+    if "done" in state:
+        return pages.result(subject, serving.Result(serving.Outcome.DONE, "so"), done=state["done"]).decode()
+    return pages.token(serving.Token(subject, Wish.LEAVE, "token", 1.8e9)).decode()
 
 
 def disk(free):
@@ -1529,6 +1539,42 @@ CLAIMS = {
             ),
         ],
     ),
+    "tools/optout/serving.py": (
+        optout_page,
+        [
+            (
+                "<p>This is the token. It counts for {} days, until 2027-01-15T08:00:00Z, for this name alone:</p>",
+                {"rule": "example.org"},
+                {"rule": "example.org", "done": True},
+            ),
+            (
+                "<p>Publish it as a line of a text file at {}. {}</p>",
+                {"rule": "example.org"},
+                {"rule": "ftp://example.org/a/"},
+            ),
+            (
+                f"Its first {LARGEST} bytes are read. Redirects are not followed.",
+                {"rule": "example.org"},
+                {"rule": "ftp://example.org/a/"},
+            ),
+            (
+                "<p>{} it as a TXT record of your zone:</p><pre>{}</pre>",
+                {"rule": "example.org"},
+                {"rule": "192.0.2.1/a/"},
+            ),
+            ("<p>Or publish it as a TXT record", {"rule": "example.org"}, {"rule": "ftp://example.org/a/"}),
+            (
+                ' Or write to <a href="mailto:{}">{}</a>.',
+                {"rule": "example.org", "contact": "me@bot.example"},
+                {"rule": "example.org"},
+            ),
+            (
+                "<p>Now remove the token from where you published it.</p>",
+                {"rule": "example.org", "done": True},
+                {"rule": "example.org", "done": False},
+            ),
+        ],
+    ),
     "tools/optout/deciding.py": (
         checked,
         [
@@ -1551,17 +1597,24 @@ CLAIMS = {
             ),
             ("Too many checks: try again in {}.", {"checks": 4}, {"checks": 3}),
             (
-                (
-                    "Your proof was found, but the crawl cannot be told just now. Leave it in place, and check again "
-                    "later."
-                ),
+                ("Your proof was found, but the crawl has not confirmed it. Leave it in place, and check again later."),
                 {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NotRunning("none"))},
                 {"wish": Wish.LEAVE, "told": dict},
             ),
             (
                 "{}: leave is proven ({}), but not carried out: none",
                 {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NotRunning("none"))},
-                {"wish": Wish.LEAVE, "told": dict},
+                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NoAnswer("none"))},
+            ),
+            (
+                "{}: leave is proven ({}), but perhaps not carried out: none",
+                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NoAnswer("none"))},
+                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NotRunning("none"))},
+            ),
+            (
+                "Your proof was found, but too many were lately: try again in {}.",
+                {"wish": Wish.LEAVE, "told": dict, "checks": ORDERS[0] + 1},
+                {"wish": Wish.LEAVE, "told": dict, "checks": ORDERS[0]},
             ),
             (
                 (
@@ -1588,7 +1641,7 @@ CLAIMS = {
             ),
             ("{} is left alone, since {}.{}", {"wish": Wish.LEAVE, "told": dict}, {"wish": Wish.RETURN, "told": dict}),
             (
-                " What is stored of it is not shown any more.",
+                " Searches, and outputs made from now on, leave out what is stored of it.",
                 {"wish": Wish.FORGET, "told": dict},
                 {"wish": Wish.LEAVE, "told": dict},
             ),
@@ -1600,6 +1653,10 @@ CLAIMS = {
             *(
                 (words, {"file": file, "record": [[]]}, {"file": [answers_of(200)], "record": [[]]}, looked_for)
                 for words, file in (
+                    (
+                        f"has no token for this name from this crawl in what was read of it, {LARGEST} bytes at most",
+                        [answers_of(200, "length")],
+                    ),
                     ("redirects, which are not followed", [answers_of(302)]),
                     ("answers with status 404", [answers_of(404)]),
                     ("is at an address or port that this crawl does not ask", [PortRefused("22")]),
@@ -1788,6 +1845,20 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "{} is no command; there are: {}",
     },
     "adapter/extensions/disk_space.py": {"disk nearly full"},
+    "tools/optout/serving.py": {
+        *(
+            one
+            for one in templates("tools/optout/serving.py")
+            if re.match("<!DOCTYPE|<form|<label|body{|default-src", one)
+        ),
+        "<h2>Another one</h2>",
+        "<p>If there are several tokens for this name, the one issued last counts. Then:</p>",
+        "Fetch nothing of it any more",
+        "Fetch nothing of it any more, and do not show what is stored",
+        "Or publish",
+        "Take back a wish that was made here",
+        "the form for owners: http://{}:{}/",
+    },
     "tools/optout/deciding.py": {
         "<Budget of {}>",
         "by a record that was made otherwise. Whoever runs the crawl can change it.",

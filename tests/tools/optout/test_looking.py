@@ -169,12 +169,18 @@ class TestFiles:
         assert found.trouble == closed.trouble == "no answer"
 
     @pytest.mark.parametrize("body", [b"\xff\xfe\x00" * 100, b"\xef\xbb\xbfwebcrawl-leave-1-x", b"", b"\n" * 4000])
-    def test_a_file_of_any_bytes_is_read_as_few_lines(self, body):
-        """Whatever a file has in it, it is read as lines, few of them, a byte order mark aside."""
+    def test_a_file_of_any_bytes_is_read_as_lines(self, body):
+        """Whatever a file has in it, it is read as lines, a byte order mark aside."""
         (found,), _ = looked(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
-        assert len(found.lines) <= 50
         assert (TOKEN in found.lines) == (b"leave" in body)
+
+    def test_the_last_of_many_lines(self):
+        """A token counts wherever it stands in what is read: nobody has to put it above other lines."""
+        body = b"#\n" * 2000 + TOKEN.encode()
+        (found,), _ = looked(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+        assert (found.lines[-1], found.trouble) == (TOKEN, "")
 
     def test_our_own_lack(self):
         """What this machine lacks is told apart: it is not the owner's fault."""

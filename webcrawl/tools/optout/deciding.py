@@ -15,7 +15,7 @@ from math import ceil
 from typing import Any, Protocol
 
 from webcrawl.base.readable import count
-from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.net.errors import AddressRefused, DnsFailed, FetchError, PortRefused, Untried
 from webcrawl.net.protocols import Options, ProtocolModule
 from webcrawl.tools.optout.token import Proof, Subject, Tokens, Wish, counts
@@ -23,8 +23,10 @@ from webcrawl.urls.optout import COMMAND, PROOF, read_date, said
 
 LARGEST = 4096  # bytes of a file that are looked at
 TIMEOUT = 10.0  # seconds for each place; all are asked at once
-MOST_LINES = 50
+MOST_RECORDS = 50
 PLACE = Options(timeout=TIMEOUT, maxsize=LARGEST, cut=True)
+LACKS = "has no token for this name from this crawl"
+NONE_READ = f"{LACKS} in what was read of it, {LARGEST} bytes at most"
 
 Texts = Callable[[str], Awaitable[list[bytes]]]
 """The TXT records of a name; raises DnsFailed or NoSocket."""
@@ -37,7 +39,7 @@ class Found:
     place: str
     kind: str
     lines: list[str]
-    trouble: str = ""  # why there are none, in words that say little
+    trouble: str = ""  # why there may be none, in words that say little
     ours: bool = False  # the trouble is this machine's
 
 
@@ -63,7 +65,8 @@ class Looking:
             return Found(url, "file", [], "redirects, which are not followed")
         if answer.status != 200:
             return Found(url, "file", [], f"answers with status {answer.status}")
-        return Found(url, "file", [*_lines(answer.body[:LARGEST])])
+        is_cut = answer.truncated or len(answer.body) > LARGEST
+        return Found(url, "file", [*_lines(answer.body[:LARGEST])], NONE_READ if is_cut else "")
 
     async def _record(self, name: str) -> Found:
         try:
@@ -71,12 +74,11 @@ class Looking:
                 records = await self._texts(name)
         except (FetchError, TimeoutError) as error:
             return Found(name, "TXT", [], "no answer of the name servers", isinstance(error, Untried))
-        return Found(name, "TXT", [line for one in records[:MOST_LINES] for line in _lines(one[:LARGEST])])
+        return Found(name, "TXT", [line for one in records[:MOST_RECORDS] for line in _lines(one[:LARGEST])])
 
 
 def _lines(data: bytes) -> Iterator[str]:
-    text = data.decode("utf-8-sig", "replace")
-    return (line for line in text.splitlines()[:MOST_LINES])
+    return iter(data.decode("utf-8-sig", "replace").splitlines())
 
 
 def _words(error: Exception) -> str:
@@ -90,7 +92,8 @@ CHECKS = (3, 20, 60.0)  # of a site for one asker; for one asker, and of a site 
 ORDERS = (10, 1000, 86_400.0)  # of a site; for one asker
 AT_ONCE = 10  # checks under way for one asker
 MOST_AT_ONCE = 100  # for all
-UNTOLD = "Your proof was found, but the crawl cannot be told just now. Leave it in place, and check again later."
+UNTOLD = "Your proof was found, but the crawl has not confirmed it. Leave it in place, and check again later."
+FORGOTTEN = " Searches, and outputs made from now on, leave out what is stored of it."
 OTHERWISE = "by a record that was made otherwise. Whoever runs the crawl can change it."
 UNITS = ((3600, "hour"), (60, "minute"))
 
@@ -162,7 +165,7 @@ class Deciding:
                 self._say(f"{subject.rule}: checked: {result.text}")
                 return result
             if wait := take(self._ticks(), (self._ordered_of, subject.site), (self._ordered_by, asker)):
-                return _too_often(wait)
+                return _too_often(wait, "Your proof was found, but too many were lately: try again in")
             return await self._ordered(subject, proof)
         finally:
             del self._under_way[subject.rule]
@@ -179,7 +182,8 @@ class Deciding:
         try:
             result = await asyncio.shield(asyncio.to_thread(self._order, subject, proof))
         except (CommandError, NotRunning, OSError) as error:
-            self._say(f"{subject.rule}: {proof.wish} is proven ({proof.place}), but not carried out: {error}")
+            but = "but perhaps not carried out" if isinstance(error, NoAnswer) else "but not carried out"
+            self._say(f"{subject.rule}: {proof.wish} is proven ({proof.place}), {but}: {error}")
             return Result(Outcome.NOT_NOW, UNTOLD, wait=60.0)
         self._say(f"{subject.rule}: {proof.wish}, proven by {proof.place}: {result.text}")
         return result
@@ -190,6 +194,8 @@ class Deciding:
         try:
             if record is None or is_proven(record):
                 return self._carried_out(subject, proof, record, records)
+        except NoAnswer:  # it may have been carried out
+            raise
         except CommandError:
             _, record = self._records(subject)
             if record is None or is_proven(record):
@@ -218,7 +224,7 @@ class Deciding:
         self._ask("exclude", subject.rule, *words)  # again too: then a checkpoint has it for certain
         since = record["since"] if record is not None else said(self._clock())
         forgotten = record is not None and record["forget"]
-        more = " What is stored of it is not shown any more." if proof.wish is Wish.FORGET or forgotten else ""
+        more = FORGOTTEN if proof.wish is Wish.FORGET or forgotten else ""
         return Result(Outcome.DONE, f"{subject.rule} is left alone, since {since}.{more}")
 
     def _back(self, subject: Subject, proof: Proof, record: Any, records: Sequence[Any]) -> Result:
@@ -238,13 +244,13 @@ def is_proven(record: Any) -> bool:
     return record["source"] == COMMAND and str(record["by"]).startswith(PROOF)
 
 
-def _too_often(wait: float) -> Result:
+def _too_often(wait: float, why: str = "Too many checks: try again in") -> Result:
     size, unit = next(((size, unit) for size, unit in UNITS if wait >= 2 * size), (1, "second"))
-    return Result(Outcome.TOO_OFTEN, f"Too many checks: try again in {count(ceil(wait / size), unit)}.", wait=wait)
+    return Result(Outcome.TOO_OFTEN, f"{why} {count(ceil(wait / size), unit)}.", wait=wait)
 
 
 def _unproven(found: Sequence[Found], proofs: Sequence[Proof]) -> Result:
-    details = [f"{one.place}: {one.trouble or 'has no token for this name from this crawl'}" for one in found]
+    details = [f"{one.place}: {one.trouble or LACKS}" for one in found]
     if any(one.ours for one in found):  # it may be just there
         text = "The crawler's machine cannot ask just now. Check again in a few minutes."
         return Result(Outcome.NOT_NOW, text, details, 60.0)

@@ -19,7 +19,7 @@ from webcrawl.net.dns_records import TextRecords
 from webcrawl.net.http_answerer import TOO_LARGE, Connection, Limits, Listener
 from webcrawl.net.network import Network
 from webcrawl.net.robots import agent_of
-from webcrawl.tools.optout.deciding import Ask, Deciding, Looking, Outcome, Result
+from webcrawl.tools.optout.deciding import LARGEST, Ask, Deciding, Looking, Outcome, Result
 from webcrawl.tools.optout.token import LIFE, LONGEST, CannotName, Subject, Tokens, Wish, subject_of
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import said
@@ -107,7 +107,7 @@ class Pages:
             f"<title>{name}: leave my site alone</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
             f"<h1>Have {name} leave your site alone</h1>\n"
             f"<p>{name} is a web crawler. Whoever controls a site can tell it here to stay away: get a token, publish "
-            "it on the site or in its zone, and have it checked. Nothing is kept before the token is found."
+            "it on the site or in its zone, and have it checked. Nothing changes before the token is found."
             f"{other}</p>\n"
         )
         return (text + "\n".join(filter(None, parts)) + "\n</body>\n</html>\n").encode()
@@ -124,7 +124,8 @@ def _proving(token: Token) -> Iterable[str]:
     yield f"<pre>{text}</pre>"
     if subject.files:
         files = " or ".join(f"<code>{escape(url)}</code>" for url in subject.files)
-        yield f"<p>Publish it as a line of a text file at {files}. Redirects are not followed.</p>"
+        bounds = f"Its first {LARGEST} bytes are read. Redirects are not followed."
+        yield f"<p>Publish it as a line of a text file at {files}. {bounds}</p>"
     if subject.record:
         either = "Or publish" if subject.files else "Publish"
         record = f"{escape(subject.record)}. TXT &quot;{text}&quot;"
