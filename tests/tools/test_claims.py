@@ -61,6 +61,9 @@ from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
 from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
 from webcrawl.tools.supervisor import asked, display, hive_orders, hive_run, hive_status
+from webcrawl.tools.wacz import earlier_records, packable_archives
+from webcrawl.tools.wacz.earlier_records import TOLD, Lies
+from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of_all
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import OptOut
 
@@ -323,6 +326,30 @@ def looked_for(state):
 
 def answers_of(status, truncated=""):
     return SimpleNamespace(status=status, body=b"", truncated=truncated)
+
+
+def packable(state):
+    """What is said of these `crawls`, by name, whose folders of archives have these files; `noted`: finished ones."""
+    noted, stored = set(state.get("noted", ())), {f"warc/{one}": f"s3://b/{one}" for one in state.get("stored", ())}
+    more = {"_noted": lambda _: noted, "elsewhere": lambda _: {**stored, "tables/a": "s3://b/a"}}
+    with (
+        TemporaryDirectory() as folder,
+        patch.multiple(packable_archives, is_held=lambda _: state.get("runs", True), **more),
+    ):
+        for crawl, names in state["crawls"].items():
+            (Path(folder) / crawl / "warc").mkdir(parents=True)
+            for name in names:
+                (Path(folder) / crawl / "warc" / name).touch()
+        try:
+            return "\n".join(archives_of_all([Path(folder) / crawl for crawl in state["crawls"]]).left_out)
+        except CannotPack as error:
+            return str(error)
+
+
+def dependent(state):
+    """What is said of a package with records whose bodies `files` have, so many each, or somebody unknown."""
+    lies = Lies(Counter({Path(f"{at}.warc.gz"): number for at, number in enumerate(state.get("files", ()))}))
+    return "\n".join(earlier_records.said(state.get("unknown", 0), lies, (), given=state.get("given", False)))
 
 
 def optout_page(state):
@@ -1539,6 +1566,83 @@ CLAIMS = {
             ),
         ],
     ),
+    "tools/wacz/packable_archives.py": (
+        packable,
+        [
+            (
+                "{}: no finished archive file: the crawl has not finished its first",
+                {"crawls": {"job": ["a.warc.gz.open"]}},
+                {"crawls": {"job": ["b.warc.gz.open"]}, "noted": ["a.warc.gz"]},
+            ),
+            (
+                ": those that there were are no longer here",
+                {"crawls": {"job": ["b.warc.gz.open"]}, "noted": ["a.warc.gz"]},
+                {"crawls": {"job": []}, "noted": ["a.warc.gz"], "stored": ["a.warc.gz"]},
+            ),
+            (
+                ": they lie in the store ({} store -l says where); copy them back first",
+                {"crawls": {"job": []}, "noted": ["a.warc.gz"], "stored": ["a.warc.gz"]},
+                {"crawls": {"job": []}, "noted": ["a.warc.gz"]},
+            ),
+            (
+                "{}: no drone has a finished archive file: they lie in the store",
+                {"crawls": {"0": [], "1": []}, "noted": ["a.warc.gz"], "stored": ["a.warc.gz"]},
+                {"crawls": {"0": [], "1": []}},
+            ),
+            (
+                "{}: no drone has a finished archive file{}",
+                {"crawls": {"0": [], "1": []}},
+                {"crawls": {"0": [], "1": ["a.warc.gz"]}},
+            ),
+            (
+                "{}: left out",
+                {"crawls": {"0": [], "1": ["a.warc.gz"]}},
+                {"crawls": {"0": ["b.warc.gz"], "1": ["a.warc.gz"]}},
+            ),
+            (
+                "finished, and no longer here",
+                {"crawls": {"job": ["b.warc.gz"]}, "noted": ["a.warc.gz"]},
+                {"crawls": {"job": ["b.warc.gz", "a.warc.gz"]}, "noted": ["a.warc.gz"]},
+            ),
+            (
+                "{}/{}: lies in the store: s3://b/a.warc.gz: left out",
+                {"crawls": {"job": ["b.warc.gz"]}, "noted": ["a.warc.gz"], "stored": ["a.warc.gz"]},
+                {"crawls": {"job": ["b.warc.gz"]}, "noted": ["a.warc.gz"]},
+            ),
+            (
+                "{}/{}: not finished yet: left out",
+                {"crawls": {"job": ["a.warc.gz", "b.warc.gz.open"]}},
+                {"crawls": {"job": ["a.warc.gz", "b.warc.gz"]}},
+            ),
+            (
+                "{}: not finished, because the crawl was killed: start the crawl again, which finishes it",
+                {"crawls": {"job": ["a.warc.gz", "b.warc.gz.open"]}, "runs": False},
+                {"crawls": {"job": ["a.warc.gz", "b.warc.gz.open"]}, "runs": True},
+            ),
+            (
+                "{}: replay programs read only .warc.gz from a WACZ file",
+                {"crawls": {"job": ["a.warc.zst"]}},
+                {"crawls": {"job": ["a.warc.gz", "a.cdxj"]}},
+            ),
+            (
+                "{}: the same name as {}: pack the drones one by one",
+                {"crawls": {"0": ["a.warc.gz"], "1": ["a.warc.gz"]}},
+                {"crawls": {"0": ["a.warc.gz"], "1": ["b.warc.gz"]}},
+            ),
+        ],
+    ),
+    "tools/wacz/pack.py": (str, []),
+    "tools/wacz/earlier_records.py": (
+        dependent,
+        [
+            ("{} without a body, which earlier archives have{}", {"unknown": 1}, {}),
+            ("3 records without a body", {"unknown": 1, "files": [2]}, {"unknown": 1, "files": [1]}),
+            ("; --with JOBDIR packs it", {"unknown": 1}, {"unknown": 1, "given": True}),
+            ("  2 in 0.warc.gz", {"files": [2]}, {"unknown": 2}),
+            ("  {} in {} other files", {"files": [1] * (TOLD + 2)}, {"files": [1] * TOLD}),
+            ("  {} in archives that are not known here{}", {"unknown": 1}, {"files": [1]}),
+        ],
+    ),
     "tools/optout/serving.py": (
         optout_page,
         [
@@ -1845,6 +1949,8 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "{} is no command; there are: {}",
     },
     "adapter/extensions/disk_space.py": {"disk nearly full"},
+    "tools/wacz/packable_archives.py": {"SELECT name FROM meta WHERE name GLOB ?"},
+    "tools/wacz/pack.py": {"Other pages"},
     "tools/optout/serving.py": {
         *(
             one
@@ -2146,6 +2252,41 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "tools/wacz/pack.py": {
+        **dict.fromkeys(
+            (
+                "{}: another process is writing it",
+                "{}: damaged ({}): {} verify says where",
+                "{}: exists already: remove it, or choose another name with -o",
+                "{}: no such folder",
+                "{}: not as its index says ({}): {} verify says where",
+                "{}: {} MiB are free, {} are needed",
+            ),
+            "tests/tools/wacz/test_pack.py",
+        ),
+        **dict.fromkeys(
+            (
+                "{} of sites that want to be forgotten {}",
+                (
+                    "are in no index and no list of this package; their bytes are still in its archive files: "
+                    "{} account --offsets"
+                ),
+            ),
+            "tests/tools/optout/test_forgetting.py",
+        ),
+    },
+    "tools/wacz/packable_archives.py": {
+        "byte {}: a record whose fields fit in no index": "tests/tools/wacz/test_pack.py",
+        "{}: not a crawl with an archive: {}/ is missing": "tests/tools/wacz/test_pack.py",
+    },
+    "tools/wacz/earlier_records.py": dict.fromkeys(
+        (
+            "{}, byte {}: not the record that its index names",
+            "{}: not found beside {}",
+            "{}: {}: the rest of it is left out",
+        ),
+        "tests/tools/wacz/test_earlier.py",
+    ),
     "tools/commands/verify.py": {
         "{}: damaged places: {}": "tests/tools/verify/test_verify.py",
         "{}: no damage found": "tests/tools/verify/test_verify.py",

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import zipfile
 from collections import Counter
 from dataclasses import replace
@@ -19,7 +20,8 @@ from webcrawl.urls.exclusion_rules import Forgotten
 from webcrawl.urls.optout import OptOut
 
 PAGES = [exchange(f"http://a.test/{number}", b"<p>%d" % number) for number in range(6)]
-NOT_HERE = "without a body, which earlier archives have; --with JOBDIR packs it"
+NOT_HERE = "without a body, which earlier archives have"
+ADVICE = "; --with JOBDIR packs it"
 
 
 @pytest.fixture(name="months")
@@ -65,7 +67,7 @@ def test_it_lists_what_it_depends_on(months):
     january, february = months
     wacz, said, about = packed(february)
 
-    assert said[0] == f"4 records {NOT_HERE}"
+    assert said[0] == f"4 records {NOT_HERE}{ADVICE}"
     assert {line.partition(" in ")[2] for line in said[1:]} <= {str(path) for path in files(january)}
     assert sum(int(line.split()[0]) for line in said[1:]) == 4
     assert sum(one["records"] for one in about["refersTo"]) == 4
@@ -119,13 +121,37 @@ def test_a_damaged_record_is_not_packed(months):
     assert any(NOT_HERE in line for line in said)
 
 
+def test_an_index_that_is_wrong(months):
+    """A record that is another one than the index says is not packed, and the file is named."""
+    january, february = months
+    for path in indexes(january):
+        first = re.search(rb'"offset": "\d+"', path.read_bytes())
+        path.write_bytes(re.sub(rb'"offset": "\d+"', first[0], path.read_bytes()))
+    _, said, _ = packed(february, indexes(january))
+
+    assert any(
+        re.fullmatch(f"{january}/warc/.*, byte [0-9]+: not the record that its index names", one) for one in said
+    )
+
+
+def test_a_damaged_index(months, tmp_path):
+    """What stands before the damage counts; what is behind it is left out, and somebody hears of it."""
+    january, february = months
+    whole, torn = gzip.compress(b"".join(path.read_bytes() for path in indexes(january))), tmp_path / "torn.cdxj.gz"
+    torn.write_bytes(whole[:-9])
+    _, said, _ = packed(february, [torn])
+
+    assert said[0].startswith(f"{torn}: ")
+    assert said[0].endswith(": the rest of it is left out")
+
+
 def test_what_a_server_knows_is_counted(months):
     """Where no file does."""
     _, february = months
     note(february, [Sign("cdx+http://a.test/", 0, 1)])
     _, said, about = packed(february)
 
-    assert said == [f"4 records {NOT_HERE}", "  4 in archives that are not known here, by cdx+http://a.test/"]
+    assert said == [f"4 records {NOT_HERE}{ADVICE}", "  4 in archives that are not known here, by cdx+http://a.test/"]
     assert about["refersTo"] == [{"records": 4}]
 
 

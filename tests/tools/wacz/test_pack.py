@@ -241,8 +241,9 @@ class TestWithoutAnIndex:
         (job / "warc/z.warc.gz").symlink_to(tmp_path / "key")
         (job / "warc/z.cdxj").touch()
 
-        with pytest.raises(CannotPack, match=r"z\.warc\.gz: not as its index says"):
+        with pytest.raises(CannotPack) as refused:
             packed(job)
+        assert "z.warc.gz: not as its index says (" in str(refused.value)
 
 
 class TestRefusals:

@@ -166,11 +166,15 @@ def _is(record: Record, line: Line) -> bool:
     )
 
 
-def said(left: int, lies: Lies, others: Iterable[str]) -> Iterator[str]:
-    """What a package depends on, in lines: `left` records whose place is unknown; `others` are servers that know it."""
+def said(left: int, lies: Lies, others: Iterable[str], *, given: bool = False) -> Iterator[str]:
+    """What a package depends on, in lines: `left` records whose place is unknown; `others` are servers that know it.
+
+    `given`: earlier archives were named, and have not given these.
+    """
     whole = left + sum(lies.files.values())
     if whole:
-        yield f"{count(whole, 'record')} without a body, which earlier archives have; --with JOBDIR packs it"
+        advice = "" if given else "; --with JOBDIR packs it"
+        yield f"{count(whole, 'record')} without a body, which earlier archives have{advice}"
     yield from (f"  {number} in {path}" for path, number in lies.files.most_common(TOLD))
     if rest := sum(lies.files.values()) - sum(number for _, number in lies.files.most_common(TOLD)):
         yield f"  {rest} in {len(lies.files) - TOLD} other files"

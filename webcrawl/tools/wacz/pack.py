@@ -86,7 +86,7 @@ def pack(
             found["earlier"], told = copy(needed, earlier, folder, forgotten)
             yield from told
         lies, servers = _known(crawls, needed)
-        yield from said(len(needed), lies, servers)
+        yield from said(len(needed), lies, servers, given=bool(earlier))
         with (folder / "package").open("wb+") as file:
             with Package(file, now) as package:
                 for path in archives.paths:

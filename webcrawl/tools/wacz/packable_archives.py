@@ -42,6 +42,8 @@ from webcrawl.tools.wacz.warc_records import Record, records
 
 FOLDER = "warc"
 IN_STORE = f": they lie in the store ({program()} store -l says where); copy them back first"
+NOT_HERE = ": those that there were are no longer here"
+NONE_YET = ": the crawl has not finished its first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,11 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     gone = sorted(
         _noted(jobdir).union(archive_of(name) for name in names if name.endswith(INDEX)).difference(here, still_open)
     )
-    if not here:
-        why = ": the crawl has not finished its first" if begun else ""
-        if gone and elsewhere(jobdir):
-            why = IN_STORE
-        raise NothingToPack(f"{folder}: no finished archive file{why}")
     stored = elsewhere(jobdir)
+    if not here:
+        in_store = any(f"{FOLDER}/{name}" in stored for name in gone)
+        why = IN_STORE if in_store else NOT_HERE if gone else NONE_YET if begun else ""
+        raise NothingToPack(f"{folder}: no finished archive file{why}")
     left_out = [f"{FOLDER}/{name}: {_why_gone(stored.get(f'{FOLDER}/{name}'))}: left out" for name in gone]
     left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
     return Archives([folder / name for name in here], left_out)
@@ -111,7 +112,7 @@ def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
                 raise CannotPack(f"{path}: the same name as {paths[path.name]}: pack the drones one by one")
             paths[path.name] = path
     if not paths:
-        stored = IN_STORE if any(map(elsewhere, jobdirs)) else ""
+        stored = IN_STORE if any(IN_STORE in line for line in left_out) else ""
         raise NothingToPack(f"{jobdirs[0].parent}: no drone has a finished archive file{stored}")
     return Archives([*paths.values()], left_out)
 
