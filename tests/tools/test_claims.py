@@ -14,11 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from unittest.mock import DEFAULT, AsyncMock, MagicMock, patch
+from zlib import crc32
 
 import pytest
 from scrapy import Request
 
 from tests.support.claims import pattern, templates
+from tests.support.objectstore import FakePlace
 from tests.support.places import ROOT
 from webcrawl.adapter import finished_crawl, last_pages, seed_fates, standstill
 from webcrawl.adapter.extensions import disk_space, process_progress, progress, summary
@@ -40,6 +42,7 @@ from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFT
 from webcrawl.net import dns_silence
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.errors import DnsFailed, PortRefused
+from webcrawl.record.objectstore import stored, upload
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.history_line import Moment
@@ -346,6 +349,52 @@ def packable(state):
             return str(error)
 
 
+def looked_at(state):
+    """What is said of a finished file that may be `here`, and may be noted as `stored`."""
+    noted = {"warc/a.warc.gz": state["stored"]} if "stored" in state else {}
+    place = SimpleNamespace(size=lambda _: state.get("size", 9))
+    with (
+        TemporaryDirectory() as folder,
+        patch.multiple(stored, JobDir=MagicMock(), stored_of=lambda _: (noted, ""), digest=lambda *_: state.get("sum")),
+    ):
+        stored.JobDir.open.return_value.read.return_value = noted, ["warc/a.warc.gz"]
+        (Path(folder) / "warc").mkdir()
+        if state.get("here"):
+            (Path(folder) / "warc/a.warc.gz").touch()
+        lines = [one.line() for one in stored.looked(Path(folder), lambda _: place)]
+        return "\n".join((*lines, *stored.not_looked_at(Path(folder), "warc", (".warc.gz",))))
+
+
+def sent(state):
+    """What is said of a file that is stored, and of tries that end as `fails` says; `has`: what lies there before."""
+    place, log = FakePlace(), []
+    place.files, place.cuts = {"a": state["has"]} if "has" in state else {}, state.get("cuts")
+    with TemporaryDirectory() as folder, patch.object(upload, "logger", tellers(log)):
+        path = Path(folder) / "a"
+        if state.get("here", True):
+            path.write_bytes(b"record")
+        going = (lambda: path.write_bytes(b"recorx")) if state.get("changes") else str
+        if "back" in state:
+            place.read = lambda _: (piece for piece in [state["back"]])
+        try:
+            upload.upload(place, path, "a", crc32(state.get("noted", b"record")), set(), going)
+        except (upload.Refused, upload.Differs) as error:
+            log.append(str(error))
+        sender = upload.Sender("s3://b", FakePlace, count(step=1e3).__next__)
+        for error in state.get("fails", ()):
+            with patch.object(upload, "upload", side_effect=[error or (SimpleNamespace(), "")]):
+                sender._send("a", path, 0)
+        sender.close()
+    return "\n".join(log)
+
+
+def tellers(log):
+    """A logger whose lines go to this list."""
+    return MagicMock(
+        **{f"{name}.side_effect": lambda *said: log.append(said[0] % said[1:]) for name in ("info", "warning")}
+    )
+
+
 def dependent(state):
     """What is said of a package with records whose bodies `files` have, so many each, or somebody unknown."""
     lies = Lies(Counter({Path(f"{at}.warc.gz"): number for at, number in enumerate(state.get("files", ()))}))
@@ -650,6 +699,7 @@ SERIES = Series()
 SERIES.add(1, 1, 2)
 LEFT = {"aside": 3, "hosts_aside": 1, "aside_due": 9.0}
 DUE = {"aside": 3, "hosts_aside": 1, "aside_due": 0}
+STORED_FILE = stored.Stored("s3://b", 9, "x", "2026-01-02T03:04:05Z", "read back")
 STORED = {"store/files": 2, "store/bytes": 10**6, "store/waiting": 1}
 
 PAUSE = ["pause"]
@@ -1566,6 +1616,47 @@ CLAIMS = {
             ),
         ],
     ),
+    "record/objectstore/stored.py": (
+        looked_at,
+        [
+            ("not stored yet", {"here": True}, {"here": True, "stored": STORED_FILE}),
+            ("missing: neither here nor in a store", {}, {"here": True}),
+            ("taken away by its owner", {"stored": stored.Stored("")}, {"stored": STORED_FILE}),
+            ("in {}: {} bytes, {}, {}", {"stored": STORED_FILE, "sum": "x"}, {"stored": STORED_FILE, "sum": "y"}),
+            ("gone from {}", {"stored": STORED_FILE, "size": None}, {"stored": STORED_FILE}),
+            ("8 bytes in {}, 9 were stored", {"stored": STORED_FILE, "size": 8}, {"stored": STORED_FILE}),
+            ("damaged in {}", {"stored": STORED_FILE, "sum": "y"}, {"stored": STORED_FILE, "sum": "x"}),
+            (
+                "{}/{}: {} in the store, not looked at ({} store -l says where)",
+                {"stored": STORED_FILE},
+                {"stored": STORED_FILE, "here": True},
+            ),
+        ],
+    ),
+    "record/objectstore/upload.py": (
+        sent,
+        [
+            (
+                "{} exists in the store with another content: another crawl's, or damaged? It is not replaced",
+                {"has": b"another"},
+                {"has": b"rec"},
+            ),
+            ("{}: damaged, and so not stored: {} verify says where", {"noted": b"recorx"}, {}),
+            ("{}: changed while it was sent", {"changes": True}, {}),
+            ("{}: 3 bytes are in the store, 6 were sent", {"cuts": 3}, {}),
+            ("{}: what is read back is not what was sent", {"back": b"recorx"}, {"back": b"record"}),
+            ("{}: {}: not stored", {"here": False}, {}),
+            ("{}: {}: {}; tried again, less and less often", {"fails": [ConnectionError("reset")]}, {"fails": [None]}),
+            ("finished files wait here", {"fails": [ConnectionError("reset")]}, {"fails": [MemoryError()]}),
+            (
+                "this machine lacks something",
+                {"fails": [MemoryError()]},
+                {"fails": [ConnectionError("reset")]},
+            ),
+            ("{}: takes files again, after {} s", {"fails": [ConnectionError("reset"), None]}, {"fails": [None]}),
+        ],
+    ),
+    "record/objectstore/storing.py": (str, []),
     "tools/wacz/packable_archives.py": (
         packable,
         [
@@ -1949,6 +2040,14 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "{} is no command; there are: {}",
     },
     "adapter/extensions/disk_space.py": {"disk nearly full"},
+    "record/objectstore/stored.py": {
+        "SELECT name FROM meta WHERE name GLOB ?",
+        "SELECT name, value FROM meta WHERE name GLOB ?",
+        "in store ",
+        "not a stored file: {}",
+        "table meta, {}*: {}",
+    },
+    "record/objectstore/upload.py": {"read back"},
     "tools/wacz/packable_archives.py": {"SELECT name FROM meta WHERE name GLOB ?"},
     "tools/wacz/pack.py": {"Other pages"},
     "tools/optout/serving.py": {
@@ -2252,6 +2351,19 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "record/objectstore/storing.py": {
+        **dict.fromkeys(
+            (
+                "; {} at earlier addresses",
+                "{}: OUTPUT_STORE is not set, and the last run had none",
+                "{}: not finished, because the crawl was killed: start it again, which finishes it",
+                "{}: {} not stored there: {} store {} does it, or the next start",
+                "{}: {} refused, as said above: once that is mended, {} store {} does it, or the next start",
+            ),
+            "tests/record/objectstore/test_storing.py",
+        ),
+        "{}: {} on the way": "tests/end_to_end/test_output_store.py",
+    },
     "tools/wacz/pack.py": {
         **dict.fromkeys(
             (

@@ -9,7 +9,7 @@ import pytest
 from tests.support.objectstore import ADDRESS, FakePlace, StoredCrawl
 from tests.support.outputs import Crawl
 from webcrawl.record.objectstore.stored import Stored, goes, listing
-from webcrawl.record.objectstore.storing import POLL
+from webcrawl.record.objectstore.storing import POLL, NoStore, copied
 from webcrawl.record.objectstore.upload import LONGEST
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import STORED
@@ -201,6 +201,7 @@ class TestOtherCrawls:
             assert (tmp_path / NAME).exists()
             assert crawl.storing.is_behind
         assert caplog.text.count("exists in the store with another content") == 1
+        assert "1 file (6 bytes) refused, as said above: once that is mended, scrapy store" in caplog.text
 
     def test_neither_is_one_of_the_same_length(self, tmp_path, place):
         """Lengths that agree by chance prove nothing."""
@@ -327,6 +328,36 @@ class TestStoreAway:
         assert "secret" not in caplog.text
 
 
+class TestTheCommand:
+    def test_files_at_an_earlier_address(self, tmp_path, place):
+        """What an earlier address has is not said to be at this one."""
+        with closing(StoredCrawl(tmp_path, place, address="test://earlier")) as crawl:
+            crawl.finish()
+            crawl.rounds()
+        said = [*copied(tmp_path, ADDRESS, keep=True, open_place=lambda _: FakePlace())]
+
+        assert said == [(f"{ADDRESS}: 0 files stored, 0 bytes; 1 file at earlier addresses", True)]
+
+    def test_no_address(self, tmp_path):
+        """Where neither the settings nor the last run name a store, that is said."""
+        with closing(Crawl(tmp_path)) as crawl:
+            crawl.checkpoint()
+
+        with pytest.raises(NoStore, match="OUTPUT_STORE is not set, and the last run had none"):
+            [*copied(tmp_path, None, keep=True, open_place=lambda _: FakePlace())]
+
+    def test_the_last_file_of_a_killed_crawl(self, tmp_path, place):
+        """It is named, for nobody but the crawl can finish it; with all others in the store that is bad news, too."""
+        with closing(StoredCrawl(tmp_path, place)) as crawl:
+            crawl.finish()
+            crawl.outputs.open("warc/b.warc.gz.open").write(b"record")
+            crawl.rounds()
+        left = "warc/b.warc.gz.open: not finished, because the crawl was killed: start it again, which finishes it"
+        said = [*copied(tmp_path, None, keep=True, open_place=lambda _: place)]
+
+        assert said == [(f"{ADDRESS}: 1 file stored, 6 bytes", True), (f"{tmp_path}/{left}", False)]
+
+
 class TestTheEnd:
     def test_all_is_stored_before_the_crawl_ends(self, tmp_path, place):
         """The last file too, which gets its name after the last checkpoint."""
@@ -350,7 +381,10 @@ class TestTheEnd:
 
             assert 30 <= crawl.now - begun <= 60
             assert crawl.storing.is_behind
-        assert f"{ADDRESS}: 1 file (6 bytes) not stored there: scrapy store {tmp_path} does it" in caplog.text
+        assert (
+            f"{ADDRESS}: 1 file (6 bytes) not stored there: scrapy store {tmp_path} does it, or the next start"
+            in caplog.text
+        )
 
     def test_waiting_costs_no_processor(self, tmp_path, place):
         """While files are on their way, or the store is away, one look in a tenth of a second is enough."""

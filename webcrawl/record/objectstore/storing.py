@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
@@ -32,6 +32,8 @@ PATIENCE = 30.0  # seconds without any progress after which the end of a crawl w
 GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
 POLL = 0.1  # seconds between two looks there at what has arrived: a store may be away for half a minute
+LEFT = "%s: %s not stored there: %s store %s does it, or the next start"
+REFUSED = "%s: %s refused, as said above: once that is mended, %s store %s does it, or the next start"
 
 
 class Storing:
@@ -81,6 +83,12 @@ class Storing:
             "store/waiting": len(self._waiting),
             "store/failures": self._sender.failures,
         }
+
+    @property
+    def there(self) -> tuple[int, int]:
+        """Files and bytes at this address: earlier runs may have had others."""
+        lengths = [one.length for one in self._stored.values() if one.address == self._address]
+        return len(lengths), sum(lengths)
 
     def _except_taken(self) -> None:
         """Notes what its owner took away before this crawl had a store, so that nobody takes it for lost."""
@@ -205,16 +213,15 @@ class Storing:
     def close(self) -> None:
         """Says what is left here, and stops. A second call does nothing."""
         self._sender.close()
-        if self._waiting and not self._told:
+        if not self._told:
             self._told = True
-            left = f"{count(len(self._waiting), 'file')} ({sum(self._waiting.values())} bytes)"
-            logger.warning(
-                "%s: %s not stored there: %s store %s does it, or the next start",
-                self._address,
-                left,
-                program(),
-                self._root,
-            )
+            self._tell(LEFT, self._waiting.keys() - self._refused)
+            self._tell(REFUSED, self._waiting.keys() & self._refused)
+
+    def _tell(self, line: str, names: Collection[str]) -> None:
+        if names:
+            left = f"{count(len(names), 'file')} ({sum(self._waiting[name] for name in names)} bytes)"
+            logger.warning(line, self._address, left, program(), self._root)
 
 
 def forget_store(db: CrawlDB) -> None:
@@ -255,9 +262,11 @@ def copied(
         with closing(storing):
             for pause in storing.rest():
                 time.sleep(PAUSE if pause is None else pause)
-            figures = storing.stats()
+            (files, size), figures = storing.there, storing.stats()
+            before = figures["store/files"] - files
             yield (
-                f"{where}: {count(figures['store/files'], 'file')} stored, {figures['store/bytes']} bytes"
+                f"{where}: {count(files, 'file')} stored, {size} bytes"
+                + (f"; {count(before, 'file')} at earlier addresses" if before else "")
                 + (f"; {figures['store/waiting']} not" if storing.is_behind else ""),
                 not storing.is_behind,
             )
