@@ -44,6 +44,7 @@ from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.errors import DnsFailed, PortRefused
 from webcrawl.record.objectstore import stored, upload
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
+from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
@@ -63,6 +64,8 @@ from webcrawl.tools.report.log_summary import Log, SeedRow, SeedTable
 from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
 from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
+from webcrawl.tools.segments import left_links, segment_run
+from webcrawl.tools.segments.segment import Cut
 from webcrawl.tools.supervisor import asked, display, hive_orders, hive_run, hive_status
 from webcrawl.tools.wacz import earlier_records, packable_archives
 from webcrawl.tools.wacz.earlier_records import TOLD, Lies
@@ -347,6 +350,39 @@ def packable(state):
             return "\n".join(archives_of_all([Path(folder) / crawl for crawl in state["crawls"]]).left_out)
         except CannotPack as error:
             return str(error)
+
+
+def segments_run(state):
+    """What is said of a run whose builder makes segments of so many `urls`, and whose crawls end as the rest says."""
+    said, cuts = [], [Cut(urls=urls, hosts=urls, left=1) for urls in state["urls"]]
+    builder = MagicMock(waiting=state.get("waiting"), number=state.get("number", 1), make=MagicMock(side_effect=cuts))
+    builder.__enter__.return_value = builder
+    figures = {"reason": state.get("reason", "finished"), "pages": 7}
+    stamp = count().__next__ if state.get("tells", True) else int
+    run = segment_run.Run(JOB, {}, "seeds", 10, 10, lambda *_, **__: state.get("status", 0), said.append)
+    with (
+        patch.object(segment_run.Run, "_builder", lambda _: builder),
+        patch.multiple(segment_run.stats_file, read=lambda _: figures, stamp=lambda _: stamp()),
+    ):
+        builder.given.side_effect = lambda: setattr(builder, "waiting", None)
+        try:
+            run.run()
+        except StoreError as error:
+            said.append(str(error))
+    return "\n".join(said)
+
+
+def left_archives(state):
+    """What is said of archive files that were `read` up to a byte; `later` are not finished, and `gone` is no more."""
+    with patch.object(left_links, "Originals"):
+        db = MagicMock(get=lambda _: None)
+        reader = left_links.ArchiveReader(MagicMock(), MagicMock(), db, {"DOWNLOAD_TRUNCATE": 9})
+    reader._place = lambda _: left_links.Place(state["read"], 0) if "read" in state else None
+    left = MagicMock(jobdir=JOB, archives=lambda: ((), state.get("later", 0)))
+    left.gone = lambda *_: [(JOB / "warc/a.warc.gz", 9)] if state.get("gone") else []
+    with patch.object(left_links, "Archives", lambda *_: ()), patch.object(left_links.logger, "warning") as log:
+        list(reader.read(left))
+    return "\n".join(call.args[0] % call.args[1:] for call in log.call_args_list)
 
 
 def looked_at(state):
@@ -1616,6 +1652,43 @@ CLAIMS = {
             ),
         ],
     ),
+    "tools/segments/segment_run.py": (
+        segments_run,
+        [
+            ("{}: {}, {}: nothing is new", {"urls": [0]}, {"urls": [1], "reason": "shutdown"}),
+            (
+                "segment {}: 1 URL of 1 host, 1 left for later; {} fetched, {} in all",
+                {"urls": [1, 0]},
+                {"urls": [2, 0]},
+            ),
+            ("segment {}: resumed; {} fetched, 7 in all", {"urls": [0], "waiting": 1}, {"urls": [1, 0]}),
+            (
+                "{}: segment {} is not crawled to its end ({}): run it again to resume",
+                {"urls": [1], "reason": "shutdown"},
+                {"urls": [1, 0]},
+            ),
+            ("exit status {}", {"urls": [1], "status": 3}, {"urls": [1], "reason": "shutdown"}),
+            ("it ended by {}", {"urls": [1], "reason": "shutdown"}, {"urls": [1], "tells": False}),
+            ("it has not said how it ended", {"urls": [1], "tells": False}, {"urls": [1], "reason": "shutdown"}),
+            ("{}: no seed is left that may be fetched", {"urls": [0], "number": 0}, {"urls": [0], "number": 1}),
+        ],
+    ),
+    "tools/segments/left_links.py": (
+        left_archives,
+        [
+            (
+                "{}: the crawl runs, or was killed: {} unfinished archive files are left for later",
+                {"later": 2},
+                {"later": 0},
+            ),
+            (
+                "{}: taken away before all of it was read: copy it back, or its links are missing",
+                {"gone": True, "read": 8},
+                {"gone": True, "read": 9},
+            ),
+        ],
+    ),
+    "tools/segments/builder.py": (str, []),
     "record/objectstore/stored.py": (
         looked_at,
         [
@@ -2351,6 +2424,21 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "tools/segments/left_links.py": dict.fromkeys(
+        (
+            "{}: its links cannot be read",
+            "{}: taken away before it was read: copy it back, or its links are missing",
+        ),
+        "tests/tools/segments/test_builder.py",
+    ),
+    "tools/segments/builder.py": dict.fromkeys(
+        (
+            "{}: damaged: a line that is no link",
+            "{}: no archive, no tables, no {}: nobody knows its links",
+            "{}: shorter than it was when {} bytes of it were read",
+        ),
+        "tests/tools/segments/test_builder.py",
+    ),
     "record/objectstore/storing.py": {
         **dict.fromkeys(
             (

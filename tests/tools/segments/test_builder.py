@@ -2,6 +2,9 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -19,6 +22,7 @@ from webcrawl.tools.segments import builder as module
 from webcrawl.tools.segments import pool
 from webcrawl.tools.segments.builder import Builder
 from webcrawl.tools.segments.left import left_by
+from webcrawl.tools.segments.left_links import TABLE
 
 A, B, C, D = (f"http://{name}.test/" for name in "abcd")
 EXACT, BLOOM = "webcrawl.frontier.seen.disk.DiskSeen", "webcrawl.frontier.seen.bloom.BloomSeen"
@@ -54,6 +58,18 @@ def test_a_segment_that_nobody_has_crawled(tmp_path):
     assert done.stderr.startswith(f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was asked for since")
     crawled(crawl, asked=[B], found=[[C]])
     assert command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv").stderr == ""
+
+
+def test_a_segment_that_was_crawled_and_gave_nothing(tmp_path):
+    """It is not named at later builds: what was asked for since is known to all of them, not to the first alone."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    assert build(crawl) == [B]
+    crawled(crawl, asked=[B], found=[[A]])
+    assert build(crawl) == []
+    with builder(crawl) as made:
+        made.read(left_by(crawl))
+
+        assert made.untouched is None
 
 
 def test_an_index_keeps_its_kind(tmp_path):
@@ -147,12 +163,20 @@ def test_a_log_that_ends_early_is_damage(tmp_path):
         build(crawl)
 
 
+def test_a_log_that_was_set_back(tmp_path):
+    """A log that is shorter than what was read of it is another one: what stands there now may never have been read."""
+    crawl = crawled(tmp_path / "job", asked=[A, B], found=[[C]])
+    build(crawl)
+    with builder(crawl) as made, pytest.raises(StoreError, match=r"shorter than it was when \d+ bytes of it were read"):
+        made.read([replace(one, outputs={"logs/crawl.log": 9}) for one in left_by(crawl)])
+
+
 def test_a_line_that_is_no_link_is_damage(tmp_path):
     """One line, and nothing is built of the rest."""
     crawl = crawled(tmp_path / "job", found=[[A, B]])
     data = (crawl / FOUND).read_bytes()
     (crawl / FOUND).write_bytes(data.replace(b" ", b"_", 1))
-    with pytest.raises(StoreError, match="a line that is no link"):
+    with pytest.raises(StoreError, match="damaged: a line that is no link"):
         build(crawl)
 
     (crawl / FOUND).write_bytes(data[:-1] + b"x")
@@ -166,7 +190,7 @@ def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
     with builder(crawl) as made:
         made.read(left_by(crawl))
         assert made.lost == 1
-    assert "nobody knows its links" in caplog.text
+    assert "no archive, no tables, no logs/found.log: nobody knows its links" in caplog.text
 
 
 def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
@@ -178,6 +202,17 @@ def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
     assert caplog.text == ""
 
 
+def test_a_page_that_cannot_be_read(tmp_path, caplog):
+    """An error at one page costs its links: it is told, counts as lost, and the others are read."""
+    link_of, exchange = link(A), SimpleNamespace()
+    with builder(crawled(tmp_path / "job", asked=[A])) as made:
+        reader = made._archives
+        reader._visitor = MagicMock(visit=MagicMock(side_effect=RecursionError))
+
+        assert (reader._page(link_of, exchange), made.lost) == (1, 1)
+    assert f"{A}: its links cannot be read" in caplog.text
+
+
 def test_archives_that_were_taken_away(tmp_path, caplog):
     """A finished file that is not here and was not read counts as lost, each time until it is back."""
     crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"warc/x-00000.warc.gz": b"12345"})
@@ -187,6 +222,20 @@ def test_archives_that_were_taken_away(tmp_path, caplog):
             made.read(left_by(crawl))
             assert made.lost == times
     assert "x-00000.warc.gz: taken away before all of it was read" in caplog.text
+
+
+def test_tables_that_were_taken_away(tmp_path, caplog):
+    """A crawl whose tables are gone has had some: those that were not read are missed, and no others."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"tables/links-00000.parquet": b"rows"})
+    (crawl / "tables/links-00000.parquet").unlink()
+    with builder(crawl) as made:
+        made.read(left_by(crawl))
+        assert made.lost == 1
+        made._db.set(f"{TABLE}{crawl.resolve()}/tables/links-00000.parquet", b"1")
+        made.read(left_by(crawl))
+
+        assert made.lost == 1
+    assert "links-00000.parquet: taken away before it was read: copy it back, or its links are missing" in caplog.text
 
 
 def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
@@ -294,4 +343,4 @@ def test_what_a_builder_leaves_is_sound(tmp_path):
     build(crawl)
 
     with closing(CrawlDB(crawl / FOLDER / "state")) as db:
-        assert json.loads(db.get(module.META)) == {"number": 1, "given": 1}
+        assert json.loads(db.get(module.META)) == {"number": 1, "given": 1, "touched": False}

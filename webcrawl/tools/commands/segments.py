@@ -118,13 +118,15 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
         say_all(f"{json.dumps(answer)}\n")
     elif made:
         say(
-            f"{target}: {made['urls']} URLs, {made['hosts']} hosts, {made['domains']} domains, at most "
-            f"{made['per_host']} per host; {made['left']} left for later, {answer['known']} known"
+            f"{target}: {count(made['urls'], 'URL')}, {count(made['hosts'], 'host')}, "
+            f"{count(made['domains'], 'domain')}, at most {made['per_host']} per host; {made['left']} left for later, "
+            f"{answer['known']} known"
         )
     else:
         say(f"{target}: segment {builder.number}, which had been made and not handed over")
     if lost:
-        sys.stderr.write(f"{count(lost, 'record')} could not be read: the links are missing\n")
+        what = "record or file" if lost == 1 else "records or files"
+        sys.stderr.write(f"{lost} {what} could not be read: the links are missing\n")
     return int(lost > 0)
 
 

@@ -94,11 +94,12 @@ class Builder:
             self.pool = Pool(db, folder, lambda url: domains(host_of(url)))
             made = json.loads(db.get(META) or b'{"number": 0, "given": 0}')
             self.number, self._given = made["number"], made["given"]  # of the last segment, and of the last given away
+            self._is_touched = made.get("touched", False)  # something was asked for since the last segment
             self._archives = opened.enter_context(ArchiveReader(crawl, self._visitor, db, values))
             self._tables = TableReader(crawl, db, self._archives.lose)
             self._sweep()
             self._closing = opened.pop_all()
-        self._since = self._asked_since = 0
+        self._since = 0
         self._seeds_matter = needs_all_seeds(values)
 
     def __enter__(self) -> Self:
@@ -140,6 +141,8 @@ class Builder:
                 self._each(self._tables.read(left))
             elif left.has_archives:
                 self._each(self._archives.read(left))
+            elif left.has_tables:
+                self._each(self._tables.read(left))
             elif left.outputs.get(LOG):  # else it has asked for nothing yet
                 self._archives.lose(1, f"{left.jobdir}: no archive, no tables, no {FOUND}: nobody knows its links")
 
@@ -156,7 +159,7 @@ class Builder:
 
     def _asked(self, lines: Sequence[bytes]) -> None:
         urls, seeds = crawled(lines)
-        self._asked_since += len(urls)
+        self._is_touched = self._is_touched or bool(urls)
         if self._seeds_matter:
             self._crawl.start_from(seeds)
         self._crawl.know(urls)
@@ -189,7 +192,8 @@ class Builder:
 
     def checkpoint(self) -> None:
         self._since = 0
-        self._db.set(META, json.dumps({"number": self.number, "given": self._given}).encode())
+        made = {"number": self.number, "given": self._given, "touched": self._is_touched}
+        self._db.set(META, json.dumps(made).encode())
         self._crawl.checkpoint(last=True)
 
     # -- segments
@@ -205,7 +209,7 @@ class Builder:
     @property
     def untouched(self) -> Path | None:
         """The last segment, if nothing was asked for since it was given away, as far as crawls were read."""
-        return self.path(self.number) if self.number and self.waiting is None and not self._asked_since else None
+        return self.path(self.number) if self.number and self.waiting is None and not self._is_touched else None
 
     def given(self) -> None:
         """The last segment is in somebody's hands, or was crawled."""
@@ -225,7 +229,7 @@ class Builder:
         except OSError as error:
             raise StoreError(f"{self.folder}: {error.strerror or error}") from error
         if found.urls:
-            self.number += 1
+            self.number, self._is_touched = self.number + 1, False
             self.checkpoint()
         return found
 

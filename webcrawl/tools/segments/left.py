@@ -51,6 +51,12 @@ class Left:
         """True if the crawl has written any, be they here or not."""
         return bool(any(self.archives()) or any(True for _ in self.gone("warc", *ENDINGS)))
 
+    @property
+    def has_tables(self) -> bool:
+        """True if the crawl has written tables of links, be they here or not."""
+        gone = (path.name for path, _ in self.gone("tables", ".parquet"))
+        return bool(self.tables("links")) or any(name.startswith("links-") for name in gone)
+
     def archives(self) -> tuple[list[Path], int]:
         """The WARC files, and how many may still be changed."""
         folder = self.jobdir / "warc"
