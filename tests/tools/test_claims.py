@@ -52,9 +52,10 @@ from webcrawl.store.jobdir.series import Series
 from webcrawl.tools.account import account_page
 from webcrawl.tools.account.site_account import Account, AccountRow, Gap, Site
 from webcrawl.tools.commands import verify
-from webcrawl.tools.dashboard import crawl_states
-from webcrawl.tools.dashboard.crawl_states import Sample
-from webcrawl.tools.dashboard.pages import tabs
+from webcrawl.tools.dashboard import contents, crawl_states
+from webcrawl.tools.dashboard.crawl_states import Known, Sample
+from webcrawl.tools.dashboard.pages import command_pages, crawl_list, crawl_page, tabs
+from webcrawl.tools.dashboard.pages.crawl_page import Shown
 from webcrawl.tools.dashboard.signs import signs, waits_for
 from webcrawl.tools.optout import serving
 from webcrawl.tools.optout.deciding import LARGEST, ORDERS, Deciding, Found, Looking
@@ -74,6 +75,7 @@ from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import OptOut
 
 JOB = Path("job")
+PLACE = crawl_page.Site("", "token")
 PROVEN = OptOut("example.org", 1.8e9 - 60, "proof of control (file)", "here")
 
 
@@ -533,10 +535,11 @@ def asked_of(state):
     leases, places = dict.fromkeys(state.get("alive", (0, 1)), 1.0), dict.fromkeys((0, 1), (state.get("at", "here"), 7))
     owners = MagicMock(drones=(0, 1), owners=dict.fromkeys(range(1 << 16), 0))
     client = MagicMock(ask=MagicMock(side_effect=state.get("client")))
+    looked = AsyncMock(return_value=HiveLook(owners, places, {}, leases), side_effect=state.get("look"))
     with (
         patch.multiple(asked, Target=lambda *_: target, Client=lambda *_: client, given=lambda *_: "done"),
         patch.object(asked.socket, "gethostname", return_value="here"),
-        patch.object(asked.AskedHive, "_looked", AsyncMock(return_value=HiveLook(owners, places, {}, leases))),
+        patch.object(asked.AskedHive, "_looked", looked),
     ):
         try:
             return str(asked.AskedHive({}, "web", 1.0, MagicMock()).ask(*state["words"].split()))
@@ -653,6 +656,48 @@ def orders(state):
             return str(error)
 
 
+def shown(state, **known):
+    """A crawl or hive as the dashboard has it, with these figures; `runs`: whether it is running."""
+    known = SimpleNamespace(jobdir=JOB, id="1", name="a", drones=(), **known)
+    sample = Sample(0.0, "running" if state.get("runs", True) else "stopped", state.get("figures", {}))
+    return Shown(PLACE, known, sample, state.get("moments", ()))
+
+
+def dashboard_head(state):
+    """What a page of the dashboard says of any crawl, and what stands in its figures."""
+    seen = shown(state)
+    return text(
+        crawl_page.join(crawl_page.state(seen), crawl_page.warnings(seen), crawl_page.figures(seen, "all")["tiles"])
+    )
+
+
+def dashboard_list(state):
+    """The list of crawls: those that run, and `stopped` ones; `drones` of each."""
+    known, rows = Known("1", "a", JOB, (Known("2", "b", JOB),) * state.get("drones", 0)), []
+    for number, name in ((state.get("running", 0), "running"), (state.get("stopped", 0), "stopped")):
+        rows += [(known, Sample(0.0, name), state.get("moments", ()))] * number
+    return text(crawl_list.crawls_parts(PLACE, rows, "crawls")["crawls"])
+
+
+def dashboard_answers(state):
+    """What is said of a question to a crawl, of an order to it, and of a URL; `fails`: how all of that does."""
+    fails = state.get("fails")
+    watch = SimpleNamespace(
+        known=SimpleNamespace(jobdir=JOB, drones=state.get("drones", ())),
+        answer=AsyncMock(return_value=[], side_effect=fails),
+        order=AsyncMock(return_value="done", side_effect=fails),
+    )
+    seen, found, orders = shown(state), contents.Contents(None, None), contents.Ordering()
+    _, said = asyncio.run(found._asked(watch, seen, "hosts"))
+    name = asyncio.run(orders.give(watch, state.get("form", {"command": "pause"})))
+    pages = [orders.said(seen, name)] if isinstance(name, str) else [command_pages.sure_content(seen, name, "")]
+    pages.append(command_pages.commands_content(seen, ""))
+    if "url" in state:
+        watch.answer.side_effect = ValueError("no URL") if state["url"] == "" else None
+        pages.append(asyncio.run(found._why_page(watch, seen, state["url"] or "x")))
+    return "\n".join((said, *map(text, pages)))
+
+
 def dashboard_tabs(state):
     """Tabs on errors, logs, hosts and seeds; `rows`: paths and statuses of lines of crawl.log, all of one seed each."""
     shown = MagicMock(sample=Sample(0.0, "running", state.get("figures", {})), known=SimpleNamespace(crawls=()))
@@ -745,6 +790,16 @@ SAMPLED = {"records": 9, "sampled": 9}
 LOOKS = [revisit_source.Moment(60.0 * at, 9.0, *[0.0] * 4, 0.5 if at < 2 else 0.25, 9.0) for at in range(3)]
 TWICE = {"depths": [0, 0], "duplicates": 1, "duplicate_size": 9}
 KILLED = {"pages": 1, "reason": None}
+REVISITED = {
+    "revisit/records": 9,
+    "revisit/sampled": 4,
+    "revisit/let_go": 2,
+    "revisit/freshness": 0.5,
+    "revisit/changed_text": 3,
+    "revisit/gone": 1,
+    "revisit/signals_true": 1,
+    "revisit/signals_ignored": 1,
+}
 
 CLAIMS = {
     "adapter/seed_fates.py": (
@@ -1970,6 +2025,16 @@ CLAIMS = {
         [
             ("{}: no drone of this hive is running", {"words": "status", "alive": ()}, {"words": "status"}),
             (
+                "{}: no drone of this hive is running",
+                {"words": "status", "alive": ()},
+                {"words": "status", "look": Away("x")},
+            ),
+            (
+                "{}: the hive's server is {}: {}",
+                {"words": "status", "look": Away("x")},
+                {"words": "status", "alive": ()},
+            ),
+            (
                 "{}: for that, name the hive by its JOBDIR",
                 {"words": "hosts", "named": False},
                 {"words": "hosts"},
@@ -2008,6 +2073,77 @@ CLAIMS = {
     ),
     "crawl/uplink.py": (str, []),
     "adapter/engine_pause.py": (str, []),
+    "tools/dashboard/pages/crawl_page.py": (
+        dashboard_head,
+        [
+            ("Bound by {}.", {"figures": {"bound": "the disk"}}, {}),
+            ("In force by command: ", {"figures": {"in_force": ["pause", "x"]}}, {"figures": {"in_force": ["pause"]}}),
+            (" and {} more", {"figures": {"in_force": ["x"] * 6}}, {"figures": {"in_force": ["x"] * 5}}),
+            ("hosts asked now", {}, {"runs": False}),
+            ("hosts in turn", {"runs": False}, {}),
+            ("those with URLs in the back-end", {"runs": False}, {}),
+            ("3 of them set aside", {"figures": {"aside": 3}}, {"figures": {"aside": 2}}),
+            ("100.0 % of URLs failed", {"moments": moments(3, 1)}, {"moments": moments(4)}),
+            ("pages0in all", {"runs": False}, {}),
+            ("{} let go", {"figures": REVISITED}, {"figures": {**REVISITED, "revisit/sampled": 0}}),
+            ("of copies fresh50.0 %", {"figures": REVISITED}, {"figures": {**REVISITED, "revisit/sampled": 0}}),
+            ("changed75.0 %of 4 revisits", {"figures": REVISITED}, {"figures": {**REVISITED, "revisit/gone": 0}}),
+            ("of announcements true100.0 %1 not looked at", {"figures": REVISITED}, {}),
+        ],
+    ),
+    "tools/dashboard/pages/crawl_list.py": (
+        dashboard_list,
+        [
+            ("There is none in ", {}, {"stopped": 1}),
+            ("{} of {} running", {"running": 1}, {}),
+            ("1 of 2 crawls running", {"running": 1, "stopped": 1}, {"running": 2}),
+            (", {} pages together", {"running": 1}, {"stopped": 1}),
+            ("hive of {}", {"running": 1, "drones": 2}, {"running": 1}),
+        ],
+    ),
+    "tools/dashboard/contents.py": (
+        dashboard_answers,
+        [
+            ("The crawl does not run, or does not answer.", {"runs": False}, {}),
+            ("The crawl has just ended.", {"fails": NotRunning("none")}, {"fails": CommandError("no")}),
+            ("The crawl has just ended.", {"fails": NotRunning("none")}, {"fails": NotRunning("none"), "drones": (1,)}),
+            (
+                "The hive's server does not answer, or the drones have just ended.",
+                {"fails": NotRunning("none"), "drones": (1,)},
+                {"fails": NotRunning("none")},
+            ),
+            (
+                "This crawl does not know the command {}.",
+                {"fails": CommandError("'hosts' is no command")},
+                {"fails": CommandError("no")},
+            ),
+            ("Perhaps done", {"fails": NoAnswer("done, but")}, {"fails": CommandError("no")}),
+            ("Refused", {"fails": CommandError("no")}, {"fails": NoAnswer("done, but")}),
+            ("A URL of more than {} characters.", {"url": "x" * 4097}, {"url": "x"}),
+            ("No answer: {}", {"url": ""}, {"url": "x"}),
+        ],
+    ),
+    "tools/dashboard/pages/command_pages.py": (
+        dashboard_answers,
+        [
+            ("Nobody is there to command: the crawl does not run, or does not listen.", {"runs": False}, {}),
+            (
+                "The run ends: downloads under way have a few seconds. Run the same command to resume.",
+                {"form": {"command": "stop"}},
+                {"form": {"command": "pause"}},
+            ),
+            (
+                "Queued URLs that this rule names are dropped as they come up; include does not bring them back.",
+                {"form": {"command": "exclude", "word0": "a.test"}},
+                {"form": {"command": "include", "word0": "a.test"}},
+            ),
+            (
+                "The URLs that wait there are given up, and do not come back.",
+                {"form": {"command": "host", "word0": "a.test drop"}},
+                {"form": {"command": "seeds", "word0": "add drop"}},
+            ),
+        ],
+    ),
     "tools/dashboard/pages/tabs.py": (
         dashboard_tabs,
         [
@@ -2337,6 +2473,54 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "time since {}",
         "what the host asked for itself, by Retry-After or a rate limit",
         "{} for robots.txt",
+    },
+    "tools/dashboard/pages/crawl_page.py": {
+        "0 for a fresh copy",
+        "Duration of downloads",
+        "Fresh copies",
+        "How URLs ended",
+        "Over time",
+        "Pages of this crawl",
+        "Pages per second",
+        "Revisits per second, by what they found",
+        "Those whose folders are on this machine.",
+        "Time that the plots show",
+        "URLs known",
+        "URLs queued",
+        "estimated, by weight",
+        "half within",
+        "hosts set aside",
+        "in all",
+        "mean age",
+        "nine of ten within",
+        "no answer",
+        "not found (4xx)",
+        "of copies fresh",
+        "of {} revisits",
+        "pages fetched again",
+        "refused by us",
+        "server errors (5xx)",
+        "set aside",
+        "{} not looked at",
+        "{} of URLs failed",
+        "{} seeds read",
+    },
+    "tools/dashboard/pages/crawl_list.py": {
+        ". It appears here as soon as one begins:",
+        "No crawl yet",
+        "speed last",
+        "{} crawl web -a seeds=seeds/small.txt",
+    },
+    "tools/dashboard/contents.py": {"is no command", "what was written"},
+    "tools/dashboard/pages/command_pages.py": {
+        "Are you sure?",
+        "As {} ctl gives them.",
+        "No, go back",
+        "What became of it, or will, and why: filters, queue, robots.txt, its host, its log lines, its record.",
+        "a quote is missing: {}",
+        "longer than {} characters",
+        "more than {} words",
+        "there is no such command",
     },
     "tools/dashboard/pages/tabs.py": {
         "Add seeds",

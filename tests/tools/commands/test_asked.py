@@ -206,8 +206,8 @@ def test_an_address(hive):
 
 
 def test_nobody_is_there(tmp_path, hive):
-    """A hive without a server, or without drones, does not run."""
-    with pytest.raises(NotRunning, match="no drone of this hive is running"):
+    """Without a server nobody says that no drone runs: it may be one that the settings do not name."""
+    with pytest.raises(NotRunning, match="the hive is not running, or has a server that -s REDIS_URL=… must name"):
         AskedHive(Settings(), str(tmp_path), 1.0, None).ask("status")
 
 

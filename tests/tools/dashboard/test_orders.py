@@ -82,6 +82,7 @@ def test_what_is_no_order(form):
         (Order("host", ("a.example", "pause")), False),
         (Order("include", ("a.example",)), False),
         (Order("set", ("LOG_LEVEL", "INFO")), False),
+        (Order("seeds", ("add", "drop")), False),
     ],
 )
 def test_what_destroys(order, destroys):

@@ -25,6 +25,7 @@ from webcrawl.tools.report.markup import Html, tag
 LIVE = ("overview", "hosts", "errors", "seeds", "fetchers", "log")  # pages that change while they are open
 TRACEBACKS = "errors.log"
 LONGEST = 4096  # characters of a URL that is asked about
+SERVER_AWAY = "The hive's server does not answer, or the drones have just ended."
 Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
 
 
@@ -88,7 +89,7 @@ class Contents:
                 return None, f"This crawl does not know the command {name}."
             return None, f"{error}."
         except NotRunning:
-            return None, "The crawl has just ended."
+            return None, SERVER_AWAY if watch.known.drones else "The crawl has just ended."
 
     async def _host_page(self, watch: Watch, shown: Shown, host: str) -> Html:
         found, why_not = await self._asked(watch, shown, "host", host)
@@ -148,7 +149,7 @@ class Ordering:
     """Loading the page of an answer again commands nothing anew."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[Order, Any, bool]] = {}
+        self._kept: dict[str, tuple[Order, Any, str]] = {}
 
     async def give(self, watch: Watch, form: Mapping[str, str]) -> str | Order:
         """Gives a command; returns the name of its answer, or the order if somebody must say first that it is meant."""
@@ -160,7 +161,7 @@ class Ordering:
                 return order
             return self._keep(order, await watch.order(order.name, *order.words))
         except (CommandError, NotRunning) as error:
-            return self._keep(order, str(error), refused=True)
+            return self._keep(order, str(error), _heading(error))
 
     async def paste(self, watch: Watch, text: str) -> str:
         """Gives a crawl seeds, in a file of its own; returns the name of its answer."""
@@ -178,13 +179,13 @@ class Ordering:
                 await watch.run(lambda: forget(jobdir, name))
                 raise
         except (CommandError, NotRunning) as error:
-            return self._keep(WRITTEN, str(error), refused=True)
+            return self._keep(WRITTEN, str(error), _heading(error))
 
-    def _keep(self, order: Order, answer: Any, *, refused: bool = False) -> str:
+    def _keep(self, order: Order, answer: Any, failed: str = "") -> str:
         while len(self._kept) >= MOST:
             del self._kept[next(iter(self._kept))]
         name = secrets.token_urlsafe(6)
-        self._kept[name] = order, answer, refused
+        self._kept[name] = order, answer, failed
         return name
 
     def said(self, shown: Shown, name: str) -> Html | None:
@@ -192,5 +193,9 @@ class Ordering:
         kept = self._kept.get(name)
         if kept is None:
             return None
-        order, answer, refused = kept
-        return tag("div", answer_content(shown, order, answer, refused=refused), class_="answered")
+        return tag("div", answer_content(shown, *kept), class_="answered")
+
+
+def _heading(error: Exception) -> str:
+    """Of an order without an answer."""
+    return "Perhaps done" if isinstance(error, NoAnswer) else "Refused"

@@ -64,13 +64,14 @@ class AskedHive:
         return {"drones": [{"drone": drone, "answer": self._client(look, drone).ask(name, *words)} for drone in here]}
 
     def _look(self) -> Look:
-        nobody = f"{self._target.text}: no drone of this hive is running"
         try:
             look = asyncio.run(self._looked())
-        except (Away, CannotStart) as error:
-            raise NotRunning(f"{nobody}: {error}") from error
+        except CannotStart as error:
+            raise NotRunning(str(error)) from error
+        except Away as error:  # its drones may run all the same
+            raise NotRunning(f"{self._target.text}: the hive's server is {error.state}: {error}") from error
         if not look.leases:
-            raise NotRunning(nobody)
+            raise NotRunning(f"{self._target.text}: no drone of this hive is running")
         return look
 
     async def _looked(self) -> Look:

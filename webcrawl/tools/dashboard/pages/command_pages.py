@@ -19,7 +19,7 @@ from webcrawl.tools.report.markup import Html, join, tag
 
 MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
 OPTION = re.compile(r"\[(--[a-z]+(?: [A-Z]+)?)\]")  # of a command, which has a field of its own
-DESTROYING = {"stop", "exclude", "drop"}  # commands, or a word of one, that cannot be taken back
+DESTROYING = {"stop", "exclude"}  # commands that cannot be taken back, as `host HOST drop` cannot
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Order:
     @property
     def destroys(self) -> bool:
         """True if somebody must say twice that it is wanted."""
-        return not DESTROYING.isdisjoint((self.name, *self.words[:2]))
+        return self.name in DESTROYING or (self.name == "host" and self.words[1:2] == ("drop",))
 
 
 class Row(Protocol):
@@ -215,17 +215,17 @@ def sure_content(shown: Shown, order: Order, back: str) -> Html:
         class_="buttons",
     )
     what = tag("p", tag("code", order.text), class_="order")
-    return tag("div", section("Are you sure?", tag("p", SURE.get(order.name, SURE["drop"])), what, form), class_="sure")
+    return tag("div", section("Are you sure?", tag("p", SURE[order.name]), what, form), class_="sure")
 
 
 SURE = {
     "stop": "The run ends: downloads under way have a few seconds. Run the same command to resume.",
     "exclude": "Queued URLs that this rule names are dropped as they come up; include does not bring them back.",
-    "drop": "The URLs that wait there are given up, and do not come back.",
+    "host": "The URLs that wait there are given up, and do not come back.",
 }
 
 
-def answer_content(shown: Shown, order: Order, answer: Any, *, refused: bool) -> Html:
-    """The crawl's answer to an order."""
-    made = tag("p", str(answer), class_="refused") if refused else answered(answer, linker(shown))
-    return section("Refused" if refused else "Answer", tag("p", tag("code", order.text), class_="order"), made)
+def answer_content(shown: Shown, order: Order, answer: Any, failed: str = "") -> Html:
+    """The crawl's answer to an order; `failed`: what became of it instead, in a word or two."""
+    made = tag("p", str(answer), class_="refused") if failed else answered(answer, linker(shown))
+    return section(failed or "Answer", tag("p", tag("code", order.text), class_="order"), made)

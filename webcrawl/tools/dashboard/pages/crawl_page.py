@@ -89,6 +89,7 @@ TABS = {
     "commands": "Commands",
 }
 LONGEST = 500  # characters of a sentence
+ORDERS = 5  # in force by command, that are named
 FIRST = "first"  # where the buttons of the header lead: the first tab, while other forms lead to that of commands
 SPANS = {"10 min": 600.0, "1 h": 3600.0, "6 h": 21_600.0, "1 day": 86_400.0, "all": 0.0}
 ENDS = dict(
@@ -179,8 +180,10 @@ def _unless(shown: Shown, name: str) -> str | None:
 def warnings(shown: Shown) -> Html:
     found = [*signs(shown.sample, shown.moments, shown.known.jobdir)]
     in_force = shown.sample.figures.get("in_force")
-    orders = [str(line) for line in in_force if line != "pause"][:5] if isinstance(in_force, list) else []
-    told = tag("p", "In force by command: ", tag("code", "; ".join(orders)), class_="note") if orders else None
+    orders = [str(line) for line in in_force if line != "pause"] if isinstance(in_force, list) else []
+    more = f" and {len(orders) - ORDERS} more" if len(orders) > ORDERS else None
+    code = tag("code", "; ".join(orders[:ORDERS]))
+    told = tag("p", "In force by command: ", code, more, class_="note") if orders else None
     return join(tag("ul", *(tag("li", one) for one in found), class_="warn") if found else None, told)
 
 
