@@ -119,6 +119,16 @@ class TestText:
         }
         assert not any(key[0].startswith("webcrawl_hive") for key in other)
 
+    def test_counters_are_of_the_whole_crawl(self, tmp_path):
+        """What one process has counted the next goes on from, so none of them is said to be of a process."""
+        collector(tmp_path, **DRONE).text()
+        text = collector(tmp_path, **{**DRONE, "hive/sent": 0}).text()
+        families = text_string_to_metric_families(text.decode())
+
+        assert read(text)["webcrawl_hive_sent_links_total",] == DRONE["hive/sent"]
+        of_process = {one.name for one in families if one.type == "counter" and "process" in one.documentation}
+        assert all(name.startswith("webcrawl_process_") for name in of_process)
+
     def test_a_store(self, tmp_path):
         """How much is in the store, and what waits, are there if the crawl has one."""
         stored = {"store/files": 3, "store/bytes": 600, "store/waiting": 1}

@@ -92,7 +92,7 @@ COUNTERS = (
     Row(
         "frontier/hosts given up",
         "hosts_given_up",
-        "Hosts given up: away for HOST_PATIENCE, or without an address.",
+        "Hosts given up: away for HOST_PATIENCE, or without an address or protocol that the crawl can use.",
     ),
     Row("outage/count", "outages", "Outages of our own network."),
     Row("outage/seconds", "outage_seconds", "How long these have lasted."),
@@ -101,10 +101,8 @@ COUNTERS = (
 )
 LABELLED = (
     Labelled("status/", "answers", "status", _answer, "Answers by HTTP status.", ("200",)),
-    Labelled("status/", "failures", "outcome", _failure, "Downloads without an answer, by outcome.", FAILED),
-    Labelled(
-        "frontier/dropped/", "dropped_urls", "outcome", _outcome, "URLs that ended in the frontier, without a request."
-    ),
+    Labelled("status/", "failures", "outcome", _failure, "Attempts at URLs that got no answer, by outcome.", FAILED),
+    Labelled("frontier/dropped/", "dropped_urls", "outcome", _outcome, "URLs that ended while they were queued."),
     Labelled("refused/", "filtered_links", "filter", _same, "Links that a filter drops."),
     Labelled(BOUND, "bound_seconds", "by", _cause, "Seconds of the crawl by what bounded it.", CAUSES),
 )
@@ -126,7 +124,7 @@ GAUGES = (
     Row("disk_least", "disk_least_free_bytes", "Free space below which fetching pauses (MIN_FREE_DISK)."),
 )
 HOSTS = Row("hosts", "hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.")
-TROUBLE = Row("trouble", "trouble", "1 if this keeps the crawl from fetching, else 0.")
+TROUBLE = Row("trouble", "trouble", "1 if this keeps hosts from being asked, else 0; of several troubles, the first.")
 QUIET = "quiet hours"
 TROUBLES = {  # as the crawl says
     "paused": "paused",
@@ -137,9 +135,9 @@ TROUBLES = {  # as the crawl says
 }
 ENGINE = "engine_paused"  # too little disk, or by somebody's extension; not in QUIET_HOURS, which are as they should be
 HIVE_COUNTERS = (
-    Row("hive/sent", "hive_sent_links", "Links sent to other drones by this process."),
-    Row("hive/received", "hive_received_links", "Links that came from other drones to this process."),
-    Row("hive/letters/bytes", "hive_sent_bytes", "Bytes of the letters closed by this process."),
+    Row("hive/sent", "hive_sent_links", "Links sent to other drones."),
+    Row("hive/received", "hive_received_links", "Links that came from other drones."),
+    Row("hive/letters/bytes", "hive_sent_bytes", "Bytes of the letters closed."),
     Row("hive/letters/again", "hive_letters_again", "Letters sent once more."),
 )
 HIVE_GAUGES = (
@@ -169,7 +167,11 @@ REVISIT_LABELLED = (
 STORE_GAUGES = (
     Row("store/files", "store_files", "Finished files that have a verified copy in the store."),
     Row("store/bytes", "store_bytes", "Bytes of these."),
-    Row("store/waiting", "store_waiting_files", "Finished files that have none yet."),
+    Row(
+        "store/waiting",
+        "store_waiting_files",
+        "Finished files that have none yet, or one that is to be verified again.",
+    ),
 )
 REVISIT_GAUGES = (
     Row("revisit/records", "revisit_pages", "Pages that are fetched again."),
