@@ -9,6 +9,7 @@ import asyncio
 import html
 import re
 from collections import Counter
+from contextlib import closing
 from itertools import count, cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from zlib import crc32
 import pytest
 from scrapy import Request
 
+from tests.support.archive_files import gzipped, response
 from tests.support.claims import pattern, templates
 from tests.support.objectstore import FakePlace
 from tests.support.places import ROOT
@@ -42,9 +44,11 @@ from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFT
 from webcrawl.net import dns_silence
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.errors import DnsFailed, PortRefused
+from webcrawl.record.archives import archives
 from webcrawl.record.objectstore import stored, upload
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir import revisit_figures
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
@@ -372,6 +376,33 @@ def segments_run(state):
         except StoreError as error:
             said.append(str(error))
     return "\n".join(said)
+
+
+def left_bytes(runs):
+    """What is said of bytes that no checkpoint of a crawl has, which runs or not."""
+    log = []
+    with patch.multiple(archives, is_locked=lambda _: runs, logger=tellers(log)):
+        archives.tell_left(JOB / "warc/a.warc.gz.open", 9)
+    return "\n".join(log)
+
+
+def archived(state):
+    """What is said while an archive is read, that was `read` so far before; `revisits`: of pages that are nowhere."""
+    log, place = [], archives.Place(state.get("read", 0), 0)
+    revisit = response("http://a.test/x", b"", WARC_Refers_To="<urn:x>").replace(b"response", b"revisit", 1)
+    with (
+        TemporaryDirectory() as folder,
+        closing(archives.Originals(Path(folder) / "originals")) as originals,
+        patch.object(archives, "logger", tellers(log)),
+    ):
+        path = Path(folder) / f"a.warc.gz{'.open' if state.get('open') else ''}"
+        path.write_bytes(gzipped([response("http://a.test/"), *[revisit] * state.get("revisits", 0)]))
+        path.write_bytes(path.read_bytes() + state.get("tail", b""))
+        try:
+            list(archives.Archives([path], lambda _: place, originals, 1 << 20))
+        except StoreError as error:
+            log.append(str(error))
+    return "\n".join(log)
 
 
 def left_archives(state):
@@ -1707,6 +1738,38 @@ CLAIMS = {
             ),
         ],
     ),
+    "store/jobdir/revisit_figures.py": (
+        lambda figures: revisit_figures.in_words(RevisitFigures(**figures)),
+        [
+            ("2 revisits of ", {"taken": 2}, {"taken": 3}),
+            ("1 unchanged, 2 changed", {"unchanged_304": 1, "changed_text": 2}, {"changed_text": 2}),
+            (", about {} of all copies fresh", {"sampled": 1}, {"sampled": 0}),
+        ],
+    ),
+    "record/archives/archives.py": (
+        left_bytes,
+        [
+            ("{}: its crawl runs: {} bytes are left for later, as no checkpoint has them yet", True, False),
+            ("{}: its last {} bytes are left out: {}", False, True),
+            ("its crawl was killed, or failed, and does those pages again when it is resumed", False, True),
+            ("none of the files read so far can give its payload", {"revisits": 1}, {}, archived),
+            (
+                "; others like it in this file are only counted",
+                {"revisits": archives.TOLD},
+                {"revisits": archives.TOLD - 1},
+                archived,
+            ),
+            ("{}: byte {}: {}; {} bytes skipped", {"tail": b"junk"}, {}, archived),
+            ("{}: {} that cannot be read: {}", {"tail": b"junk"}, {}, archived),
+            (
+                "{}: not finished: its last {} bytes are left for later",
+                {"open": True, "tail": gzipped([response("http://a.test/y")])[:99]},
+                {"tail": gzipped([response("http://a.test/y")])[:99]},
+                archived,
+            ),
+            ("{}: shorter than it was when {} bytes of it were processed", {"read": 1 << 20}, {}, archived),
+        ],
+    ),
     "tools/segments/segment_run.py": (
         segments_run,
         [
@@ -2249,6 +2312,11 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "{} is no command; there are: {}",
     },
     "adapter/extensions/disk_space.py": {"disk nearly full"},
+    "record/archives/archives.py": {
+        "-: an archive on standard input could not be resumed: name a file",
+        "{}: no WARC files in this package",
+        "{}: not a file: it could not be resumed",
+    },
     "record/objectstore/stored.py": {
         "SELECT name FROM meta WHERE name GLOB ?",
         "SELECT name, value FROM meta WHERE name GLOB ?",
@@ -2608,6 +2676,13 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "record/archives/archives.py": {
+        **dict.fromkeys(
+            ("{}: byte {}: what an earlier run did not finish is not there", "{}: no such file"),
+            "tests/tools/commands/test_process.py",
+        ),
+        "{}: no WARC files in this folder": "tests/record/archives/test_files.py",
+    },
     "tools/segments/left_links.py": dict.fromkeys(
         (
             "{}: its links cannot be read",

@@ -190,6 +190,16 @@ class TestOthers:
 
         assert [came.body for _, came in answers] == [b"<p>hello"] * 3
 
+    def test_an_original_that_is_gone(self, reading, caplog):
+        """Of a payload that was read and is no longer there, nobody says that it was in none of the files."""
+        first = reading.write("x.warc.gz", [response(URL, WARC_Payload_Digest="sha1:AAA")])
+        again = response(URL + "2", b"", WARC_Payload_Digest="sha1:AAA").replace(b"response", b"revisit", 1)
+        reading.answers(first)
+        first.unlink()
+
+        assert reading.answers(reading.write("y.warc.gz", [again])) == []
+        assert "none of the files read so far can give its payload" in caplog.text
+
     @pytest.mark.parametrize("state", [0, 1])
     @pytest.mark.parametrize("profile", [IDENTICAL, UNMODIFIED])
     @pytest.mark.parametrize("digest", [True, False])

@@ -30,7 +30,7 @@ def test_the_health_of_a_host(failures, retired, health):
     ("change", "words"),
     [
         ({}, "healthy"),
-        ({"times": []}, "healthy: not asked yet"),
+        ({"times": []}, "healthy: no answer yet"),  # it may have been asked, and given up by command since
         ({"retired": Status.HOST_BUDGET}, "spent: it has given all its pages (HOST_MAX_PAGES)"),
         ({"failures": 7}, "aside: 7 in a row"),
         ({"wall": WallRow("anubis", 1.0, 3)}, "behind a wall: anubis, 3 in a row"),

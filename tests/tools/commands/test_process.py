@@ -252,7 +252,7 @@ class TestLosses:
 
         assert job.run(lone, pipelines=("Lines",)) == 1
         assert job.lines() == ["http://a.test/y"]
-        assert "revisit http://a.test/x: its payload is in none of the files read so far" in job.log
+        assert "revisit http://a.test/x: none of the files read so far can give its payload" in job.log
 
 
 class TestArguments:

@@ -155,9 +155,7 @@ class Archives:
                         yield Answer(name, capture.next or capture.place, self._losses(), found, capture.place)
                 end = end or records.place
                 if records.is_open and end.offset < size:
-                    logger.info(
-                        "%s: still being written: its last %d bytes are left for later", path, size - end.offset
-                    )
+                    logger.info("%s: not finished: its last %d bytes are left for later", path, size - end.offset)
                 yield Answer(name, end, self._losses())
         except NotWarc as error:
             self._lost.clear()  # it has no records that could be damaged
@@ -172,7 +170,7 @@ class Archives:
         if refers(capture):
             original = self._original(capture.first)
             if original is None:
-                self._refused(path, "revisits", capture.first, "its payload is in none of the files read so far")
+                self._refused(path, "revisits", capture.first, "none of the files read so far can give its payload")
                 return None
         try:
             link, answer = self._answers.read(capture, None if same else original, path.name.removesuffix(OPEN))

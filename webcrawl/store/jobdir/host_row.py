@@ -186,7 +186,7 @@ class HostRow(NamedTuple):
             return f"{health.value}: {self.failures} in a row"
         if health is Health.WALLED and self.wall is not None:
             return f"{health.value}: {self.wall.vendor}, {self.wall.answers} in a row"
-        return health.value if self.times else f"{health.value}: not asked yet"
+        return health.value if self.times else f"{health.value}: no answer yet"
 
 
 pack: Callable[[tuple[Any, ...]], bytes] = (

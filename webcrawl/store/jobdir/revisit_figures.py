@@ -114,10 +114,8 @@ def in_words(figures: RevisitFigures) -> str:
     ]
     if figures.forgotten:
         found.append(f"{figures.forgotten} forgotten")
-    return (
-        f"{count(figures.taken, 'revisit')} of {count(figures.records, 'page')} ({', '.join(found)}), "
-        f"about {fresh(figures)} of all copies fresh"
-    )
+    share = f", about {fresh(figures)} of all copies fresh" if figures.sampled else ""
+    return f"{count(figures.taken, 'revisit')} of {count(figures.records, 'page')} ({', '.join(found)}){share}"
 
 
 def bin_of(seconds: float) -> int:
