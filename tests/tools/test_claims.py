@@ -2593,7 +2593,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     "tools/dashboard/pages/tabs.py": {
         "Add seeds",
         "All hosts",
-        "Front-end: URLs by level, the first is served most",
+        "Front-end: URLs by level, each picked FRONTIER_BIAS times as often as the next",
         "Its next URLs",
         "Lines with",
         "Order of the hosts",
