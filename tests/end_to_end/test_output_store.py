@@ -116,7 +116,7 @@ class TestStopped:
         assert running.wait() == 0
 
         assert "no such folder; it is not created" in crawl.output.read_text()
-        assert f"not stored there: scrapy store {crawl.jobdir} does it" in crawl.output.read_text()
+        assert f"still to be sent there, or verified: scrapy store {crawl.jobdir} does it" in crawl.output.read_text()
         here = names(crawl.jobdir)
         assert store(crawl.jobdir, "-l")[0] == 1
         (tmp_path / "store/one").mkdir()

@@ -156,7 +156,8 @@ class TestUnstored:
         scene.end(first, 1)
         scene.after(LONGEST_WAIT)
 
-        assert caplog.messages == ["drone 0: ended, but files not stored: 3; scrapy store does it, or the next start"]
+        line = "drone 0: ended, but files not sent or verified: 3; scrapy store does it, or the next start"
+        assert caplog.messages == [line]
         assert (len(scene.started), second.heard) == (2, [])
         scene.end(second, 0)
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.objectstore import ADDRESS, FakePlace, StoredCrawl
 from tests.support.outputs import Crawl
+from webcrawl.record.objectstore import storing as module
 from webcrawl.record.objectstore.stored import Stored, goes, listing
 from webcrawl.record.objectstore.storing import POLL, NoStore, copied
 from webcrawl.record.objectstore.upload import LONGEST
@@ -357,6 +358,17 @@ class TestTheCommand:
 
         assert said == [(f"{ADDRESS}: 1 file stored, 6 bytes", True), (f"{tmp_path}/{left}", False)]
 
+    def test_a_copy_that_cannot_be_verified_once_more(self, tmp_path, place, monkeypatch):
+        """A file that has a copy is counted once more before it goes: nobody says that it is not stored."""
+        monkeypatch.setattr(module, "PATIENCE", 0.0)
+        with closing(StoredCrawl(tmp_path, place)) as crawl:
+            crawl.finish()
+            crawl.rounds()
+        place.away = ConnectionError("refused")
+        ((said, is_good),) = copied(tmp_path, None, keep=False, open_place=lambda _: place)
+
+        assert (said, is_good) == (f"{ADDRESS}: 1 file stored, 6 bytes; 1 still to be sent or verified", False)
+
 
 class TestTheEnd:
     def test_all_is_stored_before_the_crawl_ends(self, tmp_path, place):
@@ -381,10 +393,8 @@ class TestTheEnd:
 
             assert 30 <= crawl.now - begun <= 60
             assert crawl.storing.is_behind
-        assert (
-            f"{ADDRESS}: 1 file (6 bytes) not stored there: scrapy store {tmp_path} does it, or the next start"
-            in caplog.text
-        )
+        left = f"scrapy store {tmp_path} does it, or the next start"
+        assert f"{ADDRESS}: 1 file (6 bytes) still to be sent there, or verified: {left}" in caplog.text
 
     def test_waiting_costs_no_processor(self, tmp_path, place):
         """While files are on their way, or the store is away, one look in a tenth of a second is enough."""

@@ -250,7 +250,7 @@ def _known(figures: Mapping[str, Any]) -> Iterator[str]:
 def _stored(figures: Mapping[str, Any]) -> Iterator[str]:
     """The files that the store has, over all runs, and those that it has not yet."""
     if "store/files" in figures:
-        waits = f", {figures['store/waiting']} not yet" if figures["store/waiting"] else ""
+        waits = f", {figures['store/waiting']} still to be sent or verified" if figures["store/waiting"] else ""
         yield f"{count(figures['store/files'], 'file')} in the store ({figures['store/bytes'] / 1e6:.1f} MB){waits}"
 
 

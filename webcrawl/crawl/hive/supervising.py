@@ -166,7 +166,10 @@ class Supervisor:
         elif status > 0 and (left := self._unstored(number)):  # another start would wait for the store as long again
             store = f"{program()} store"
             logger.error(
-                "drone %d: ended, but files not stored: %d; %s does it, or the next start", number, left, store
+                "drone %d: ended, but files not sent or verified: %d; %s does it, or the next start",
+                number,
+                left,
+                store,
             )
             self._failed = True
             self._ended(number, now)
