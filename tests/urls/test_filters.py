@@ -218,7 +218,7 @@ class TestSimpleFilters:
     def test_bad_ports_are_dropped(self):
         """A URL with a bad port for its scheme is dropped, and refused if it is queued, unless the port is allowed."""
         good = ["http://a.example/", "http://a.example:8080/", "gopher://a.example:7070/", "http://a.example/x:25/"]
-        bad = ["http://a.example:25/", "gopher://a.example:8080/", "ftp://a.example:6667/"]
+        bad = ["http://a.example:25/", "gopher://a.example:8080/", "ftp://a.example:6667/", "http://a.example:0/"]
         ports = PortFilter(Ports())
 
         assert ports.keep([*bad, *good], PAGE) == good
