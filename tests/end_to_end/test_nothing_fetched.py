@@ -19,6 +19,15 @@ class Forbidding(Site):
         self.say(200, b"User-agent: *\nDisallow: /" if self.path == "/robots.txt" else b"secret")
 
 
+class Leading(Site):
+    """robots.txt leads to where nothing listens."""
+
+    elsewhere = f"127.0.0.2:{free_port()}"
+
+    def answer(self):
+        self.say(302, b"", location=f"http://{self.elsewhere}/robots.txt")
+
+
 def crawl_of(tmp_path, *seeds, **settings):
     return Crawl(tmp_path / "job", {"seeds": ",".join(seeds)}, {**OPEN, **settings})
 
@@ -111,6 +120,21 @@ def test_a_connection_that_is_refused(tmp_path):
     wait_until(lambda: f"INFO: no seed has answered: {said}, 0 pages" in running.crawl.output.read_text())
     running.interrupt()
     assert running.wait() == 0
+
+
+def test_a_robots_txt_elsewhere(tmp_path):
+    """What keeps a robots.txt from being fetched is said of where the seed's has led to, and is no politeness."""
+    with serving(Leading) as site:
+        running = crawl_of(tmp_path, f"{site}/").start()
+        said = f"{site}/robots.txt leads to {Leading.elsewhere}: the connection is refused: nothing listens there"
+        wait_until(lambda: running.crawl.output.exists() and "no seed has" in running.crawl.output.read_text())
+        running.interrupt()
+        assert running.wait() == 0
+
+    output = running.crawl.output.read_text()
+    assert f"no seed has answered: {said}" in output
+    assert "for the robots.txt of 127.0.0.1, without which nothing may be asked" in output
+    assert "politeness" not in output
 
 
 def test_one_seed_that_answers(tmp_path):

@@ -43,9 +43,10 @@ def test_the_urls_own_failure(db):
     assert str(found) == "waits 58 s after 500 from shop.test"
 
 
-def test_retry_after(db):
-    """What the host has asked for has words of its own."""
-    found = waits(db, OK, Outcome(429, 0.1, wait=100.0))
+@pytest.mark.parametrize("status", [429, 200])
+def test_retry_after(db, status):
+    """What the host has asked for has words of its own, whatever it has answered."""
+    found = waits(db, OK, Outcome(status, 0.1, wait=100.0))
 
     assert (found.rules, str(found)) == ({"retry-after": 1}, "waits 98 s as shop.test asks (Retry-After)")
 
@@ -87,6 +88,26 @@ def test_a_host_set_aside(db):
 
     assert "after 503 from shop.test" in str(found)
     assert found.rules == {}
+
+
+def test_a_host_set_aside_without_a_failure(db):
+    """A host that asked for a long wait with a good answer is set aside; it did nothing wrong, and nobody says so."""
+    found = waits(db, OK, OK, Outcome(200, 0.1, wait=5000.0), count=5)
+
+    assert (found.rule, found.why) == ("aside", "for shop.test (set aside)")
+
+
+def test_robots(db):
+    """A host whose robots.txt is not there yet waits for that, not for politeness; once it is there, that is over."""
+    frontier = make(db)
+    add(frontier, "http://shop.test/0", "http://shop.test/1")
+    frontier.core.admission = lambda _link, now: 60.0 if now < 60 else None
+    assert frontier.take(0) is None
+    found = frontier.look.waits(10)
+    frontier.done(frontier.take(60), OK, 60)
+
+    assert str(found) == "waits 50 s for the robots.txt of shop.test, without which nothing may be asked"
+    assert (found.rules, frontier.look.waits(60).rules) == ({"robots": 1}, {"politeness": 1})
 
 
 def test_nothing(db):

@@ -39,7 +39,7 @@ from webcrawl.crawl.hive.operator import Look as HiveLook
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
-from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
+from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
 from webcrawl.net import dns_silence
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.errors import DnsFailed, PortRefused
@@ -764,6 +764,8 @@ def no_seed(state):
     fates = seed_fates.SeedFates(SimpleNamespace(parts=parts))
     for name in state.get("forbidden", ()):
         parts.log.hearers[0](Link(f"http://{name}/"), Outcome(Status.ROBOTS_FORBIDDEN), None)
+    if via := state.get("refused"):
+        fates.failed(Link("http://a.test/robots.txt", "P", via), PortRefused("refused"))
     return "\n".join((fates.progress(), *fates.lines()))
 
 
@@ -834,6 +836,11 @@ CLAIMS = {
         [
             ("no seed has answered: {}{}", {"forbidden": ["a.test"]}, {"forbidden": ["a.test"], "outcomes": {200: 1}}),
             ("{}: its robots.txt forbids {}", {"forbidden": ["a.test"]}, {}),
+            (
+                "{} leads to {}",
+                {"refused": "http://b.test/robots.txt"},
+                {"refused": "http://a.test/"},
+            ),
             (" and {} more", {"forbidden": ["a.test", "b.test"]}, {"forbidden": ["a.test"]}),
             (" ({} more like it)", {"forbidden": ["a.test", "b.test"]}, {"forbidden": ["a.test"]}),
             ("{} left out by the filter {}: {}", {"filtered": {"port": 1}}, {"filtered": {"port": 0}}),
@@ -1118,6 +1125,8 @@ CLAIMS = {
             ("between requests to {host} (politeness)", {}, {"rule": FAILURE}),
             ("for {host} (behind a wall: {wall})", {"rule": WALL}, {}),
             ("after {said} from {host}", {"rule": FAILURE}, {"rule": WALL}),
+            ("for the robots.txt of {host}, without which nothing may be asked", {"rule": ROBOTS}, {}),
+            ("for {host} (set aside)", {"rule": ASIDE}, {}),
             ("for a way to {host}: a proxy, name servers or IPv6 fail, as the log says", {"rule": NO_WAY}, {}),
             ("no address", {"rule": FAILURE, "said": Status.DNS_FAILED}, {"rule": FAILURE}),
             ("no connection", {"rule": FAILURE, "said": Status.CONNECT_FAILED}, {"rule": FAILURE}),

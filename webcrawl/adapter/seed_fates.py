@@ -46,7 +46,10 @@ class SeedFates:
     def failed(self, link: Link, error: FetchError) -> None:
         """A request of the crawl's has failed; whether it comes again is not known yet."""
         if not link.path.removesuffix("P") and len(self._words) < HOSTS:
-            self._note(error.name, host_of(link.url), in_words(error, link.url, self._others))
+            host, line = host_of(link.url), in_words(error, link.url, self._others)
+            if link.path and host_of(link.via) != host:  # of a robots.txt that a seed's has led to
+                host, line = host_of(link.via), f"{link.via} leads to {line}"
+            self._note(error.name, host, line)
 
     def _ended(self, link: Link, outcome: Outcome, _exchange: Exchange | None) -> None:
         if link.path:

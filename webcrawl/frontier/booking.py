@@ -30,6 +30,7 @@ from webcrawl.frontier.unwell import (
     returned,
     soon,
 )
+from webcrawl.frontier.wait_words import RETRY_AFTER
 from webcrawl.frontier.walled_hosts import gap, met
 from webcrawl.store.jobdir.host_row import behind_wall
 
@@ -169,8 +170,9 @@ class Booking:
         failed = is_hosts(host, link, outcome) if unwell else not plain and has_failed(link, outcome)
         host.pages += _is_page(link, outcome)
         turn = wait = self.wait(host)
-        if outcome.wait:
-            wait = max(wait, min(outcome.wait, limits.retry_after_max))
+        if outcome.wait > turn:
+            wait = max(turn, min(outcome.wait, limits.retry_after_max))
+            host.left = now + wait, RETRY_AFTER
         if failed:
             wait = max(wait, self._failed(host, link, outcome, now, news=news))
         elif unwell:

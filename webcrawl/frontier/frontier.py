@@ -26,6 +26,7 @@ from webcrawl.frontier.protocol import Found
 from webcrawl.frontier.revisits import Revisits
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.url_selection import Giving
+from webcrawl.frontier.wait_words import NO_WAY
 from webcrawl.store.jobdir.host_row import Health, State
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
@@ -222,7 +223,8 @@ class Frontier:
         """
         host = self._giving.received(link)
         if wait:
-            host.ready_at = host.lacked = max(host.ready_at, now + wait)
+            host.ready_at = max(host.ready_at, now + wait)
+            host.left = host.ready_at, NO_WAY
         self._return(host, link, "put back", now)
 
     def cut(self, link: Link, seconds: float, now: float) -> None:

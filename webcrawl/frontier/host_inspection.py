@@ -9,7 +9,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.unwell import LONGER
-from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, WALL, Waits
+from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, WHY, Waits
 from webcrawl.frontier.walled_hosts import gap
 from webcrawl.store.jobdir.host_row import PLACES, Health, State, behind_wall, given_up
 
@@ -131,23 +131,20 @@ class Look:
                 if at < due:
                     first, due = host, at
         if first is not None:
-            self._name(found, first, due)
+            _name(found, first, self._rule(first, due))
         elif (aside := self._aside.first()) is not None:
             due, found.host = aside
             with self._core.opened(found.host) as host:
-                self._name(found, host, due)
+                failed = host.failures or host.wall is not None
+                rule = self._rule(host, due) if failed else self._pause(host)[1]
+                _name(found, host, rule if rule in WHY else ASIDE)
         found.seconds = max(due - now, 0.0) if found.host else 0.0
         return found
 
-    def _name(self, found: Waits, host: Host, due: float) -> None:
-        """Names the host that is next, due then."""
-        found.host, found.rule, found.said = host.name, self._rule(host, due), host.said
-        found.wall = host.wall.vendor if host.wall is not None else ""
-
     def _rule(self, host: Host, at: float) -> str:
         """Why a host is left alone until then: only URLs that failed are left of it, or the rule of its wait."""
-        if host.lacked == host.ready_at == at:
-            return NO_WAY
+        if host.left[0] == host.ready_at == at:
+            return host.left[1]
         if host.row is None and host.wall is None and at <= host.rested_at() and not host.crawl_delay:
             return "politeness"
         return self._pause(host)[1] if host.failures or host.wall is not None or at <= host.rested_at() else FAILURE
@@ -223,3 +220,9 @@ class Look:
             "seed": domain.seed,
             "over_budget": domain.queue.count if domain.queue is not None else 0,
         }
+
+
+def _name(found: Waits, host: Host, rule: str) -> None:
+    """Names the host that is next."""
+    found.host, found.rule, found.said = host.name, rule, host.said
+    found.wall = host.wall.vendor if host.wall is not None else ""

@@ -115,7 +115,7 @@ class Host:
     aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
     ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
-    lacked: float = 0.0  # it is left alone until then for a lack of ours; forgotten likewise
+    left: tuple[float, str] = (0.0, "")  # it is left alone until then by this rule, not for what it did; likewise
     wall: WallRow | None = None  # while nothing but a wall answers (walls.py)
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else

@@ -16,6 +16,7 @@ from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.health import revive_for_other_origin
 from webcrawl.frontier.hosts import LISTED, REVISITS, Host
 from webcrawl.frontier.places import Places
+from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]
 DROPS = 256  # URLs of one host dropped per turn
@@ -145,8 +146,8 @@ class Giving:
             self.put_back(host, record, last=not isinstance(decision, float) or decision > now + SOON)
         if given is None and repeated is not None:
             return self._give(host, repeated, repeated.pack())
-        if given is None:
-            host.ready_at = max(host.ready_at, until)
+        if given is None and until > host.ready_at:
+            host.ready_at, host.left = until, (until, ROBOTS)
         return given
 
     def _give(self, host: Host, link: Link, record: bytes) -> Link:

@@ -9,12 +9,15 @@ from webcrawl.base.model import Status
 
 # Rules; any other is politeness
 FAILURE, RETRY_AFTER, CRAWL_DELAY, WALL, NO_WAY = "failure", "retry-after", "crawl-delay", "wall", "no-way"
-FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY))  # a crawl that ends meanwhile says when it would go on
+ROBOTS, ASIDE = "robots", "aside"
+FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY, ROBOTS))  # a crawl that ends meanwhile says when it would go on
 WHY = {
     FAILURE: "after {said} from {host}",
     RETRY_AFTER: "as {host} asks (Retry-After)",
     WALL: "for {host} (behind a wall: {wall})",
     NO_WAY: "for a way to {host}: a proxy, name servers or IPv6 fail, as the log says",
+    ROBOTS: "for the robots.txt of {host}, without which nothing may be asked",
+    ASIDE: "for {host} (set aside)",
     CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
 }
 SAID = {

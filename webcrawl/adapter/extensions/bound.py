@@ -16,7 +16,7 @@ from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.profiling.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
-from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER
+from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
 
 INTERVAL = 1.0  # seconds between two looks
 BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
@@ -117,7 +117,7 @@ class Bound:
             processing=doing["pipelines"],
             ready=ready,
             waiting=waiting,
-            failing=rules[FAILURE],
+            failing=rules[FAILURE] + rules[ROBOTS],
             told=rules[RETRY_AFTER],
             delayed=rules[CRAWL_DELAY],
             queued=int(state.get("queued", 0)),

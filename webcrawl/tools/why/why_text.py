@@ -103,7 +103,8 @@ def _robots(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"fetched at {moment(robots['fetched'])}"
     yield from robots["use"]
     if robots["failed_tries"]:
-        yield f"could not be fetched {count(robots['failed_tries'], 'time')} in a row since"
+        since = " since" if robots["fetched"] is not None else ""
+        yield f"could not be fetched{since}, tried {count(robots['failed_tries'], 'time')}"
 
 
 def _host(details: Mapping[str, Any]) -> Iterator[str]:
