@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
+from tests.support.frontiers import add
 from tests.support.places import ROOT
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl import assembly
@@ -84,6 +85,20 @@ def test_who_has_a_budget(tmp_path, changed, counts):
 
     assert crawl.parts.frontier.core.queues.budgets.counts is counts
     crawl.close()
+
+
+def test_what_is_said_of_a_crawl_that_is_over(tmp_path):
+    """What was in flight at the last checkpoint waits again, and is counted so."""
+    crawl, _ = assemble({**values(tmp_path), "ROBOTSTXT_OBEY": False}, spider="web")
+    add(crawl.parts.frontier, "http://a.test/", "http://b.test/")
+    crawl.parts.frontier.take(0.0)
+    figures = crawl.stats()
+    crawl.checkpoint(last=True)
+    over = crawl.stats()
+    crawl.close()
+
+    assert (figures["queued"], figures["in_flight"]) == (1, 1)
+    assert (over["queued"], over["in_flight"]) == (2, 0)
 
 
 def test_what_is_off_is_not_imported(tmp_path):

@@ -83,6 +83,19 @@ class TestRules:
         with pytest.raises(RulesError, match=r"list, line 2: neither a domain nor a URL prefix \(\w+\)$"):
             parse_exclusions(f"example.com\n{line}\n", "list")
 
+    @pytest.mark.parametrize(
+        "line", ["site4.*", "***", "a.*.example", "*.example.com/private/", "http://*/x", "example.com/private/*"]
+    )
+    def test_a_star_that_stands_for_nothing(self, line):
+        """Who writes it means many URLs, none of which the rule would exclude: it is refused."""
+        with pytest.raises(RulesError, match=r"^list, line 1: a \* stands for nothing here"):
+            parse_exclusions(line, "list")
+
+    @pytest.mark.parametrize("line", ["*.star.example", "*star.example", "web.example/web/*/a.example"])
+    def test_a_star_that_may_stand(self, line):
+        """Other tools begin a domain with it, and a URL may have it."""
+        assert parse_exclusions(line, "list")
+
     def test_a_bad_line_is_not_quoted(self):
         """What stands in a file that is no list of rules is in no message: a command may name any file."""
         with pytest.raises(RulesError) as error:

@@ -31,7 +31,7 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import load
 from webcrawl.base.program import program
-from webcrawl.base.readable import text_without_credentials
+from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError
@@ -289,6 +289,8 @@ def _folder(
 ) -> None:
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
+    if (shown := readable(str(folder.absolute()))) != str(folder.absolute()):
+        raise CannotStart(f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it")
     if (folder / HIVE).exists():
         raise CannotStart(f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR")
     try:

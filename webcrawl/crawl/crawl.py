@@ -39,6 +39,7 @@ class Crawl:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.cut_short = parts.db.get(CLEAN) == b""  # the last run was killed, or could not keep what it did at its end
+        self._is_over = False  # what was in flight waits again
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.followers, self.outlook = Followers(), Outlook(parts, self.stats)
         self._feeds = parts.moments.feed
@@ -223,16 +224,19 @@ class Crawl:
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
         parts = self.parts
-        told = [item for figures in parts.moments.figures for item in figures().items()]
+        told = [item for other in parts.moments.figures for item in other().items()]
         frontier, counters, seen = parts.frontier, parts.counters, parts.seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
+        figures = frontier.look.figures()
+        if self._is_over:
+            figures["queued"], figures["in_flight"] = figures["queued"] + figures["in_flight"], 0
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
         own = {
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
             **counters,
             "links/waiting": parts.portions.links,
-            **frontier.look.figures(),
+            **figures,
             "outage/seconds": counters["outage/seconds"] + round(parts.uplink.seconds),
             "seeds": parts.seeding.taken,
             "bad_seeds": parts.seeding.bad,
@@ -254,6 +258,7 @@ class Crawl:
         """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
         self.parts.db.set(CLEAN, b"1" if last else b"")
         self.parts.db.checkpoint()
+        self._is_over = last
         self.followers.committed()
 
     def close(self) -> None:

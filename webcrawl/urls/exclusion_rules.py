@@ -17,6 +17,8 @@ from webcrawl.base.url_text import host_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
 from webcrawl.urls.optout import OptOut, RulesError, noted
 
+NO_STAR = "a * stands for nothing here; a domain has all names below it, a prefix all that begins with it"
+
 
 class ExclusionRules:
     """Decides whether a canonical URL is excluded, with a few dictionary lookups however long the list."""
@@ -56,6 +58,7 @@ def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules
     prefixes: list[str] = []
     ends = inf
     for number, line, comment in _lines(text):
+        refuse_star(line, f"{source}, line {number}")
         try:
             kind, names = (prefixes, _prefixes(line)) if "/" in line else (domains, [_domain(line)])
         except InvalidUrl as error:
@@ -67,6 +70,16 @@ def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules
             ends = min(ends, until or inf)
         kind += names
     return ExclusionRules(domains, prefixes, ends)
+
+
+def refuse_star(rule: str, where: str) -> None:
+    """Raises RulesError for a * in a host or at the end: who writes it means many URLs, and would think that they obey.
+
+    Not asked of rules that an earlier version has taken: it is in the state of its crawl.
+    """
+    host, slash, path = (rule.partition("://")[2] or rule).partition("/")
+    if "*" in (host if slash else host.removeprefix("*")) or path.endswith("*"):
+        raise RulesError(f"{where}: {NO_STAR}")
 
 
 def optouts_in(text: str, source: str) -> tuple[list[OptOut], list[str]]:

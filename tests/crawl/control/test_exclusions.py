@@ -113,6 +113,7 @@ class TestWords:
             (["a.b", "c.d"], "one rule at a time"),
             (["--forget"], "one rule at a time"),
             (["a b"], "'a b' is neither a domain nor a URL prefix"),
+            (["a.*"], r"'a.\*': a \* stands for nothing here"),
         ],
     )
     def test_what_is_not_understood(self, run, words, why):

@@ -53,6 +53,14 @@ class Reading:
         return exchange
 
 
+def test_a_strange_name(tmp_path):
+    """A file whose name is no text is refused: no table could note how far it was read."""
+    (tmp_path / "a\udcff.warc.gz").touch()
+
+    with pytest.raises(NoArchive, match=r"a\\udcff[.]warc[.]gz: strange characters"):
+        archive_files([str(tmp_path)])
+
+
 @pytest.fixture(name="reading")
 def _reading(tmp_path):
     made = Reading(tmp_path)

@@ -20,6 +20,7 @@ from tests.support.tampering import tampered
 from webcrawl.adapter.preflight import preflight
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.errors import CannotStart
+from webcrawl.base.readable import readable
 
 GOOD = b"http://site0.test/\n"
 
@@ -236,6 +237,13 @@ class TestJobdir:
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / path}))
 
         assert line.endswith(f"({tmp_path}/file is not a folder)")
+
+    @pytest.mark.parametrize("name", ["bad\udcff", "esc\x1b[31m", "new\nline"])
+    def test_a_strange_name(self, tmp_path, seeds, name):
+        """Control characters, or bytes that are no UTF-8, are refused: no file, table or line could name the folder."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / name}))
+
+        assert line.startswith(f"JOBDIR = {tmp_path}/{readable(name)}: strange characters")
 
     @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folder")
     def test_a_folder_that_cannot_be_made(self, tmp_path, seeds):

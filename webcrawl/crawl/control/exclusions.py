@@ -16,7 +16,7 @@ from webcrawl.base.dates import iso
 from webcrawl.crawl.control.command import Answer, Command, CommandError, url_named
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import canonical
-from webcrawl.urls.exclusion_rules import rules_of
+from webcrawl.urls.exclusion_rules import refuse_star, rules_of
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
 from webcrawl.urls.optout import COMMAND, PROOF, OptOut, RulesError, read_date, unpacked
@@ -62,7 +62,9 @@ def exclude(crawl: Leaves, *words: str) -> Answer:
 
 def check_exclude(*words: str) -> None:
     try:
-        rules_of([wish_of(_conditional(words)[0], time.time())])
+        wish = wish_of(_conditional(words)[0], time.time())
+        rules_of([wish])
+        refuse_star(wish.rule, f"exclude: {wish.rule[:80]!r}")
     except RulesError as error:
         raise CommandError(str(error)) from error
 

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from webcrawl.base.model import Exchange, Link
-from webcrawl.base.readable import count
+from webcrawl.base.readable import count, readable
 from webcrawl.record.archives.archived_answers import (
     Answers,
     Capture,
@@ -246,6 +246,8 @@ def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
     for argument in arguments:
         for path in _named(argument):
             name = name_of(path)
+            if (shown := readable(name)) != name:
+                raise NoArchive(f"{shown}: strange characters, by which nothing can note how far it was read")
             if name in found:
                 again.append(path)
             else:

@@ -152,7 +152,7 @@ class Snapshot:
             path, how = Path(self._copy.name) / self.path.name, ""
         elif not (self._log.exists() and (state / "crawl.db-shm").exists()) or self._has_no_frames():
             self._still, how = self._stamp(), "immutable=1"
-        uri = f"file:{quote(str(path.absolute()))}?mode=ro&{how}"
+        uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&{how}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None)
         try:
             db.execute("PRAGMA temp_store = MEMORY")
