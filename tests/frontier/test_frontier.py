@@ -7,7 +7,9 @@ import pytest
 
 from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.frontier import places
+from webcrawl.base.url_text import host_of
+from webcrawl.frontier import frontier as frontier_module
+from webcrawl.frontier import places, url_selection
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
@@ -351,6 +353,27 @@ class TestGate:
         frontier = make(db, admission=lambda link, now: -1 if "bad" in link.url else 0)
         add(frontier, "http://a/bad1", "http://a/bad2", "http://a/good")
         assert frontier.take(0).url == "http://a/good"
+
+    def test_dear_refusals_cost_the_host_a_rest(self, db, monkeypatch):
+        """A host whose verdicts take long is left alone for ten times as long; a turn ends, whoever else is due."""
+        spent, asked = [0.0], Counter()
+
+        def admission(link, now):
+            asked[host_of(link.url)] += 1
+            spent[0] += 0.04
+            return Status.ROBOTS_FORBIDDEN if "bad" in link.url else 0
+
+        for module in (frontier_module, url_selection):
+            monkeypatch.setattr(module, "thread_time", lambda: spent[0])
+        frontier = make(db, Limits(queues=9, max_queues=9), admission=admission)
+        add(frontier, *(f"http://{name}/bad{number}" for name in "abcd" for number in range(9)), "http://e/")
+
+        assert (frontier.take(1), asked) == (None, {"a": 1, "b": 1})
+        assert (frontier.take(1), asked) == (None, dict.fromkeys("abcd", 1))
+        assert frontier.take(1).url == "http://e/"
+        assert frontier.take(1.39) is None
+        assert asked["a"] == 1
+        assert frontier.next_ready() == pytest.approx(1.4)
 
     def test_a_prerequisite_is_handed_out_first(self, db):
         """A URL's prerequisite is fetched before it, politely; then the URL is handed out."""

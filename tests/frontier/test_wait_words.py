@@ -60,7 +60,7 @@ def test_a_lack_of_ours(db):
     frontier.done(frontier.take(30), OK, 30)
 
     assert (found.rules, found.seconds) == ({"no-way": 1}, 28)
-    assert str(found).startswith("waits 28 s for a way to shop.test: a proxy")
+    assert str(found).startswith("waits 28 s for a way to shop.test: the network")
     assert frontier.look.waits(30).rules == {"politeness": 1}
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from protego import Protego
 
-from webcrawl.net.robots import MOST_SPECIAL, parse, product_token
+from webcrawl.net.robots import MOST_PARTS, parse, product_token
 from webcrawl.net.robots_packed import pack, unpack
 from webcrawl.net.robots_syntax import LIMIT, matches, path_of, pattern_of
 from webcrawl.urls.canonical import canonical
@@ -217,10 +217,13 @@ class TestPrecedence:
         """A pattern must begin with a slash or a star."""
         assert _allowed(f"User-agent: *\nDisallow: {value}", "/x?q")
 
-    def test_a_file_with_unreasonably_many_stars_forbids_everything(self):
+    @pytest.mark.parametrize(
+        "lines", [[f"*a{number}" for number in range(MOST_PARTS // 2 + 1)], ["/" + "*a" * MOST_PARTS]]
+    )
+    def test_a_file_with_unreasonably_many_stars_forbids_everything(self, lines):
         """Beyond a bound a file would make every verdict too expensive: then the host is off limits."""
-        lines = "\n".join(f"Disallow: *a{number}" for number in range(MOST_SPECIAL + 1))
-        rules = parse(f"User-agent: *\nAllow: /\n{lines}".encode(), "webcrawl").rules
+        patterns = "".join(f"Disallow: {line}\n" for line in lines)
+        rules = parse(f"User-agent: *\nAllow: /\n{patterns}".encode(), "webcrawl").rules
 
         assert not rules.allowed("http://a.test/")
         assert len(rules) == 1

@@ -1127,7 +1127,11 @@ CLAIMS = {
             ("after {said} from {host}", {"rule": FAILURE}, {"rule": WALL}),
             ("for the robots.txt of {host}, without which nothing may be asked", {"rule": ROBOTS}, {}),
             ("for {host} (set aside)", {"rule": ASIDE}, {}),
-            ("for a way to {host}: a proxy, name servers or IPv6 fail, as the log says", {"rule": NO_WAY}, {}),
+            (
+                "for a way to {host}: the network, a proxy, name servers or IPv6 fail, as the log says",
+                {"rule": NO_WAY},
+                {},
+            ),
             ("no address", {"rule": FAILURE, "said": Status.DNS_FAILED}, {"rule": FAILURE}),
             ("no connection", {"rule": FAILURE, "said": Status.CONNECT_FAILED}, {"rule": FAILURE}),
             ("a lost connection", {"rule": FAILURE, "said": Status.CONNECTION_LOST}, {"rule": FAILURE}),
@@ -2319,6 +2323,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     "adapter/extensions/disk_space.py": {"disk nearly full"},
     "record/archives/archives.py": {
         "-: an archive on standard input could not be resumed: name a file",
+        "{}: strange characters, by which nothing can note how far it was read",
         "{}: no WARC files in this package",
         "{}: not a file: it could not be resumed",
     },

@@ -24,7 +24,7 @@ from webcrawl.store.crawldb import CrawlDB
 
 META, URL, END = "fifo", "fifo/", "fifo0"  # END follows all names that begin with URL
 LONGEST = 86_400.0  # seconds between two tries of a host that fails
-STEPS, TURN = 16, 256  # hosts that one `take` looks at, and URLs of one host that may end then
+STEPS, TURN = 4, 64  # hosts that one `take` looks at, and URLs of one host that may end then
 
 
 @dataclass(slots=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heappush
+from time import thread_time
 
 from webcrawl.base.model import Link, Outcome, unpack
 from webcrawl.base.url_text import host_of
@@ -25,7 +26,7 @@ from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import Found
 from webcrawl.frontier.revisits import Revisits
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.frontier.url_selection import Giving
+from webcrawl.frontier.url_selection import DEAR, Giving
 from webcrawl.frontier.wait_words import NO_WAY
 from webcrawl.store.jobdir.host_row import Health, State
 
@@ -162,6 +163,7 @@ class Frontier:
         back, rotation, demand = self.core.back, self._rotation, self.demand
         back.now = now
         rotation.begin()
+        begun = 0.0
         for step in range(STEPS):
             entry = back.pop_due(now)
             if entry is None:
@@ -175,6 +177,9 @@ class Frontier:
             link = self._giving.hand_out(entry[2], now)
             if link is not None:
                 return link
+            begun = begun or thread_time()
+            if thread_time() - begun > DEAR:
+                break
         return None
 
     def next_ready(self) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
+from time import thread_time
 
 from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack
 from webcrawl.base.url_text import host_of
@@ -20,6 +21,9 @@ from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]
 DROPS = 256  # URLs of one host dropped per turn
+# Seconds of the processor that a host's turn may take with URLs that are dropped, and times as long that it then
+# rests: a verdict by thousands of patterns of a robots.txt may take 40 ms, and a page may link to thousands of URLs.
+DEAR, REST = 0.01, 10.0
 NEVER = float("inf")
 SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 
@@ -72,6 +76,7 @@ class Giving:
         """Gives the host's first URL that may be asked for, or what must be asked for first."""
         given: Link | None = None
         passed: list[tuple[float | Link, bytes]] = []
+        begun = thread_time()
         for _ in range(DROPS):
             record = self._next(host, now)
             if record is None:
@@ -99,9 +104,9 @@ class Giving:
                 break
             if isinstance(decision, int):
                 self._core.drop(link, decision)
-                continue
-            passed.append((decision, record))
-            if isinstance(decision, float) and decision <= now + SOON:
+            else:
+                passed.append((decision, record))
+            if _is_enough(host, decision, begun, now):
                 break
         return self._pass_over(host, passed, now, given) if passed else given
 
@@ -165,6 +170,16 @@ class Giving:
         else:
             heappush(host.later, (0.0, record))
         self._core.queued += 1
+
+
+def _is_enough(host: Host, decision: Link | float, begun: float, now: float) -> bool:
+    """True if its turn ends here: it waits with this URL, or the turn has cost too much, for which it rests."""
+    if isinstance(decision, float):
+        return decision <= now + SOON
+    if isinstance(decision, Link) or (spent := thread_time() - begun) <= DEAR:
+        return False
+    host.ready_at = max(host.ready_at, now + REST * spent)
+    return True
 
 
 def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:

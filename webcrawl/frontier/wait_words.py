@@ -15,7 +15,7 @@ WHY = {
     FAILURE: "after {said} from {host}",
     RETRY_AFTER: "as {host} asks (Retry-After)",
     WALL: "for {host} (behind a wall: {wall})",
-    NO_WAY: "for a way to {host}: a proxy, name servers or IPv6 fail, as the log says",
+    NO_WAY: "for a way to {host}: the network, a proxy, name servers or IPv6 fail, as the log says",
     ROBOTS: "for the robots.txt of {host}, without which nothing may be asked",
     ASIDE: "for {host} (set aside)",
     CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
