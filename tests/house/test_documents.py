@@ -56,3 +56,16 @@ def test_addresses_are_local():
     assert crawl.endswith(" web -a seeds=http://127.0.0.1:8110/ -s A=1")
     assert " -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8 -s PORTS_ALLOWED=8110 " in crawl
     assert demo == "webcrawl demo --hosts 20 --seconds 3"
+
+
+ROOMS = {"frontier": "webcrawl/frontier", "net": "webcrawl/net", "warc": "webcrawl/record/warc"}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_files_that_are_named_are_there(name):
+    """A file that a room's document names lies in that room, or wherever its path says."""
+    named = re.findall(r"`([\w/]+\.py)[:`]", (ROOT / f"docs/{name}.md").read_text(encoding="utf-8"))
+    places = (ROOT, ROOT / "webcrawl", ROOT / ROOMS[name])
+
+    assert named
+    assert [one for one in named if not any((place / one).exists() for place in places)] == []
