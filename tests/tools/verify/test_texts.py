@@ -18,6 +18,7 @@ from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify import check_texts as checked
 from webcrawl.tools.verify.check_outputs import check_outputs
+from webcrawl.tools.verify.verify_crawl import verify
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
 
@@ -196,6 +197,26 @@ class TestTheIndex:
 
         assert len(damages) == 1
         assert "index/meta.json: damaged at byte 0: " in damages[0]
+
+    @pytest.mark.parametrize("ending", ["fast", "fieldnorm", "idx", "pos", "store", "term"])
+    @pytest.mark.parametrize(
+        ("harm", "why"),
+        [
+            (lambda data: None, "missing"),
+            (lambda data: data[:-1], "its end is missing"),
+            (lambda data: b"", "its end is missing"),
+            (lambda data: data[:9] + bytes([data[9] ^ 1]) + data[10:], "checksum"),
+        ],
+    )
+    def test_every_byte_of_the_index_is_looked_at(self, mine, ending, harm, why):
+        """A file that is gone, cut or changed is named, by the checksum at its end."""
+        path = next((mine / "index").glob(f"*.{ending}"))
+        data = harm(path.read_bytes())
+        path.unlink()
+        if data is not None:
+            path.write_bytes(data)
+
+        assert f"{path}: damaged at byte 0: {why}" in map(str, verify(mine, Counter()))
 
     def test_an_index_that_has_just_begun(self, mine):
         """A folder with nothing of an index is as none: so it is while a crawl makes one, and after a kill then."""

@@ -19,6 +19,7 @@ from webcrawl.store.jobdir.request_line import LOG as REQUESTS
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 from webcrawl.store.write_ahead_log import check_log
 from webcrawl.tools.verify.check_frontier import check_frontier, check_host_tables
+from webcrawl.tools.verify.check_fulltext import check_fulltext
 from webcrawl.tools.verify.check_letters import check_letters
 from webcrawl.tools.verify.check_outputs import check_lines, check_outputs
 from webcrawl.tools.verify.check_revisits import check_revisits, check_signals
@@ -85,6 +86,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_statistics(snapshot, jobdir, damaged, found))
     yield from guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
     yield from guarded(lambda: _requests(jobdir, found))
+    yield from guarded(lambda: check_fulltext(jobdir / "index"))
     yield from guarded(lambda: check_since(jobdir / "state", found))
     yield from guarded(lambda: check_pagefiles(snapshot, jobdir))
     yield from guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))

@@ -1,0 +1,59 @@
+"""Checks the files of the full-text index by the checksums that tantivy writes at their ends."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from webcrawl.store.disk import regular
+from webcrawl.store.errors import DamagedFile
+
+META, MANAGED = "meta.json", ".managed.json"  # the segments that there are; the files of these, and of some before
+MAGIC = 1337  # the last four bytes; before it the length of a JSON object, and before that the object
+PIECE = 1 << 20
+
+
+def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
+    """Looks at every byte; what a crawl that runs replaces meanwhile is passed over."""
+    for name in sorted(_names(folder)):
+        try:
+            flaw = _flaw(folder / name)
+        except FileNotFoundError:
+            flaw = "missing"
+        if flaw and name in _names(folder):
+            yield DamagedFile(folder / name, 0, flaw)
+
+
+def _names(folder: Path) -> set[str]:
+    """The files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
+    try:
+        segments = {one["segment_id"].replace("-", "") for one in json.loads((folder / META).read_bytes())["segments"]}
+        managed = json.loads((folder / MANAGED).read_bytes())
+        return {name for name in managed if name.partition(".")[0] in segments}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return set()
+
+
+def _flaw(path: Path) -> str:
+    """What is wrong with the file, if anything is."""
+    with regular(path) as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 8))
+        end = file.read()
+        length, magic = struct.unpack("<II", end) if len(end) == 8 else (0, 0)
+        whole = size - 8 - length
+        if magic != MAGIC or whole < 0:
+            return "its end is missing"
+        file.seek(whole)
+        try:
+            wanted = json.loads(file.read(length))["crc"]
+        except (ValueError, LookupError, TypeError):
+            return "its checksum cannot be read"
+        file.seek(0)
+        crc, left = 0, whole
+        while left and (piece := file.read(min(PIECE, left))):
+            crc, left = zlib.crc32(piece, crc), left - len(piece)
+    return "" if crc == wanted else "checksum"
