@@ -91,3 +91,15 @@ def test_a_command_loads_no_crawl():
         loaded & {"webcrawl.adapter.scheduler", "webcrawl.crawl.assembly", "webcrawl.adapter.spiders.web", "numpy"}
         == set()
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["ctl {} status", "dashboard {} --port 0", "export documents {}", "leaving {} --port 0", "why {} http://a.test/"],
+)
+def test_a_folder_that_cannot_be_looked_at(tmp_path, words):
+    """What the system says of it is the one line, whoever asks it."""
+    done = command("webcrawl", *words.format(tmp_path / ("x" * 300)).split())
+
+    assert (done.returncode > 0, done.stdout) == (True, "")
+    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["[Errno 36] File name too long"]

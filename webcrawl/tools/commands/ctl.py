@@ -100,7 +100,11 @@ class Command(ToolCommand):
     def _asked_crawl(self, jobdir: str, command: str, words: list[str]) -> Any:
         from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - as above
 
-        if "://" in jobdir or (Path(jobdir) / HIVE).exists():
+        try:
+            is_hive = "://" in jobdir or (Path(jobdir) / HIVE).exists()
+        except OSError as error:
+            raise CommandError(str(error)) from error
+        if is_hive:
             return ask_hive(self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
         client = Client(Path(jobdir), PATIENCE)
         if command == "seeds":

@@ -62,7 +62,11 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
     from webcrawl.tools.dashboard.crawl_states import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
     for jobdir in jobdirs:
-        if not is_jobdir(jobdir):
+        try:
+            found = is_jobdir(jobdir)
+        except OSError as error:
+            raise CannotStart(str(error)) from error
+        if not found:
             raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
     try:
         from webcrawl.tools.dashboard.dashboard_server import NotListening, run  # noqa: PLC0415

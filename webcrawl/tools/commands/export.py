@@ -47,10 +47,10 @@ class Documents(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args or not all(args):
             raise usage_error(f"which crawl? {program()} export documents JOBDIR, or WARC files")
-        source = Path(args[0])
-        place = source if source.is_dir() else source.parent
-        target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.documents.parquet"
         try:
+            source = Path(args[0])
+            place = source if source.is_dir() else source.parent
+            target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.documents.parquet"
             self._export(args, target)
         except (ValueError, OSError) as error:  # of pyarrow, too
             self.fail(error)

@@ -70,7 +70,11 @@ def _serve(settings: Settings, jobdir: Path, host: str, port: int) -> None:
     from webcrawl.tools.optout.serving import run  # noqa: PLC0415
     from webcrawl.tools.optout.token import BadSecret, secret_of  # noqa: PLC0415
 
-    if not is_crawl(jobdir) and not (jobdir / HIVE).exists():
+    try:
+        found = is_crawl(jobdir) or (jobdir / HIVE).exists()
+    except OSError as error:
+        raise CannotStart(str(error)) from error
+    if not found:
         raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
     try:
         ip_address(host)
