@@ -7,12 +7,15 @@ import sqlite3
 import zlib
 from collections import Counter
 
+import msgpack
 import pytest
 
 from tests.support.commands import command
 from tests.support.hive_jobs import hive, named
 from tests.support.jobs import Job, stopped, tree
 from tests.support.tampering import tampered
+from webcrawl.crawl.hive import session
+from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, Identity
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.verify import holdings as claims
 from webcrawl.tools.verify import verify_hive as module
@@ -147,6 +150,24 @@ class TestDamage:
 
         (copy / "drone-1").mkdir()
         assert told(copy) == [missing]
+
+    def test_a_folder_in_place_of_a_lost_one(self, copy):
+        """A start without a drone's folder makes another, which is refused: it does not hide that the first is gone."""
+        shutil.rmtree(copy / "drone-1")
+        for drone, name, value in (
+            (0, IDENTITY, Identity("a" * 16, "hive", 0, 1).pack()),
+            (0, KEY, bytes(16)),
+            (0, session.META, msgpack.packb((1.0, {0: "a" * 16, 1: "b" * 16}, ()))),
+            (1, IDENTITY, Identity("c" * 16, "hive", 1, 1).pack()),
+        ):
+            db = CrawlDB(copy / f"drone-{drone}/state")
+            db.set(name, value)
+            db.checkpoint()
+            db.close()
+
+        assert told(copy) == [
+            f"drone-1/state/crawl.db: damaged at byte 0: never let in: drone 1 has its state {'b' * 16} elsewhere"
+        ]
 
     def test_a_page_in_two_drones(self, same, monkeypatch):
         """A URL that two drones have ended, or archived, is told with its place in the second; then how many more."""

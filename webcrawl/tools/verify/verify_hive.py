@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -13,7 +13,7 @@ import msgpack
 
 from webcrawl.base.url_text import host_of, visible
 from webcrawl.crawl.hive import drone_identity as identity
-from webcrawl.crawl.hive import inbox, outbox
+from webcrawl.crawl.hive import inbox, outbox, session
 from webcrawl.crawl.hive.outgoing_letters import END, NAME, read_name
 from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
 from webcrawl.store.errors import DamagedFile
@@ -45,17 +45,18 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         crawls[number] = crawl
         found.update({_named(name, crawl): many for name, many in mine.items()})
     found["drones"] = len(crawls)
-    yield from guarded(lambda: _members(crawls.values()))
+    yield from guarded(lambda: _members([*crawls.values()]))
     yield from guarded(lambda: _once(crawls, found, "pages", pages, "is in the log of {} too"))
     yield from guarded(lambda: _archives(crawls, found))
     yield from guarded(lambda: _once(crawls, found, "hosts in use", hosts, "has URLs in {} too"))
     yield from stats_file.check(jobdir)
 
 
-def _members(crawls: Iterable[Path]) -> Iterator[DamagedFile]:
+def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
     """Checks what the drones say of each other, and whether each has kept to its own hosts."""
     before, after = ({crawl: one for crawl in crawls if (one := standing_of(crawl))} for _ in range(2))
     yield from check_identities(after)
+    yield from check_strangers([crawl for crawl in crawls if crawl not in after], after.values())
     yield from check_post(*({one.drone: one for one in read.values()} for read in (before, after)))
     owner = owner_of(after.values())
     if owner is not None:
@@ -124,6 +125,7 @@ class Standing:
     sent: Mapping[int, Channel]  # the last exact letter for each drone
     kept: Mapping[int, int]  # how many of these it still has, which are the last ones
     received: Mapping[int, Channel]  # the last exact letter of each drone
+    others: Mapping[int, str]  # the state that each drone had, as this one knows
 
 
 def standing_of(crawl: Path) -> Standing | None:
@@ -156,7 +158,12 @@ def _standing(snapshot: Snapshot) -> Standing | None:
         {other: (channel, last) for other, channel, last in msgpack.unpackb(snapshot.get(outbox.META) or b"\x90")},
         Counter(row.drone for row in rows if row.exact),
         {other: (channel, last) for other, channel, last in received},
+        _others(snapshot.get(session.META)),
     )
+
+
+def _others(companions: bytes | None) -> Mapping[int, str]:
+    return msgpack.unpackb(companions, strict_map_key=False)[1] if companions is not None else {}
 
 
 def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
@@ -170,6 +177,17 @@ def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
             yield DamagedFile(one.path, 0, f"table meta, {identity.IDENTITY}: {why}")
         elif first is not None and one.key != first.key:
             yield DamagedFile(one.path, 0, f"table meta, key: another one than {first.path.parent.parent.name} has")
+
+
+def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Iterator[DamagedFile]:
+    """Of drones that were never let in: one of another state has their number, and that is not here."""
+    known = {number: state for one in drones for number, state in one.others.items()}
+    for crawl in crawls:
+        number = number_of(crawl)
+        with Snapshot(crawl / "state") as snapshot:
+            who = snapshot.get(identity.IDENTITY)
+        if number in known and who is not None and msgpack.unpackb(who)[0] != known[number]:
+            yield DamagedFile(crawl / STATE, 0, f"never let in: drone {number} has its state {known[number]} elsewhere")
 
 
 def check_post(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> Iterator[DamagedFile]:
