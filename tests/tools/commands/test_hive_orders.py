@@ -29,6 +29,7 @@ from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.lock import Lock
 from webcrawl.tools.supervisor import hive_orders, hive_run
 from webcrawl.tools.supervisor.hive_run import Watching
 from webcrawl.tools.supervisor.servers import URL, at
@@ -132,6 +133,18 @@ class TestStatus:
             *("2026-11-21T12:00:00Z", str(folder.drone(0))),
         ]
         assert last == "web: stopped, 2 drones; 14 pages (0.0/s), 6 queued"
+
+    def test_of_one_whose_server_is_not_named(self, folder):
+        """Who runs on this machine is seen all the same, and the line says where more can be had."""
+        (folder.drone(0) / "state").mkdir(parents=True, exist_ok=True)
+        with closing(Lock(folder.drone(0) / "state")):
+            _, first, second, last = hive("status", folder.path).stdout.splitlines()
+
+        assert [line.split()[1] for line in (first, second)] == ["running", "stopped"]
+        assert last == (
+            "web: 1 drone running, 2 meant; 14 pages (0.0/s), 6 queued; as of their last checkpoints: "
+            "-s REDIS_URL names their server"
+        )
 
     def test_of_one_that_has_finished(self, folder):
         """A hive whose drones have all crawled to the end says so."""

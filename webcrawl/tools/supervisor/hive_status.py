@@ -13,6 +13,7 @@ from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.store.jobdir.stats_file import revisits
+from webcrawl.store.lock import is_held
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 RUNNING, STOPPED = "running", "stopped"
@@ -45,7 +46,9 @@ def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, 
             found[drone] = _from_file(drone, stats[drone], str(target.folder.drone(drone)))
     common |= revisits(stats.values())
     make_operator = target.server()
-    if make_operator is not None:
+    if make_operator is None and target.folder is not None:
+        common |= _by_locks(target.folder, found, common)
+    elif make_operator is not None:
         try:
             before, now = asyncio.run(_two_looks(make_operator))
         except Away:  # a server of the hive's own, which is about to end, or to start again
@@ -66,6 +69,14 @@ def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
     state = RUNNING if folder.supervised else FINISHED if folder.finished else STOPPED
     meant = founding.wanted or founding.drones
     return {"state": state, "running": 0, "meant": len(meant), "changing": bool(founding.wanted)}
+
+
+def _by_locks(folder: HiveFolder, found: Mapping[int, dict[str, Any]], meant: Mapping[str, Any]) -> dict[str, Any]:
+    """The state of a hive whose server nobody has named: who runs has a lock on this machine."""
+    there = [drone for drone in found if is_held(folder.drone(drone) / "state")]
+    for drone in there:
+        found[drone]["state"] = RUNNING
+    return {"state": RUNNING if there else meant["state"], "running": len(there), "unnamed": bool(there)}
 
 
 def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,6 +163,7 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
     rate = sum(row["rate"] for row in found)
     queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
     size = f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way" if common["server_bytes"] else ""
+    size += "; as of their last checkpoints: -s REDIS_URL names their server" if common.get("unnamed") else ""
     again = figures_of(common)
     return [
         *lines,
