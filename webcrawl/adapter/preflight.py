@@ -209,6 +209,8 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
         raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
     if given.get("follow", "1") not in ("0", "1"):
         raise CannotStart(f"-a follow={given['follow']}: must be 0 or 1")
+    if not given.get("since", "-").strip(" ,"):
+        raise CannotStart("-a since=: names no earlier crawl")
     limit = given.get("limit", "1")
     if not (limit.isascii() and limit.isdecimal() and int(limit[:20])):
         raise CannotStart(f"-a limit={limit}: must be a whole number from 1")

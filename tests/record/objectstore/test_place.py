@@ -31,10 +31,20 @@ class TestAddresses:
         assert read_address(text) == address
 
     @pytest.mark.parametrize(
-        "text", ["bucket", "/mnt/archive", "s3:/bucket", "s3://", "file://mnt/archive", "s3://a b", "s3://a/../b"]
+        "text",
+        [
+            "bucket",
+            "/mnt/archive",
+            "s3:/bucket",
+            "s3://",
+            "file://mnt/archive",
+            "s3://a b",
+            "s3://a/../b",
+            "memory://a",
+        ],
     )
     def test_what_it_is_not(self, text):
-        """A path alone is none, for it may be meant as a bucket; nor is what leads out of the folder."""
+        """A path alone is none, for it may be meant as a bucket; nor is what leads out, or ends with us."""
         with pytest.raises(BadAddress):
             read_address(text)
 

@@ -1,7 +1,7 @@
 """Stores for finished files: what the crawl needs of one, and how an address becomes one.
 
 `Folder` is on this machine or a disk that is mounted on it (`file:///mnt/archive`) and needs no package; `Remote` is in
-any store that fsspec reaches: `s3://bucket/crawl`, `gs://…`, `memory://…`.
+any store that fsspec reaches: `s3://bucket/crawl`, `gs://…`.
 """
 
 from __future__ import annotations
@@ -79,6 +79,8 @@ def read_address(text: str) -> str:
         raise BadAddress("credentials are taken from the environment, never from an address", shown)
     if scheme == FILE and not rest.startswith("/"):
         raise BadAddress("three slashes: file:///mnt/archive", shown)
+    if scheme == "memory":
+        raise BadAddress("what is in memory ends with this process", shown)
     if ".." in rest.split("/"):
         raise BadAddress("without ..", shown)
     return f"{scheme}://{rest.rstrip('/') or '/'}"
