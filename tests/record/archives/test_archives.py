@@ -8,7 +8,7 @@ from copy import copy
 import brotli
 import pytest
 
-from tests.support.archive_files import gzipped, one_gzip, record, response
+from tests.support.archive_files import gzipped, one_gzip, plain, record, response
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.model import Link
 from webcrawl.record.archives.archives import Archives, NoArchive, archive_files
@@ -458,6 +458,16 @@ class TestLosses:
         assert reading.lost == [f"lost/{kind}"]
         assert words in caplog.text
         assert str(path) in caplog.text
+
+    @pytest.mark.parametrize(("form", "place"), [(gzipped, "{}"), (plain, "0 + {}"), (one_gzip, "0 + {}")])
+    def test_a_line_has_the_place(self, reading, caplog, form, place):
+        """The byte of its member, and what stands before it there, if that has several records."""
+        good = [response(URL)]
+        bad = record("response", URL + "x", b"no head", Content_Type="application/http")
+        reading.answers(reading.write("x.warc.gz", [*good, bad], form))
+
+        begins = len((gzipped if form is gzipped else plain)(good))
+        assert f": byte {place.format(begins)}: response {URL}x: " in caplog.text
 
     def test_lines_are_few(self, reading, caplog):
         """Of a thousand damaged records a few have a line; all are counted."""

@@ -128,7 +128,7 @@ class Archives:
         except (OSError, NotWarc) as error:
             logger.warning("%s: %s", path, error)
         if found is None:
-            self._lose("again", f"{path}: byte {place.offset}: what an earlier run did not finish is not there")
+            self._lose("again", f"{path}: byte {place}: what an earlier run did not finish is not there")
         return Answer(name, None, self._losses(), found, place)
 
     def _file(self, path: Path) -> Iterator[Answer]:
@@ -204,7 +204,7 @@ class Archives:
         self._lose("damaged", f"{path}: byte {lost.at}: {lost.why}; {lost.size} bytes skipped")
 
     def _refused(self, path: Path, kind: str, record: Record, why: str) -> None:
-        self._lose(kind, f"{path}: byte {record.place.offset}: {record.kind} {record.url}: {why}")
+        self._lose(kind, f"{path}: byte {record.place}: {record.kind} {record.url}: {why}")
 
     def _lose(self, kind: str, line: str) -> None:
         self._lost.append(f"{LOST}{kind}")

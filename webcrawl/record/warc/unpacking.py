@@ -50,6 +50,9 @@ class Place(NamedTuple):
     offset: int  # of its member in the file
     skip: int  # unpacked bytes of the member before it
 
+    def __str__(self) -> str:
+        return f"{self.offset} + {self.skip}" if self.skip else str(self.offset)
+
 
 class Coding(Protocol):
     """A decoder of one member, as bz2 has it."""
