@@ -66,6 +66,14 @@ def test_ctl_status():
     assert not any("revisits" in line for line in lines_of(status(look({}, {}))))
 
 
+def test_ctl_status_of_a_hive_that_shrank():
+    """What a drone that has left had fetched is among the sums, and has no row."""
+    found = status(look(AGAIN, MORE), [{"pages": 7, "queued": 0}])
+
+    assert found["pages"] == status(look(AGAIN, MORE))["pages"] + 7
+    assert [row["drone"] for row in found["drones"]] == [0, 1]
+
+
 @pytest.mark.parametrize(("figures", "last"), [((AGAIN, MORE), TOGETHER), (({}, {}), None)])
 def test_hive_status(tmp_path, figures, last):
     """So has the last line of the table, of a hive that does not run, too."""

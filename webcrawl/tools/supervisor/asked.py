@@ -49,7 +49,7 @@ class AskedHive:
         if name not in COMMANDS:
             raise CommandError(f"{name[:40]!r} is no command; there are: {', '.join(COMMANDS)}")
         if name == "status":
-            return status(look)
+            return status(look, self._left(look))
         if is_order(name, *words):
             answer = given(self._target, name, self._sources(look, words) if name == "seeds" else words)
             if COMMANDS[name].lasts(*words) and self._target.folder is not None:
@@ -73,6 +73,11 @@ class AskedHive:
         if not look.leases:
             raise NotRunning(f"{self._target.text}: no drone of this hive is running")
         return look
+
+    def _left(self, look: Look) -> list[dict[str, Any]]:
+        """The figures of drones that have left: what they fetched stays the hive's."""
+        folder = self._target.folder
+        return [folder.figures(drone) for drone in folder.all_drones() if drone not in look.drones] if folder else []
 
     async def _looked(self) -> Look:
         operator = self._target.running()()
@@ -153,12 +158,15 @@ def _is_here(look: Look, drone: int, folder: HiveFolder) -> bool:
     return host == socket.gethostname() and same and folder.drone(drone).is_dir()
 
 
-def status(look: Look) -> Mapping[str, Any]:
-    """The drones' figures, and their sums, as of their last heartbeats; of drones that are away as of their last."""
+def status(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
+    """The drones' figures, and their sums, as of their last heartbeats; of drones that are away as of their last.
+
+    The sums have those of drones that have `left`, too.
+    """
     rows = [_row(look, drone) for drone in look.drones]
     there = [State(row["state"]) for row in rows if row["drone"] in look.leases]
     reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
-    total = merged(reports)
+    total = merged([*reports, *left])
     alike = there[0] if there and len(set(there)) == 1 else State.RUNNING
     return {
         "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
