@@ -485,14 +485,15 @@ class TestLosses:
 
         assert caplog.messages[-1] == f"{torn}: 3 places that cannot be read: damaged 2, unusable 1"
 
-    def test_a_file_that_is_none(self, reading):
-        """A file without a record is lost as a whole, once, and the others are read."""
+    def test_a_file_that_is_none(self, reading, caplog):
+        """A file without a record is lost as a whole, once and in one line, and the others are read."""
         bad, good = reading.folder / "bad.warc", reading.write("x.warc.gz", [response(URL)])
         bad.write_bytes(b"text")
 
         assert len(reading.answers(bad, good)) == 1
         assert reading.answers(bad, good) == []
         assert reading.lost == ["lost/files"]
+        assert caplog.messages[-1] == f"{bad}: not a WARC file: no record in it"
 
     def test_a_file_that_has_shrunk(self, reading):
         """A place behind the end of a file means that the file is another one."""

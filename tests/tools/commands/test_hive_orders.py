@@ -181,7 +181,9 @@ class TestStatus:
         """A hive of many machines is known by its server and its name."""
         with Members(url, 3, name="big"):
             done = hive("status", url, "-s", "HIVE_NAME=big", "--json")
+            asked = command(COMMAND, "ctl", url, "status", "-s", "HIVE_NAME=big", "--json")
 
+        assert [row["drone"] for row in json.loads(asked.stdout)["drones"]] == [0, 1, 2]
         said = json.loads(done.stdout)
         assert [row["drone"] for row in said["drones"]] == [0, 1, 2]
         assert (said["name"], said["queen"], said["generation"]) == ("big", 0, 1)

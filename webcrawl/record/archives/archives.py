@@ -160,6 +160,7 @@ class Archives:
         except NotWarc as error:
             self._lost.clear()  # it has no records that could be damaged
             self._lose("files", str(error))
+            self._told.clear()  # that line says it all
             yield Answer(name, Place(size, 0), self._losses())
 
     def _found(self, path: Path, capture: Capture) -> tuple[Link, Exchange] | None:
