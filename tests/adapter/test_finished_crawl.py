@@ -5,14 +5,26 @@ from types import SimpleNamespace
 
 import pytest
 
+from webcrawl.adapter import finished_crawl
 from webcrawl.adapter.finished_crawl import NothingLeft, refuse_complete
+
+
+@pytest.fixture(autouse=True, name="terms")
+def _terms(monkeypatch):
+    """Of the last run, and of this one."""
+    found = {"spider": "web"}, {"spider": "web"}
+    monkeypatch.setattr(finished_crawl, "_terms", lambda *_: found)
+    return found
 
 
 def finished(tmp_path, *, away=0, unfinished=False):
     """A crawl that ended by itself, with nothing in its queues."""
     (tmp_path / "stats.json").write_text(json.dumps({"reason": "finished"}))
     parts = SimpleNamespace(
-        seeding=SimpleNamespace(away=away), outputs=SimpleNamespace(unfinished=unfinished), counters={"pages": 7}
+        seeding=SimpleNamespace(away=away),
+        outputs=SimpleNamespace(unfinished=unfinished),
+        counters={"pages": 7},
+        db=None,
     )
     return SimpleNamespace(parts=parts, pending=0, stats=lambda: {"queued": 0, "over_budget": 0})
 
@@ -21,6 +33,19 @@ def test_nothing_is_left(tmp_path):
     """All was done: a line says so."""
     with pytest.raises(NothingLeft, match="complete, with 7 pages: nothing left to do"):
         refuse_complete(tmp_path, finished(tmp_path))
+
+
+def test_changed_settings(tmp_path, terms):
+    """Nothing is fetched by them, and that is said; outputs can be made of the pages that there are."""
+    terms[0].update(OUTPUTS="warc", URL_SCOPE="host")
+    terms[1].update(OUTPUTS="warc, text", URL_SCOPE="any")
+
+    with pytest.raises(NothingLeft) as told:
+        refuse_complete(tmp_path, finished(tmp_path))
+    assert str(told.value).endswith(
+        "JOBDIR. Without effect: OUTPUTS was warc, now warc, text; URL_SCOPE was host, now any; "
+        f"of its pages: scrapy process {tmp_path} -s OUTPUTS='text'"
+    )
 
 
 @pytest.mark.parametrize("left", [{"away": 1}, {"unfinished": True}])

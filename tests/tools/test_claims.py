@@ -566,7 +566,7 @@ def asked_of(state):
     with (
         patch.multiple(asked, Target=lambda *_: target, Client=lambda *_: client, given=lambda *_: "done"),
         patch.object(asked.socket, "gethostname", return_value="here"),
-        patch.object(asked.AskedHive, "_looked", looked),
+        patch.object(asked, "_looked", looked),
     ):
         try:
             return str(asked.AskedHive({}, "web", 1.0, MagicMock()).ask(*state["words"].split()))
@@ -774,9 +774,15 @@ def started_again(state):
     figures = Figures(state)
     crawl = SimpleNamespace(stats=lambda: figures, pending=False, parts=SimpleNamespace(counters=figures))
     crawl.parts.seeding = SimpleNamespace(away=0)
-    crawl.parts.outputs = SimpleNamespace(unfinished=False)
-    said = ""
-    with patch.object(finished_crawl.stats_file, "read", return_value={"reason": state.get("reason", "finished")}):
+    crawl.parts.outputs, crawl.parts.db = SimpleNamespace(unfinished=False), None
+    said, terms = (
+        "",
+        ({"spider": "web", "OUTPUTS": "warc"}, {"spider": "web", "OUTPUTS": "warc", **state.get("now", {})}),
+    )
+    with (
+        patch.object(finished_crawl.stats_file, "read", return_value={"reason": state.get("reason", "finished")}),
+        patch.object(finished_crawl, "_terms", lambda *_: terms),
+    ):
         try:
             finished_crawl.refuse_complete(JOB, crawl)
         except finished_crawl.NothingLeft as refusal:
@@ -854,7 +860,10 @@ CLAIMS = {
     "adapter/finished_crawl.py": (
         started_again,
         [
-            ("{}: complete, with {}: {} left to do{}; take another JOBDIR{}", {}, {"reason": "stopped"}),
+            ("{}: complete, with {}: {} left to do{}; take another JOBDIR{}{}", {}, {"reason": "stopped"}),
+            (". Without effect: OUTPUTS was warc, now text", {"now": {"OUTPUTS": "text"}}, {}),
+            ("; of its pages: {}", {"now": {"OUTPUTS": "text"}}, {"now": {"URL_SCOPE": "any"}}),
+            (" and {} more", {"now": dict.fromkeys("abcd", "1")}, {"now": dict.fromkeys("abc", "1")}),
             ("complete, with 3 pages: nothing left to do", {"pages": 3}, {"pages": 3, "queued": 1}),
             ("only {} over the budgets of domains", {"queued": 2, "over_budget": 2}, {"queued": 0}),
             (
@@ -1907,7 +1916,7 @@ CLAIMS = {
                 {"crawls": {"job": ["a.warc.gz", "b.warc.gz"]}},
             ),
             (
-                "{}: not finished, because the crawl was killed: start the crawl again, which finishes it",
+                "{}: not finished: start the crawl again, which finishes it",
                 {"crawls": {"job": ["a.warc.gz", "b.warc.gz.open"]}, "runs": False},
                 {"crawls": {"job": ["a.warc.gz", "b.warc.gz.open"]}, "runs": True},
             ),
@@ -2714,7 +2723,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
             (
                 "; {} at earlier addresses",
                 "{}: OUTPUT_STORE is not set, and the last run had none",
-                "{}: not finished, because the crawl was killed: start it again, which finishes it",
+                "{}: not finished: start the crawl again, which finishes it",
                 "{}: {} still to be sent there, or verified: {} store {} does it, or the next start",
                 "; {} still to be sent or verified",
                 "{}: {} refused, as said above: once that is mended, {} store {} does it, or the next start",

@@ -16,9 +16,11 @@ from webcrawl.adapter.crawl_end import FINISHED
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Status
 from webcrawl.base.readable import count as counted
+from webcrawl.crawl import last_run
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir import stats_file
+from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.lock import Lock
@@ -28,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 LOOK = 10.0  # seconds; a crawl that takes longer to say that nothing is left is run instead
 SOON = 0.005
+TOLD = 3  # changed settings that are named
 
 
 class NothingLeft(CannotStart):
@@ -107,4 +110,20 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
     out = ""
     if lost := int(figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0)):
         out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)"
-    raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}")
+    changed = _changed(folder, *_terms(folder, parts.db))
+    raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}{changed}")
+
+
+def _terms(folder: Path, db: CrawlDB) -> tuple[last_run.Terms, last_run.Terms]:
+    """Those of the last run, and of this one."""
+    return JobDir.open(folder).read(meta_row.terms), meta_row.read_terms(db.get(meta_row.TERMS) or b"{}")
+
+
+def _changed(folder: Path, before: last_run.Terms, now: last_run.Terms) -> str:
+    """What has changed, for nothing; of outputs also what makes them of the pages that there are."""
+    lines = [line for line in last_run.changes(before, now) if not line.startswith("-a ")]  # those are not opened with
+    if not lines:
+        return ""
+    more = f" and {len(lines) - TOLD} more" if len(lines) > TOLD else ""
+    command = last_run.made_later(before, now, folder)
+    return f". Without effect: {'; '.join(lines[:TOLD])}{more}{f'; of its pages: {command}' if command else ''}"

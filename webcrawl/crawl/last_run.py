@@ -132,13 +132,25 @@ def changes(before: Terms, now: Terms) -> Iterator[str]:
 
 def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
     """A line for outputs that the crawl did not write before; empty if there are none."""
-    old = before.get("OUTPUTS", "").split(", ")
-    late = [name for name in now.get("OUTPUTS", NONE).split(", ") if name not in (*old, NONE)]
-    if not late or "OUTPUTS" not in before or now[SPIDER] == PROCESS:  # which reads the archives for them
+    late = _late(before, now)
+    if not late:
         return ""
-    made = [name for name in late if name not in ONLY_FETCHED]
-    of_earlier = f"; of the pages before: {program()} process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
+    command = made_later(before, now, jobdir)
+    of_earlier = f"; of the pages before: {command}" if command else ""
     return f"OUTPUTS: {', '.join(late)} begins now, with the pages that come{of_earlier}"
+
+
+def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
+    """The command that makes such outputs of pages that were fetched without them; empty if there is none."""
+    made = [name for name in _late(before, now) if name not in ONLY_FETCHED]
+    return f"{program()} process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
+
+
+def _late(before: Terms, now: Terms) -> list[str]:
+    if "OUTPUTS" not in before or now[SPIDER] == PROCESS:  # which reads the archives for them
+        return []
+    old = before["OUTPUTS"].split(", ")
+    return [name for name in now.get("OUTPUTS", NONE).split(", ") if name not in (*old, NONE)]
 
 
 def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:

@@ -236,7 +236,7 @@ def test_a_resumed_drone_founds_the_hive_anew(url):
 
             assert (again.key, again.map.generation, again.members) == (hive.key, 5, hive.members)
             assert (await one.join(resumed(hive))).map.generation == 5
-            with pytest.raises(HiveError, match="drone 0 of this hive has its state in /crawl/drone-0"):
+            with pytest.raises(HiveError, match="drone 0 of this hive has its state in another folder"):
                 await joins(url, member(0, state="f" * 32))
 
     asyncio.run(run())

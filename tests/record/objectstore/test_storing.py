@@ -353,7 +353,7 @@ class TestTheCommand:
             crawl.finish()
             crawl.outputs.open("warc/b.warc.gz.open").write(b"record")
             crawl.rounds()
-        left = "warc/b.warc.gz.open: not finished, because the crawl was killed: start it again, which finishes it"
+        left = "warc/b.warc.gz.open: not finished: start the crawl again, which finishes it"
         said = [*copied(tmp_path, None, keep=True, open_place=lambda _: place)]
 
         assert said == [(f"{ADDRESS}: 1 file stored, 6 bytes", True), (f"{tmp_path}/{left}", False)]

@@ -122,7 +122,7 @@ def test_a_running_hive(hive):
     assert said == [f"drone-1/warc/{begun.name}: not finished yet: left out"]
     assert found["records"] == 22
     (hive / "hive.wacz").unlink()
-    with pytest.raises(CannotPack, match="not finished, because the crawl was killed"):
+    with pytest.raises(CannotPack, match="not finished: start"):
         packed(hive)
 
 

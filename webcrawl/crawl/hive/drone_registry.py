@@ -106,7 +106,7 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     former = known.get(me.drone)
     if former is not None and state_of(former) != me.state:
         state, jobdir, host, _ = msgpack.unpackb(former)
-        where = f"{jobdir} on {host}" if host else f"another folder (its state is {state})"
+        where = f"{jobdir} on {host}" if host and jobdir != me.jobdir else f"another folder (its state is {state})"
         raise HiveError(
             f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or give its "
             f"part of the web to others first ({program()} hive adopt); if that is another hive, set HIVE_NAME"

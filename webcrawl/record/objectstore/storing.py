@@ -271,4 +271,4 @@ def copied(
                 not storing.is_behind,
             )
     for path in sorted(jobdir.glob(f"warc/*.warc.gz{OPEN}")):
-        yield f"{path}: not finished, because the crawl was killed: start it again, which finishes it", False
+        yield f"{path}: not finished: start the crawl again, which finishes it", False

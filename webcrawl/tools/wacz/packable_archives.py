@@ -65,9 +65,7 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     names = sorted(path.name for path in folder.iterdir())
     begun = [name for name in names if name.endswith(ARCHIVE + OPEN)]
     if begun and not running:
-        raise CannotPack(
-            f"{folder / begun[0]}: not finished, because the crawl was killed: start the crawl again, which finishes it"
-        )
+        raise CannotPack(f"{folder / begun[0]}: not finished: start the crawl again, which finishes it")
     other = [name for name in names if ".warc" in name and not name.endswith((ARCHIVE, ARCHIVE + OPEN))]
     if other:
         raise CannotPack(f"{folder / other[0]}: replay programs read only .warc.gz from a WACZ file")
