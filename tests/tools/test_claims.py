@@ -92,7 +92,7 @@ def last_lines(figures):
 
 def first_and_last(state):
     """What the extension says around a crawl."""
-    state = Figures({"pages": 0, "queued": 0, "failures": 0, "hosts_aside": 0, **state})
+    state = Figures({"pages": 0, "queued": 0, "failures": 0, "in_flight": 0, "hosts_aside": 0, **state})
     statistics = SimpleNamespace(outcomes={}, series=SimpleNamespace(start=1))
     seeding = SimpleNamespace(former=state.get("former", ""))
     parts = SimpleNamespace(counters=Counter(), statistics=statistics, seeding=seeding)
@@ -142,7 +142,11 @@ def processing(state):
     crawl = SimpleNamespace(stats=lambda: state, parts=SimpleNamespace(counters=state), outlook=outlook)
     archives = MagicMock(done=state["done"], size=9, number=1)
     reader = SimpleNamespace(archives=archives, unfinished=state["unfinished"])
-    with patch.object(process_progress, "reader_of", lambda _: reader):
+    scheduler = SimpleNamespace(failed=None)
+    with (
+        patch.object(process_progress, "reader_of", lambda _: reader),
+        patch.object(summary, "scheduler_of", lambda _: scheduler),
+    ):
         extension = process_progress.RereadingSummary(SimpleNamespace(stats=None), JOB, aloud=False)
         extension._crawl, extension._before = crawl, state["before"]
         lines = process_progress.ArchiveLines(crawl, archives)

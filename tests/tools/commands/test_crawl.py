@@ -121,13 +121,15 @@ class TestErrors:
         server = simweb(5, 200)
         crawl = crawl_of(tmp_path, server)
         status, said = (
-            crawl.run(ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}'),
+            crawl.run(ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}', CHECKPOINT_INTERVAL=0.1),
             crawl.output.read_text(),
         )
-        reason = crawl.stats["reason"]
+        reason, pages, queued = (crawl.stats[name] for name in ("reason", "pages", "queued"))
         again = crawl.run()
 
         assert (status, reason, again, crawl.stats["reason"]) == (1, "store_failed", 0, "finished")
+        assert f": resumed with {pages} pages and {queued} URLs queued" in crawl.output.read_text()
+        assert re.search(rf"INFO: {pages} pages in .*; {queued} URLs queued", said)
         assert said.count("File too large") == 1
         assert "Traceback" not in said
         lines = (tmp_path / "job/logs/crawl.log").read_text().splitlines()

@@ -55,7 +55,7 @@ class Statistics:
             for name, value in figures.items():
                 self._crawler.stats.set_value(f"webcrawl/{name}", value)
         try:
-            stats_file.write(self._path.parent, _text(figures | {"statistics": self._tables()}))
+            stats_file.write(self._path.parent, _text({"statistics": self._tables()} | figures))
         except OSError as error:
             logger.warning("%s: not written: %s", self._path, error)
 
@@ -72,7 +72,7 @@ class Statistics:
             "started": iso(int(self._started), fraction=False),
             "at": iso(int(time.time()), fraction=False),
             "seconds": round(time.monotonic() - self._begun, 1),
-            **self._crawl.stats(),
+            **kept_of(scheduler_of(self._crawler).failed, self._path.parent, self._crawl.stats()),
             "bound": self._crawl.outlook.bound(),
             **self._unreached(reason),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
@@ -84,6 +84,15 @@ class Statistics:
         if fates is None or reason != FINISHED or not fates.hopeless:
             return {}
         return {stats_file.UNREACHED: fates.lines()}
+
+
+def kept_of(failed: Exception | None, folder: Path, stats: dict[str, Any]) -> dict[str, Any]:
+    """Of a run whose last checkpoint failed, what the one before has: the rest is not kept, and comes again."""
+    if failed is None:
+        return stats
+    kept = stats_file.read(folder)
+    found = {name: kept.get(name, 0) for name in stats}
+    return found | {"queued": found["queued"] + found["in_flight"], "in_flight": 0}
 
 
 def _text(figures: dict[str, Any]) -> str:

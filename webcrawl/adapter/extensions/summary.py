@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.extensions.breaker import REASON
 from webcrawl.adapter.extensions.byte_limit import REASON as OVER_BYTES
+from webcrawl.adapter.extensions.statistics import kept_of
 from webcrawl.adapter.next_commands import next_commands
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -117,7 +118,8 @@ class Summary:
 
     def figures(self) -> dict[str, Any]:
         """The crawl's, and the errors of this run."""
-        told, stats = self._crawler.stats, self._crawl.stats()
+        told, failed = self._crawler.stats, scheduler_of(self._crawler).failed
+        stats = kept_of(failed, self._folder, self._crawl.stats())
         errors = told.get_value("errors/unexpected", 0) if told is not None else 0
         waits = self._crawl.outlook.waits() if stats["queued"] and not stats["hosts_aside"] else Waits()
         return {**stats, "errors": errors, "reason": self._reason, "waits": waits}
