@@ -30,7 +30,9 @@ def unlike(crawl, other, killed, beside=frozenset()):
         if find is not None:
             mine, others = find(crawl.jobdir, beside), find(other.jobdir, beside)
             yield from (f"{name}: {url} is there {times} times" for url, times in mine.urls.items() if times > 1)
-            lost, new = others.facts - mine.facts, mine.facts - others.facts
+            # Of pages that are the same byte for byte the first has the row, and that may be one that is not compared
+            lost = others.facts - find(crawl.jobdir, None).facts
+            new = mine.facts - find(other.jobdir, None).facts
             yield from (f"{name}: lacks {fact!r}" for fact in sorted(map(str, lost)))
             yield from (f"{name}: has {fact!r}, which an untouched crawl has not" for fact in sorted(map(str, new)))
     if "requests" in outputs and len({values["OUTPUTS"] for values in killed.settings}) == 1:
@@ -69,7 +71,8 @@ class Found:
 
 def _links(jobdir, beside):
     rows = Counter(without_port(row[0]) for row in _rows(jobdir, "logs/links.log"))
-    return Found((), ((url, count) for url, count in rows.items() if trap_entrance(url) is None and url not in beside))
+    passed_over = (url for url in rows if trap_entrance(url) is not None or url in beside) if beside is not None else ()
+    return Found((), rows.items() - {(url, rows[url]) for url in passed_over})
 
 
 def _text(jobdir, beside):
@@ -119,7 +122,9 @@ def without_port(text):
 
 
 def _comparable(rows, beside):
-    """The number of a trap's pages depends on the order, what a page of TIMELY says on the time."""
+    """The number of a trap's pages depends on the order, what a page of TIMELY says on the time. None: all."""
+    if beside is None:
+        return rows
     rows = [row for row in rows if without_port(row["url"]) not in beside]
     return [row for row in rows if trap_entrance(row["url"]) is None and not TIMELY.search(row["url"])]
 

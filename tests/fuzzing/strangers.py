@@ -4,7 +4,7 @@ from tests.fuzzing.hubs import Transport
 from tests.fuzzing.target import Target, chance, pieces
 from webcrawl.crawl.control.exclusions import wish_of
 from webcrawl.tools.optout import serving
-from webcrawl.tools.optout.deciding import LARGEST, MOST_LINES, _lines
+from webcrawl.tools.optout.deciding import LARGEST, _lines
 from webcrawl.tools.optout.serving import Form, OptoutRequest, Pages
 from webcrawl.tools.optout.token import CannotName, Tokens, Wish, subject_of
 from webcrawl.urls.exclusion_rules import rules_of
@@ -56,7 +56,7 @@ def strangers(data: bytes) -> None:
     assert len(transport.written) <= 12 * (serving.HEAD + serving.BODY)
     assert b"<script" not in transport.written
     lines = [*_lines(data[:LARGEST])]
-    assert len(lines) <= MOST_LINES
+    assert len(lines) <= LARGEST
     assert TOKENS_.found("example.org", lines, "file") == []
     try:
         subject = subject_of(data.decode("utf-8", "replace"), DOMAINS)
