@@ -180,6 +180,7 @@ def _paused(tmp_path_factory):
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings).start()
         log, ask = folder / "job" / crawl_line.LOG, Console(folder / "job")
         wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") > 4 * MANY)
+        wait_until(lambda: ask("status")["queued"] > 8 * MANY)
         ask("pause")
         wait_until(lambda: not ask("status")["in_flight"])
         ask("checkpoint")
