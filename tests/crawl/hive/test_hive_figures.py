@@ -74,6 +74,12 @@ class TestMerged:
             "trouble": "no uplink",
         }
 
+    def test_trouble_of_a_hive_that_shrank(self):
+        """A drone that has left, of which only its file speaks, is not among those that may be in trouble."""
+        there = [report(drone=number, trouble="paused").stats() for number in (0, 1)]
+
+        assert merged([*there, {"drone": 2, "pages": 9}])["trouble"] == "paused (2 of 2 drones)"
+
     def test_of_one(self):
         """The figures of one drone are its own."""
         one = {"reason": None, "pages": 5, "seconds": 2.0, "aside_due": 0.0, "seen/keys": 9}

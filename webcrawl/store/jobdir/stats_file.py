@@ -152,11 +152,12 @@ def _reason(reasons: list[str | None]) -> str | None:
 
 
 def _trouble(each: list[Mapping[str, Any]]) -> str:
-    """The troubles of drones, and how many of them have each."""
-    troubles = [one["trouble"] for one in each if one.get("trouble")]
+    """The first trouble of drones, and how many have any, of those that say so: one that has left says nothing."""
+    told = [one["trouble"] for one in each if "trouble" in one]
+    troubles = [*filter(None, told)]
     if not troubles:
         return ""
-    return troubles[0] if len(each) == 1 else f"{troubles[0]} ({len(troubles)} of {len(each)} drones)"
+    return troubles[0] if len(told) == 1 else f"{troubles[0]} ({len(troubles)} of {len(told)} drones)"
 
 
 def added(lists: Sequence[Sequence[int]]) -> list[int]:
