@@ -64,6 +64,15 @@ class TestSorted:
             url: [offset for offset, other in enumerate(numbers) if other == number] for url, number in urls.items()
         }
 
+    def test_an_index_that_cannot_be_read(self, tmp_path):
+        """It is named, and the others are searched."""
+        (tmp_path / "warc/x.cdxj").mkdir(parents=True)
+        (tmp_path / "warc/y.cdxj").write_text(_indexed(1, 7))
+        indexes = Indexes(tmp_path, {"warc/x.cdxj": 1, "warc/y.cdxj": 1})
+
+        assert [one.offset for one in indexes.entries_of(["http://a.test/1"])["http://a.test/1"]] == [7]
+        assert [line.partition(":")[0] for line in indexes.unread] == ["warc/x.cdxj"]
+
     @given(data=st.binary(max_size=300), sought=KEYS)
     def test_a_file_of_any_bytes_ends_the_search(self, tmp_path_factory, data, sought):
         """A file of anything ends the search."""

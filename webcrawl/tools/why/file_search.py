@@ -202,6 +202,7 @@ class Indexes:
                 with suppress(FileNotFoundError):  # finished at this moment
                     self._lengths[path.relative_to(jobdir).as_posix()] = path.stat().st_size
         self.gone = 0  # finished ones that were taken away
+        self.unread: list[str] = []  # a line for each that cannot be read
         self.cut = False  # not all of the open one was looked at
 
     @property
@@ -214,12 +215,14 @@ class Indexes:
         keys: dict[str, set[str]] = {}
         for url in found:
             keys.setdefault(surt(url), set()).add(url)
-        self.gone = 0
+        self.gone, self.unread = 0, []
         for name, length in self._lengths.items():
             try:
                 self._look(name, length, keys, found)
             except FileNotFoundError:
                 self.gone += 1
+            except OSError as error:
+                self.unread.append(f"{name}: {error.strerror}: what it would say is missing here")
         for entries in found.values():
             entries.sort(key=lambda entry: entry.stamp)
         return found

@@ -90,6 +90,7 @@ class Gathering:
         """The records, and the lines of the log around their times, which are found in a log of any size."""
         indexes, log = self._source.indexes, self._source.log(CRAWL_LOG)
         entries, looked = indexes.entries_of(urls), log.look(urls, quick=0)
+        self._source.odd += (line for line in indexes.unread if line not in self._source.odd)
         for url, found in entries.items():
             if found and not self._deep and looked.of > SMALL:
                 log.near(looked, url, iso_of(found[-1].stamp))
