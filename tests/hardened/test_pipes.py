@@ -55,7 +55,6 @@ def with_pipe(jobdir, copy, pattern):
         (["segments", "build", "JOBDIR"], "warc/*.warc.gz"),
         (["wacz", "JOBDIR"], "warc/*.cdxj"),
         (["report", "JOBDIR", "--graph", "JOBDIR/graph"], "logs/links.log"),
-        (["why", "JOBDIR", "http://127.0.0.1/page/1"], "warc/*.cdxj"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
@@ -77,6 +76,15 @@ def test_a_report_does_without(finished, tmp_path, pattern):
     with_pipe(finished, tmp_path / "job", pattern)
 
     assert command("scrapy", "report", tmp_path / "job").returncode == 0
+
+
+def test_why_does_without(finished, tmp_path):
+    """What an index would say is missing, which a line says; the rest is told."""
+    path = with_pipe(finished, tmp_path / "job", "warc/*.cdxj")
+    done = command("scrapy", "why", tmp_path / "job", "http://127.0.0.1/page/1")
+
+    assert done.returncode == 0, done
+    assert f"note       warc/{path.name}: it is not a regular file: what it would say is missing here" in done.stdout
 
 
 def test_a_dashboard_does_without(finished, tmp_path):

@@ -30,8 +30,9 @@ def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
 def _names(folder: Path) -> set[str]:
     """The files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
     try:
-        segments = {one["segment_id"].replace("-", "") for one in json.loads((folder / META).read_bytes())["segments"]}
-        managed = json.loads((folder / MANAGED).read_bytes())
+        with regular(folder / META) as meta, regular(folder / MANAGED) as listed:
+            segments = {one["segment_id"].replace("-", "") for one in json.load(meta)["segments"]}
+            managed = json.load(listed)
         return {name for name in managed if name.partition(".")[0] in segments}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return set()
