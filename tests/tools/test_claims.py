@@ -570,7 +570,7 @@ def asked_of(state):
     with (
         patch.multiple(asked, Target=lambda *_: target, Client=lambda *_: client, given=lambda *_: "done"),
         patch.object(asked.socket, "gethostname", return_value="here"),
-        patch.object(asked, "_looked", looked),
+        patch.object(asked, "looked", looked),
     ):
         try:
             return str(asked.AskedHive({}, "web", 1.0, MagicMock()).ask(*state["words"].split()))

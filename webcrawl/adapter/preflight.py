@@ -291,7 +291,8 @@ def _folder(
 ) -> None:
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
-    if (shown := readable(str(folder.absolute()))) != str(folder.absolute()):
+    name = str(folder.absolute())
+    if (shown := readable(name)) != name:
         raise CannotStart(f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it")
     if (folder / HIVE).exists():
         raise CannotStart(f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR")

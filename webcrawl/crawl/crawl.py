@@ -39,7 +39,7 @@ class Crawl:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.cut_short = parts.db.get(CLEAN) == b""  # the last run was killed, or could not keep what it did at its end
-        self._is_over = False  # what was in flight waits again
+        self._is_over = False
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.followers, self.outlook = Followers(), Outlook(parts, self.stats)
         self._feeds = parts.moments.feed
@@ -230,7 +230,7 @@ class Crawl:
         asked = seen["submitted"] + known
         figures = frontier.look.figures()
         if self._is_over:
-            figures["queued"], figures["in_flight"] = figures["queued"] + figures["in_flight"], 0
+            figures = at_rest(figures)
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
         own = {
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
@@ -267,6 +267,11 @@ class Crawl:
             for part in (self.parts.db, self.parts.outputs, self.parts.content, self.parts.seen, self.parts.seeding):
                 rest.callback(part.close)
             self.followers.close(rest)
+
+
+def at_rest(figures: dict[str, int | float]) -> dict[str, int | float]:
+    """Of a crawl that is over: what was in flight waits again."""
+    return figures | {"queued": figures["queued"] + figures["in_flight"], "in_flight": 0}
 
 
 @lru_cache(1024)

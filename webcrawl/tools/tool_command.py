@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 
@@ -95,6 +98,16 @@ class ToolCommand:
         """Print why nothing could be done, as one line, and end with status 1."""
         sys.stderr.write(f"{readable(' '.join(str(why).split()))}\n")
         self.exitcode = 1
+
+
+def need_jobdir(jobdir: Path, is_there: Callable[[Path], bool]) -> None:
+    """CannotStart if no crawl and no hive lies there, or the folder cannot be looked at."""
+    try:
+        found = is_there(jobdir)
+    except OSError as error:
+        raise CannotStart(str(error)) from error
+    if not found:
+        raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
 
 
 class CommandGroup(ToolCommand):

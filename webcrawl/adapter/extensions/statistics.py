@@ -15,6 +15,7 @@ from webcrawl.adapter.crawl_end import FINISHED
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
+from webcrawl.crawl.crawl import at_rest
 from webcrawl.record.statistics.statistics import figures as statistics_of
 from webcrawl.store.jobdir import stats_file
 
@@ -55,7 +56,7 @@ class Statistics:
             for name, value in figures.items():
                 self._crawler.stats.set_value(f"webcrawl/{name}", value)
         try:
-            stats_file.write(self._path.parent, _text({"statistics": self._tables()} | figures))
+            stats_file.write(self._path.parent, _text(figures | {"statistics": self._tables()}))
         except OSError as error:
             logger.warning("%s: not written: %s", self._path, error)
 
@@ -91,8 +92,7 @@ def kept_of(failed: Exception | None, folder: Path, stats: dict[str, Any]) -> di
     if failed is None:
         return stats
     kept = stats_file.read(folder)
-    found = {name: kept.get(name, 0) for name in stats}
-    return found | {"queued": found["queued"] + found["in_flight"], "in_flight": 0}
+    return at_rest({name: kept.get(name, 0) for name in stats})
 
 
 def _text(figures: dict[str, Any]) -> str:

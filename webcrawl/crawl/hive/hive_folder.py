@@ -134,15 +134,10 @@ class HiveFolder:
     def running(self, number: int) -> bool:
         """True if a process has the JOBDIR of this drone."""
         state = self.drone(number) / "state"
-        if not state.exists():
-            return False
         try:
-            Lock(state).close()
-        except StateLocked:
-            return True
+            return is_held(state)
         except OSError as error:
             raise refused(error, state) from error
-        return False
 
     def figures(self, number: int) -> dict[str, Any]:
         """The drone's stats.json, as of its last checkpoint; empty if there is none that can be read."""

@@ -15,7 +15,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import missing
 from webcrawl.tools.commands.console import port_of, say
 from webcrawl.tools.commands.crawl_queries import ask
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, need_jobdir, usage_error
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -62,12 +62,7 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
     from webcrawl.tools.dashboard.crawl_states import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
     for jobdir in jobdirs:
-        try:
-            found = is_jobdir(jobdir)
-        except OSError as error:
-            raise CannotStart(str(error)) from error
-        if not found:
-            raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
+        need_jobdir(jobdir, is_jobdir)
     try:
         from webcrawl.tools.dashboard.dashboard_server import NotListening, run  # noqa: PLC0415
     except ModuleNotFoundError as error:

@@ -14,7 +14,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
 from webcrawl.tools.commands.console import port_of, say
 from webcrawl.tools.commands.crawl_queries import ask
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, need_jobdir, usage_error
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -70,12 +70,7 @@ def _serve(settings: Settings, jobdir: Path, host: str, port: int) -> None:
     from webcrawl.tools.optout.serving import run  # noqa: PLC0415
     from webcrawl.tools.optout.token import BadSecret, secret_of  # noqa: PLC0415
 
-    try:
-        found = is_crawl(jobdir) or (jobdir / HIVE).exists()
-    except OSError as error:
-        raise CannotStart(str(error)) from error
-    if not found:
-        raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
+    need_jobdir(jobdir, lambda folder: is_crawl(folder) or (folder / HIVE).exists())
     try:
         ip_address(host)
     except ValueError as error:

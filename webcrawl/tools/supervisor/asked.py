@@ -27,8 +27,8 @@ from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.crawl.profiling.bound import PREFIX
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
 from webcrawl.store.jobdir.stats_file import merged
-from webcrawl.tools.supervisor.hive_orders import given, is_order
-from webcrawl.tools.supervisor.servers import MakeOperator, Target
+from webcrawl.tools.supervisor.hive_orders import given, is_order, looked
+from webcrawl.tools.supervisor.servers import Target
 from webcrawl.urls.host_names import RegisteredDomains
 
 OF_ONE_HOST = ("host", "queue", "robots", "about", "why")  # by name or URL, which one drone knows
@@ -65,7 +65,7 @@ class AskedHive:
 
     def _look(self) -> Look:
         try:
-            look = asyncio.run(_looked(self._target.running()))
+            look = asyncio.run(looked(self._target.running()))
         except CannotStart as error:
             raise NotRunning(str(error)) from error
         except Away as error:  # its drones may run all the same
@@ -149,14 +149,6 @@ def _is_here(look: Look, drone: int, folder: HiveFolder) -> bool:
     report = look.reports.get(drone)
     same = report is None or Path(report.jobdir).resolve() == folder.drone(drone).resolve()
     return host == socket.gethostname() and same and folder.drone(drone).is_dir()
-
-
-async def _looked(make_operator: MakeOperator) -> Look:
-    operator = make_operator()
-    try:
-        return await operator.look()
-    finally:
-        await operator.close()
 
 
 def status(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:

@@ -150,15 +150,16 @@ def others(look: Look, drone: int) -> tuple[int, ...]:
 
 def one_look(target: Target) -> Look:
     """A look at what the server knows now."""
-    return asyncio.run(_one_look(target.running()))
+    try:
+        return asyncio.run(looked(target.running()))
+    except Away as error:
+        raise CannotStart(f"the hive's server is {error.state}: {error}") from error
 
 
-async def _one_look(make_operator: MakeOperator) -> Look:
+async def looked(make_operator: MakeOperator) -> Look:
     operator = make_operator()
     try:
         return await operator.look()
-    except Away as error:
-        raise CannotStart(f"the hive's server is {error.state}: {error}") from error
     finally:
         await operator.close()
 

@@ -13,7 +13,6 @@ from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.store.jobdir.stats_file import revisits
-from webcrawl.store.lock import is_held
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 RUNNING, STOPPED = "running", "stopped"
@@ -73,7 +72,7 @@ def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
 
 def _by_locks(folder: HiveFolder, found: Mapping[int, dict[str, Any]], meant: Mapping[str, Any]) -> dict[str, Any]:
     """The state of a hive whose server nobody has named: who runs has a lock on this machine."""
-    there = [drone for drone in found if is_held(folder.drone(drone) / "state")]
+    there = [drone for drone in found if folder.running(drone)]
     for drone in there:
         found[drone]["state"] = RUNNING
     return {"state": RUNNING if there else meant["state"], "running": len(there), "unnamed": bool(there)}
@@ -163,11 +162,12 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
     rate = sum(row["rate"] for row in found)
     queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
     size = f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way" if common["server_bytes"] else ""
-    size += "; as of their last checkpoints: -s REDIS_URL names their server" if common.get("unnamed") else ""
+    unnamed = "; as of their last checkpoints: -s REDIS_URL names their server" if common.get("unnamed") else ""
     again = figures_of(common)
+    urls = f"{count(pages, 'page')} ({rate:.1f}/s), {queued} queued"
     return [
         *lines,
-        f"{common['name']}: {_drones(common)}{queen}; {count(pages, 'page')} ({rate:.1f}/s), {queued} queued{size}",
+        f"{common['name']}: {_drones(common)}{queen}; {urls}{size}{unnamed}",
         *([in_words(again)] if again is not None else []),
     ]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import struct
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
+from webcrawl.tools.verify.check_outputs import crc_of
+from webcrawl.tools.verify.check_texts import META
 
-META, MANAGED = "meta.json", ".managed.json"  # the segments that there are; the files of these, and of some before
+MANAGED = ".managed.json"  # names the files of the segments, and of some before
 MAGIC = 1337  # the last four bytes; before it the length of a JSON object, and before that the object
-PIECE = 1 << 20
 
 
 def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
@@ -53,8 +53,4 @@ def _flaw(path: Path) -> str:
             wanted = json.loads(file.read(length))["crc"]
         except (ValueError, LookupError, TypeError):
             return "its checksum cannot be read"
-        file.seek(0)
-        crc, left = 0, whole
-        while left and (piece := file.read(min(PIECE, left))):
-            crc, left = zlib.crc32(piece, crc), left - len(piece)
-    return "" if crc == wanted else "checksum"
+        return "" if crc_of(file, whole) == wanted else "checksum"

@@ -89,7 +89,7 @@ class _Check:
             yield damage
         if index is not None and sound:
             self.indexes[archive_of(name)] = index
-        if sound and (index.crc() if index else _crc(file, length)) != bytes_crc:  # otherwise, the places were reported
+        if sound and (index.crc() if index else crc_of(file, length)) != bytes_crc:  # else the places were reported
             yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
 
     def _index(self, path: Path, file: BinaryIO, name: str, length: int) -> Index | None:
@@ -108,7 +108,8 @@ class _Check:
             yield from check_archive(path, file, length, self.found, self.indexes.pop(name, None))
 
 
-def _crc(file: BinaryIO, length: int) -> int:
+def crc_of(file: BinaryIO, length: int) -> int:
+    """Of so many bytes from its beginning."""
     crc, left = 0, length
     file.seek(0)
     while left and (piece := file.read(min(PIECE, left))):
