@@ -37,6 +37,9 @@ class Target:
     def server(self):
         return None
 
+    def running(self, _drone):
+        return False
+
     def all_drones(self):
         return range(len(self._figures))
 
