@@ -223,7 +223,10 @@ def test_fewer_slots(ctl):
     assert {ctl.ask("status")["in_flight"] for _ in range(20)} <= {0, 1}
 
     assert ctl.ask("set", "CONCURRENT_REQUESTS", "4") == "CONCURRENT_REQUESTS is 4"
+    ctl.ask("set", "POLITENESS_MIN_DELAY", "0")  # or four hosts may for ever be asked one after the other, in step
     wait_until(lambda: ctl.ask("status")["in_flight"] > 1)
+
+    ctl.ask("set", "POLITENESS_MIN_DELAY", "0.2")
 
 
 def test_without_a_crawl_that_runs_the_status_is_2(tmp_path):
