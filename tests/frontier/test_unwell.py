@@ -139,15 +139,30 @@ def test_a_host_that_never_answered_well(db):
 
 
 @pytest.mark.parametrize("bad", ROW)
-def test_minutes_of_them_in_the_middle_cost_nothing(db, bad):
+@pytest.mark.parametrize("kinds", [1, 2, 5])
+def test_minutes_of_them_in_the_middle_cost_nothing(db, bad, kinds):
     """A host that gives them to everything for five minutes, in the middle of its crawl, loses no URL."""
     frontier = make(db)
-    add(frontier, *urls(200))
+    every = [f"http://a/{number % kinds * 'k'}/{number}" for number in range(200)]
+    add(frontier, *every)
 
     asked = crawl(frontier, lambda _, now: bad if 60 < now < 360 else 200)
 
-    assert ended(asked) == dict.fromkeys(urls(200), 200)
+    assert ended(asked) == dict.fromkeys(every, 200)
     assert sum(answer == bad for _, _, answer, _ in asked) <= 6
+
+
+@pytest.mark.parametrize(("before", "count"), [(0, 40), (50, 8), (50, 300), (150, 40)])
+def test_a_kind_of_page_that_always_fails_keeps_no_other_waiting(db, before, count):
+    """Whatever one program of a server makes fails, one link after the other: the rest is fetched in its time."""
+    frontier = make(db, politeness=Mercator(0, 0.1, 300))
+    good, bad = urls(200), [f"http://a/report?format=sql&id={number}" for number in range(count)]
+    add(frontier, *good[:before], *bad, *good[before:])
+
+    asked = crawl(frontier, lambda url, _: 500 if "report" in url else 200)
+
+    assert ended(asked) == {**dict.fromkeys(good, 200), **dict.fromkeys(bad, 500)}
+    assert max(at for at, link, *_ in asked if link.url in good) < 120
 
 
 def test_it_is_asked_as_rarely_as_one_that_refuses(db):

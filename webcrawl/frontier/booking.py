@@ -178,7 +178,7 @@ class Booking:
         elif unwell:
             wait = max(wait, LONGER * turn)
             noted(host, link, outcome, now)
-        elif host.failures or host.row is not None:
+        elif host.failures or host.row is not None or host.bad:
             recovered(host, link, now, min(limits.retry_wait, soon(host, turn)))
         host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
         if limits.host_pages and host.pages >= limits.host_pages:

@@ -13,6 +13,7 @@ from heapq import heapify
 from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Link, Outcome, Status, unpack
+from webcrawl.frontier.families.shapes import CLOSE, shape_of
 from webcrawl.frontier.health import DAY, answered, origin_of, sum_of
 from webcrawl.frontier.outcomes import rule
 from webcrawl.store.jobdir.host_row import FailedRow
@@ -47,7 +48,7 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
         return busy or (host.row is not None and host.row.status == Status.HOST_RETIRED)
     if busy and outcome.wait:
         return True
-    row, key = _row(host), _mark(link, outcome)
+    row, key = row_of(host), _mark(link, outcome)
     if _is_known(host, link):
         return False
     urls = {one for one in row if one > 0}
@@ -86,7 +87,7 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
     host.said = outcome.status
     if host.failures:
         answered(host)
-    answers = _row(host)
+    answers = row_of(host)
     if answers and row is not None:
         key, origin = key if row.only == key else 0, origin if row.origin == origin else 0
     mark = -sum_of(link) if _is_known(host, link) else _mark(link, outcome)
@@ -110,9 +111,25 @@ def recovered(host: Host, link: Link, now: float, first: float) -> None:
         return
     if row is not None and row.unwell and host.later:
         sums = {*map(abs, row.unwell)}
+        if not host.failures:
+            _convict(host, sums)
         host.later = [(_sooner(when, unpack(one), sums, now, first), one) for when, one in host.later]
         heapify(host.later)
+    host.bad.pop(_kind(link), None)
     answered(host)
+
+
+def _convict(host: Host, sums: Collection[int]) -> None:
+    """The URLs in the row have failed beside a good answer of a host that was well: it counts against their kind."""
+    for link in (unpack(record) for _, record in host.later):
+        kind = _kind(link)
+        if sum_of(link) in sums and kind and (kind in host.bad or len(host.bad) < KEPT):
+            host.bad[kind] = host.bad.get(kind, 0) + 1
+
+
+def _kind(link: Link) -> int:
+    """What its server makes it by, as far as one can see; 0 of a download without a URL."""
+    return shape_of(link.url).families[CLOSE] if link.url else 0
 
 
 def _sooner(when: float, link: Link, sums: Collection[int], now: float, first: float) -> float:
@@ -139,7 +156,8 @@ def _mark(link: Link, outcome: Outcome) -> int:
     return sum_of(link) + (outcome.retries is not None)
 
 
-def _row(host: Host) -> tuple[int, ...]:
+def row_of(host: Host) -> tuple[int, ...]:
+    """The answers in a row that reported an error of the server's, by their URLs."""
     return host.row.unwell if host.row is not None else ()
 
 
@@ -149,5 +167,5 @@ def _times(link: Link, row: tuple[int, ...]) -> int:
 
 
 def _is_known(host: Host, link: Link) -> bool:
-    """True if the URL has used up an attempt before this row: while its host was well, so it says nothing of that."""
-    return host.pages > 0 and link.attempt > _times(link, _row(host))
+    """True if it says nothing of its host: it has used up an attempt before this row, or its kind always fails."""
+    return host.pages > 0 and (link.attempt > _times(link, row_of(host)) or host.bad.get(_kind(link), 0) >= ROW)

@@ -7,20 +7,23 @@ from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 from time import thread_time
 
-from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack
+from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.best_first import Sift
 from webcrawl.frontier.core import Core
+from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.health import revive_for_other_origin
 from webcrawl.frontier.hosts import LISTED, REVISITS, Host
 from webcrawl.frontier.places import Places
+from webcrawl.frontier.unwell import KEPT, ROW, row_of
 from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]
 DROPS = 256  # URLs of one host dropped per turn
+LOOKED = 512  # URLs of one host among which one of another kind is looked for
 # Seconds of the processor that a host's turn may take with URLs that are dropped, and times as long that it then
 # rests: a verdict by thousands of patterns of a robots.txt may take 40 ms, and a page may link to thousands of URLs.
 DEAR, REST = 0.01, 10.0
@@ -45,6 +48,8 @@ class Giving:
             return None
         if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
             return None
+        if host.row is not None:
+            self._lead_with_another(host)
         given = self._first_allowed(host, now)
         if given is None:
             self._places.settle(host, now)
@@ -110,6 +115,25 @@ class Giving:
                 break
         return self._pass_over(host, passed, now, given) if passed else given
 
+    def _lead_with_another(self, host: Host) -> None:
+        """Lets a URL of another kind than those that have failed go first, if one more of theirs would be the host's.
+
+        A server may fail at all that one of its programs makes, eight links in a row, and be well.
+        """
+        if host.retired or not host.later or host.later[0][0] <= 0.0:
+            return
+        if not host.failures and len(row_of(host)) < ROW - 1:
+            return
+        failed = [shape_of(url_of(record)).families for _, record in host.later[:KEPT]]
+        next_ones = [shape_of(url_of(record)).families for record in host.queue.first(LOOKED)]
+        at = _another(next_ones, failed, WIDE) or _another(next_ones, failed, CLOSE)
+        if not at:  # none, or the first
+            return
+        passed = [*filter(None, (host.queue.pop() for _ in range(at + 1)))]
+        heappush(host.later, (0.0, passed.pop()))
+        host.queue.push_all(passed)
+        self._hosts.touch(host)
+
     def _next(self, host: Host, now: float) -> bytes | None:
         if self._front.sift is not None:
             self._choose(self._front.sift, host)
@@ -170,6 +194,12 @@ class Giving:
         else:
             heappush(host.later, (0.0, record))
         self._core.queued += 1
+
+
+def _another(urls: list[Families], failed: list[Families], level: int) -> int:
+    """The place of the first whose family of this level has not failed; 0 if there is none."""
+    bad = {families[level] for families in failed}
+    return next((at for at, families in enumerate(urls) if families[level] not in bad), 0)
 
 
 def _is_enough(host: Host, decision: Link | float, begun: float, now: float) -> bool:

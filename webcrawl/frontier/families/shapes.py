@@ -16,6 +16,9 @@ LISTED = re.compile(r"[+,;|~!:]|%2[0BC]|%7C|%3B")  # between the parts of a valu
 BETWEEN = re.compile(r"[^0-9A-Za-z\x80-\U0010ffff]+")  # between those of any other
 MASK = "*"
 LEVELS = 4
+CLOSE, WIDE = range(2)  # of them: the closest, and all that has the same first segment
+
+Families = tuple[int, int, int, int]
 
 
 class Shape(NamedTuple):
@@ -25,7 +28,7 @@ class Shape(NamedTuple):
     first segment, the third all of the same depth, the widest the whole domain.
     """
 
-    families: tuple[int, int, int, int]
+    families: Families
     values: tuple[str, ...]
     all: tuple[str, ...]  # and what does not
     name: str  # the host's, without the last two labels
