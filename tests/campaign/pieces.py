@@ -45,11 +45,11 @@ FAMILIES = (
         _seeded("tests.campaign.revisits", "--kills", 5), "kills", 100, ("days", "requests", "records"),
     ),
     Family(
-        "hives", "strokes at the drones, the server and the network of hives of two to four", 30,
+        "hives", "strokes at the drones, the server and the network of hives of two to four", 34,
         _seeded("tests.campaign.hives", "--kills", 10), "strokes", 300, ("requests", "urls"),
     ),
     Family(
-        "supervised", "kills of what `scrapy hive` starts: supervisor, drones, two at once, server", 12,
+        "supervised", "kills of what `scrapy hive` starts: supervisor, drones, two at once, server", 13,
         _seeded("tests.campaign.supervised", "--kills", 5), "kills", 60, ("requests", "urls"),
     ),
     Family(
