@@ -35,6 +35,7 @@ SHOWN = 4000  # characters of unexpected errors
 GROWTH = 1.05  # of the last third against the second
 Figure = Callable[[Iterable[float]], float]
 FIGURES: Mapping[str, Figure] = {"mean": fmean, "maximum": max}
+ASIDES = ("P", "S")  # ends of paths of what is no link: a robots.txt, fetched again at times, and a soft 404's probe
 BAD = re.compile(r"\b(ERROR|CRITICAL|Traceback|never retrieved|never awaited|ResourceWarning)\b")
 
 
@@ -74,15 +75,15 @@ def said(output: Path, jobdir: Path) -> Iterator[str]:
 def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
     """Every known URL is queued or has one log line; every requested URL is known, and requested one at a time."""
     stats = json.loads((jobdir / "stats.json").read_text())
-    lines, rules = Counter[str](), set()
+    lines, asides = Counter[str](), set()
     for line in (jobdir / "logs/crawl.log").read_text().splitlines():
         url, way = line.split()[3:5]
-        if way.endswith("P"):  # robots.txt may be fetched again, and is not a link
-            rules.add(url)
+        if way.endswith(ASIDES):
+            asides.add(url)
         else:
             lines[url] += 1
     with Snapshot(jobdir / "state") as snapshot:
-        queued = Counter(link.url for link in _queued(snapshot) if not link.path.endswith("P"))
+        queued = Counter(link.url for link in _queued(snapshot) if not link.path.endswith(ASIDES))
         kept = _kept(snapshot)
     yield from (f"{count} lines in crawl.log: {url}" for url, count in lines.items() if count > 1)
     yield from (f"queued {count} times: {url}" for url, count in queued.items() if count > 1)
@@ -91,7 +92,7 @@ def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
     if known != stats["seen/new"]:
         yield f"{lines.total()} lines, {queued.total()} queued, {kept} on their way, of {stats['seen/new']} new URLs"
     hits = list(read(asked))
-    unknown = {hit.url for hit in hits} - lines.keys() - queued.keys() - rules
+    unknown = {hit.url for hit in hits} - lines.keys() - queued.keys() - asides
     yield from (f"asked for, with no line and not queued: {url}" for url in unknown if not _is_rules(url))
     yield from (f"two at once: {first.url} and {second.url}" for first, second in overlaps(hits))
     yield from (f"asked before its robots.txt: {hit.url}" for hit in robots_first(hits))
