@@ -160,6 +160,7 @@ FIELDS = [
     b"Content-Encoding: gzip\r\n", b"Content-Encoding: br, deflate\r\n", b"Connection: close\r\n",
     b"Connection: keep-alive\r\n",
     b"\r\n\r\n", b"\n\n", b"0\r\n\r\n", b"5\r\nhello\r\n", b"ffffffffffffffff\r\n", b'3;a="b"\r\n',
+    b'3 ; a = "b"\r\n', b"0\r\nContent-Length: 3\r\n",
     b"Location: //x\r\n",
     b"Set-Cookie: a\r\n", b" folded\r\n", b"Trailer: x\r\n", b"\x1f\x8b\x08\0\0\0\0\0\0\xff", b":", b"A:\r\n" * 30,
 ]  # fmt: skip
@@ -172,8 +173,8 @@ WORDS = [b"Mon", b"Jan", b",", b":", b"-", b"+", b"GMT", b"-0000", b"99999", b"2
 TARGETS = [
     Target(
         "http", http, [*WHOLE.values(), WHOLE["gzip"] + PAGE], FIELDS, _responses,
-        ("webcrawl.net.http_answer", "webcrawl.net.http_head", "webcrawl.net.http_message", "webcrawl.net.decoding",
-         "webcrawl.net.codings"),
+        ("webcrawl.net.http_answer", "webcrawl.net.http_head", "webcrawl.net.http_message", "webcrawl.net.chunk_lines",
+         "webcrawl.net.decoding", "webcrawl.net.codings"),
     ),
     Target("codings", codings, _packed(), [b"\x1f\x8b\x08\0\0\0\0\0\0\xff", b"\x28\xb5\x2f\xfd", b"\x78\x9c",
     b"\x50\x2a\x4d\x18\4\0\0\0", bytes(8)], _bombs,

@@ -96,6 +96,70 @@ class TestFraming:
             assert not message.reusable
 
 
+CHUNKED = head(b"Transfer-Encoding: chunked")
+EXTENSIONS = [b" ; a=b", b"; a", b";a = b", b';a = "x;y"', b'\t;\ta\t=\t"\\"\xc3\xa4" ; b ;c']
+
+
+class TestChunks:
+    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize("extension", EXTENSIONS)
+    def test_blanks_around_extensions(self, extension, cuts):
+        """RFC 9112 7.1.1: an extension may have blanks around its signs; it is ignored."""
+        body = b"5\r\nhello\r\n6%b\r\n world\r\n0%b\r\n\r\n" % (extension, extension)
+        message = read(CHUNKED + body, cuts, close=False)
+
+        assert message.forms() == (body, b"hello world", b"hello world")
+        assert (message.truncated, message.flaws, message.reusable) == ("", [], True)
+
+    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize(
+        "trailer",
+        [
+            b"Content-Length: 7\r\n",
+            b"Content-Length: x\r\n",
+            b"Transfer-Encoding: gzip\r\nContent-Length: 7\r\nContent-Length: 8\r\n",
+            b"X: folded\r\n once\r\nConnection: upgrade\r\nUpgrade: h2c\r\n",
+            b"Content-Encoding: gzip\r\n",
+        ],
+    )
+    def test_trailer_fields_change_nothing(self, trailer, cuts):
+        """RFC 9112 7.1.2: trailers are no headers, whatever they say of framing; the page is whole."""
+        message = read(CHUNKED + chunked(PAGE, trailer=trailer), cuts, close=False)
+
+        assert message.forms()[2] == PAGE
+        assert (message.truncated, message.flaws, message.reusable) == ("", [], True)
+        assert message.head.headers == [(b"Transfer-Encoding", b"chunked")]
+
+    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize(
+        "junk", [b"\0", b"x", b"5 ; a=b\r\nhelloX", b"5 ;\r\nhello", b"5 ; a=b c\r\n", b"1" * 17 + b" ; a"]
+    )
+    def test_what_is_no_extension_breaks_the_chunks(self, junk, cuts):
+        """Chunks that the grammar does not know are kept up to there; nobody waits for the rest of their line."""
+        message = read(CHUNKED + b"3\r\nabc\r\n" + junk, cuts, close=False)
+
+        assert (message.truncated, message.flaws) == ("unspecified", ["chunking"])
+        assert message.forms()[1] in (b"abc", b"abchello")
+
+    def test_a_trailer_that_is_no_field(self):
+        """A line behind the last chunk that is no field spoils the end: it may be of another response."""
+        message = read(CHUNKED + b"3\r\nabc\r\n0\r\nno field\r\n\r\n", close=False)
+
+        assert (message.forms()[1], message.flaws, message.reusable) == (b"abc", ["chunking"], False)
+
+    def test_the_end_without_its_empty_line(self):
+        """The connection may take the place of the empty line after the last chunk, with extensions too."""
+        message = read(CHUNKED + b"3 ; a\r\nabc\r\n0 ; a\r\n")
+
+        assert (message.forms()[1], message.truncated) == (b"abc", "")
+
+    def test_a_second_answer_behind_extensions(self):
+        """What follows the last chunk is another message, also where extensions have blanks."""
+        message = read(CHUNKED + b"3 ; a\r\nabc\r\n0\r\n\r\n" + WHOLE["chunked"], close=False)
+
+        assert (message.forms()[1], message.truncated, message.reusable) == (b"abc", "", False)
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         "start",

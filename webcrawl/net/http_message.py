@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from httptools import HttpParserError, HttpResponseParser
 
+from webcrawl.net.chunk_lines import ChunkLines
 from webcrawl.net.decoding import Decoder, UnknownCoding, decoder
 from webcrawl.net.http_head import Head
 from webcrawl.net.long_bodies import Claim
@@ -20,12 +21,15 @@ class Chunks:
     """Feed it what follows the head; appends the chunks' contents to `payload`.
 
     llhttp calls Python at most once per chunk and never for trailer fields, so a body in one-byte chunks costs no
-    more than its bytes.
+    more than its bytes. It refuses blanks around `;` and `=` in extensions, and fields of framing in trailers: such a
+    body is read again from the beginning, and the rest of it line by line.
     """
 
-    __slots__ = ("_parser", "broken", "complete", "excess", "on_body", "payload")
+    __slots__ = ("_lines", "_parser", "_received", "broken", "complete", "excess", "on_body", "payload")
 
-    def __init__(self) -> None:
+    def __init__(self, received: list[bytes]) -> None:
+        self._received = received  # all that was fed, the caller's
+        self._lines: ChunkLines | None = None
         self.payload = bytearray()
         self.complete = False
         self.broken = False
@@ -42,11 +46,21 @@ class Chunks:
         self._parser.feed_data(_CHUNKED)
 
     def feed(self, data: bytes) -> None:
+        if self._lines is not None:
+            self._by_line(self._lines, data)
+            return
         try:
             self._parser.feed_data(data)
         except HttpParserError:
             self.excess = self.complete
-            self.broken = not self.complete
+            if not self.complete:
+                self._lines = ChunkLines()
+                self._by_line(self._lines, b"".join(self._received))
+
+    def _by_line(self, lines: ChunkLines, data: bytes) -> None:
+        lines.feed(data)
+        self.payload += lines.payload[len(self.payload) :]  # what llhttp gave has been passed on
+        self.complete, self.broken, self.excess = lines.complete, lines.broken, lines.excess
 
     def end(self) -> None:
         """The connection has ended: the body is complete if only the empty line after the last chunk is missing."""
@@ -139,7 +153,7 @@ class Message:
         self._truncate = truncate
         self._parts: list[bytes] = []
         self.received = 0  # bytes of the body, as it comes
-        self._chunks = Chunks() if framing.chunked else None
+        self._chunks = Chunks(self._parts) if framing.chunked else None
         self._decoder: Decoder | None = None
         self.complete = False
         self.excess = False  # data after the message that was not requested
@@ -206,8 +220,8 @@ class Message:
         if not data:
             return
         before = len(chunks.payload)
-        chunks.feed(data)
         self._parts.append(data)
+        chunks.feed(data)
         self.received += len(data)
         if self._decoder is not None and len(chunks.payload) > before:
             self._decoder.feed(bytes(memoryview(chunks.payload)[before:]))

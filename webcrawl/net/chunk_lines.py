@@ -1,0 +1,74 @@
+"""Chunked bodies line by line (RFC 9112 7.1), for those that llhttp refuses though they are well-formed."""
+
+from __future__ import annotations
+
+import re
+
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
+_QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*+"'
+_BLANKS = rb"[\t ]*+"
+_EXTENSION = rb"%b;%b%b(?:%b=%b(?:%b|%b)?+)?+" % (_BLANKS, _BLANKS, _TOKEN, _BLANKS, _BLANKS, _TOKEN, _QUOTED)
+_SIZE = re.compile(rb"%b(0*[0-9A-Fa-f]{1,16})(?:%b)*+%b\r?\n" % (_BLANKS, _EXTENSION, _BLANKS))
+_FIELD = re.compile(rb"%b%b:|[\t ]" % (_TOKEN, _BLANKS))  # or the continuation of one
+# What has come of a line. Junk that never ends its line is noticed at once.
+_STARTS = re.compile(rb"[\t ]*(?:0*[0-9A-Fa-f]{1,16}[\t ]*(?:;.*|\r)?)?", re.DOTALL)
+_START = 64  # bytes that are looked at: the line may come byte by byte
+
+
+class ChunkLines:
+    """Feed it what follows the head; appends the chunks' contents to `payload`.
+
+    Extensions and trailer fields are skipped, whatever they say (RFC 9110 6.5.1: a recipient may discard trailers).
+    """
+
+    __slots__ = ("_line", "_next", "_wanted", "broken", "complete", "excess", "payload")
+
+    def __init__(self) -> None:
+        self.payload = bytearray()
+        self.complete = False
+        self.broken = False
+        self.excess = False  # data after the last chunk
+        self._line = bytearray()  # as far as it came
+        self._next = self._size  # who reads the next line
+        self._wanted = 0  # bytes of this chunk that are still to come
+
+    def feed(self, data: bytes) -> None:
+        at = 0
+        while at < len(data) and not self.complete and not self.broken:
+            if self._wanted:
+                piece = data[at : at + self._wanted]
+                self.payload += piece
+                self._wanted -= len(piece)
+                at += len(piece)
+                continue
+            end = data.find(b"\n", at) + 1
+            self._line += data[at : end or len(data)]
+            if not end:
+                self.broken = not self._may_begin(bytes(self._line[:_START]))
+                return
+            line, self._line = bytes(self._line), bytearray()
+            at = end
+            self._next(line)
+        self.excess = self.complete and bool(data[at:].strip(b"\r\n"))
+
+    def _may_begin(self, start: bytes) -> bool:
+        if self._next == self._size:
+            return _STARTS.fullmatch(start) is not None
+        return self._next == self._trailer or start == b"\r"
+
+    def _size(self, line: bytes) -> None:
+        found = _SIZE.fullmatch(line)
+        if found is None:
+            self.broken = True
+            return
+        self._wanted = int(found[1], 16)
+        self._next = self._after if self._wanted else self._trailer
+
+    def _after(self, line: bytes) -> None:
+        """The line end after a chunk's content."""
+        self.broken = line not in (b"\r\n", b"\n")
+        self._next = self._size
+
+    def _trailer(self, line: bytes) -> None:
+        self.complete = line in (b"\r\n", b"\n", b"\r\r\n")
+        self.broken = not self.complete and (b"\0" in line or not _FIELD.match(line))
