@@ -202,6 +202,16 @@ class TestElsewhere:
 
         assert (len(web.pages), web.dropped) == (10, [])
 
+    @pytest.mark.parametrize("port", [0, 1, 25, 6667])
+    def test_a_redirect_to_a_port_of_another_service_leads_nowhere(self, db, port):
+        """Such a port is never asked, so the file cannot be had: everything is allowed, at once (RFC 9309 2.3.1.3)."""
+        web = Web(db, lambda url, now: (301, b"", f"http://other:{port}/robots.txt"))
+        add(web.frontier, "http://a/1")
+        web.run(0, 60)
+
+        assert [url for _, url in web.asked] == ["http://a/robots.txt"]
+        assert [link.url for link in web.pages] == ["http://a/1"]
+
     def test_another_host_that_is_given_up_keeps_nobody_waiting(self, db):
         """If the request to the other host is dropped, the try has failed, and its URLs need not wait for it."""
         web, link = Web(db, lambda url, now: OPEN), Link("http://a/1")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from webcrawl.base.model import Link, Packed, Status, url_of
+from webcrawl.base.ports import Ports
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
@@ -42,8 +43,9 @@ class RobotsAdmission:
     request of the link that needs it: the way to the host may be in there.
     """
 
-    def __init__(self, book: RobotsBook) -> None:
+    def __init__(self, book: RobotsBook, ports: Ports | None = None) -> None:
         self.book = book
+        self._ports = ports or Ports()
         self._chases: dict[str, Chase] = {}
         self._ways: dict[str, tuple[int, float]] = {}  # by request: how often its proxy failed, and when to try again
 
@@ -115,7 +117,7 @@ class RobotsAdmission:
         chain = chain if len(chain) <= CHAIN else ""
         before = self._chases.pop(origin, None)
         hops = before.hops if before else 0
-        if location and follows(status, hops):
+        if location and follows(status, hops) and self._ports.allow_url(location):
             if not self._has_room(now):
                 return self.book.answered(origin, Status.UNTRIED, b"", now)
             self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)

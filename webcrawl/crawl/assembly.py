@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link
+from webcrawl.base.ports import Ports
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise import recogniser
@@ -380,7 +381,7 @@ def _robots(ground: Ground) -> RobotsAdmission:
         retry_wait=values["HOST_RETRY_WAIT"],
         patience=values["HOST_PATIENCE"],
     )
-    robots = RobotsAdmission(book)
+    robots = RobotsAdmission(book, Ports(values["PORTS_ALLOWED"]))
     if values["ROBOTSTXT_OBEY"]:
         ground.moments.admit.append(robots.decide)
     return robots
