@@ -95,6 +95,20 @@ def test_what_is_needed_is_packed(months):
     assert all("earlier" not in line for line in wacz.read("pages/pages.jsonl").decode().splitlines())
 
 
+def test_members_with_a_time_are_packed(months):
+    """Other programs note in each gzip member when it was made: their records are packed like our own."""
+    january, february = months
+    for path in files(january):
+        data = bytearray(path.read_bytes())
+        for _, at, _ in placed(bytes(data)):
+            data[at + 4 : at + 8] = b"time"
+        path.write_bytes(data)
+    wacz, said, about = packed(february, indexes(january))
+
+    assert (said, "refersTo" in about) == ([], False)
+    assert len(list(placed(wacz.read("archive/earlier.warc.gz")))) == 3
+
+
 def test_what_is_missing_is_still_listed(months):
     """A file that was moved, and a record that is damaged, are named; the package has the others."""
     january, february = months

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import BinaryIO, cast
 
 from isal import igzip_lib, isal_zlib
@@ -18,18 +19,52 @@ class Torn(Exception):  # noqa: N818 - reads as what it is
     """A gzip member, or the record in it, is damaged."""
 
 
-class Member:
-    """One member, from byte `at` of a file that counts up to byte `end`."""
+FHCRC, FEXTRA, FNAME, FCOMMENT, RESERVED = 2, 4, 8, 16, 0xE0
+LONGEST = 1 << 18  # bytes of a header: an extra field has 64 KiB at most, a name or a comment has no bound
+SHORTEST = 10
+PLAIN = HEADER + bytes(SHORTEST - len(HEADER))  # isal misreads headers with several fields that come in pieces
 
-    def __init__(self, file: BinaryIO, at: int, end: int) -> None:
+
+def header_length(data: bytes) -> int:
+    """The bytes of any valid header of a gzip member (RFC 1952 2.3) at the beginning of this data."""
+    if len(data) < SHORTEST or not data.startswith(MAGIC) or data[3] & RESERVED:
+        raise Torn("not a gzip member")
+    flags, at = data[3], SHORTEST
+    if flags & FEXTRA:
+        at += 2 + int.from_bytes(data[at : at + 2], "little")
+    for flag in (FNAME, FCOMMENT):
+        if flags & flag:
+            at = data.find(b"\0", at) + 1 or len(data) + 1
+    if flags & FHCRC:
+        said = int.from_bytes(data[at : at + 2], "little")
+        if said != zlib.crc32(data[:at]) & 0xFFFF:
+            raise Torn("gzip header: checksum")
+        at += 2
+    if at > len(data):
+        raise Torn("no end of a gzip header")
+    return at
+
+
+class Member:
+    """One member, from byte `at` of a file that counts up to byte `end`.
+
+    `ours`: its header is our writer's to the bit, which shows damage where no checksum does. Other programs note a
+    time, a name or an extra field there.
+    """
+
+    def __init__(self, file: BinaryIO, at: int, end: int, *, ours: bool = True) -> None:
         self._file, self._at, self._end = file, at, end
         self._unpacker = isal_zlib.decompressobj(GZIP)
         self._packed = b""
         self._data = b""
         file.seek(at)
         if file.read(len(HEADER)) != HEADER:
-            raise Torn("not a gzip member")
-        file.seek(at)
+            if ours:
+                raise Torn("not a gzip member")
+            file.seek(at)
+            self._at += header_length(file.read(min(LONGEST, end - at)))
+            self._packed = PLAIN
+        file.seek(self._at)
 
     def _more(self) -> bool:
         """Unpacks some more; False at the end of a member whose checksum and length are right."""

@@ -63,7 +63,7 @@ class Record:
 def records(file: BinaryIO, at: int, end: int) -> Iterator[Record]:
     """The records from byte `at` on. Torn if one is damaged."""
     while at < end:
-        member = Member(file, at, end)
+        member = Member(file, at, end, ours=False)
         head = member.until(b"\r\n\r\n", FIELDS)
         if not _VERSION.match(head):
             raise Torn("not a WARC record")
