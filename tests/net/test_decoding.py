@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.archive_files import member
 from tests.support.cases import cases
 from webcrawl.net.codings import ACCEPTED, CODINGS, zstd
 from webcrawl.net.decoding import Decoder, UnknownCoding, decoder
@@ -180,6 +181,31 @@ class TestBrotli:
 
 
 class TestMembers:
+    @pytest.mark.parametrize(
+        "header",
+        [
+            {"time": 1, "system": 3},
+            {"extra": b"sl\4\0\1\2\3\4"},
+            {"name": b"a.html"},
+            {"comment": b"packed"},
+            {"checked": True},
+            {"name": b"a.html", "checked": True},
+            {"extra": b"xy", "name": b"a.html", "comment": b"packed", "checked": True},
+        ],
+        ids=" ".join,
+    )
+    def test_a_gzip_header_with_fields(self, header):
+        """Whatever RFC 1952 allows in a header is read, wherever the stream is cut."""
+        coded = member(text(300), **header)
+        for cut in range(len(coded)):
+            made = Decoder([b"gzip"], LIMIT)
+            made.feed(coded[:cut])
+            made.feed(coded[cut:])
+            made.finish()
+
+            assert (made.body, made.broken) == (text(300), False), cut
+        assert decode([b"gzip"], coded, piece=1).body == text(300)
+
     @pytest.mark.parametrize("kind", ["gzip", "zstd"])
     @pytest.mark.parametrize("piece", [1, 3, 1000])
     def test_streams_one_after_the_other(self, kind, piece):

@@ -1,6 +1,8 @@
 """Archive files as other programs write them, from records given as text."""
 
 import gzip
+import struct
+import zlib
 
 import zstandard
 
@@ -71,3 +73,14 @@ def read(path, most=1 << 20, place=None):
     lost = []
     with Records(path, most, lost.append, place) as records:
         return list(records), lost
+
+
+def member(data, *, flags=0, time=0, level=0, system=255, extra=b"", name=b"", comment=b"", checked=False, crc=0):
+    """A gzip member by RFC 1952, with these fields in its header; `crc` spoils the header's checksum."""
+    flags |= 2 * checked | 4 * bool(extra) | 8 * bool(name) | 16 * bool(comment)
+    head = b"\x1f\x8b\x08" + struct.pack("<BIBB", flags, time, level, system)
+    head += struct.pack("<H", len(extra)) + extra if extra else b""
+    head += b"".join(text + b"\0" for text in (name, comment) if text)
+    head += struct.pack("<H", zlib.crc32(head) & 0xFFFF ^ crc) if checked else b""
+    packer = zlib.compressobj(wbits=-15)
+    return head + packer.compress(data) + packer.flush() + struct.pack("<II", zlib.crc32(data), len(data))

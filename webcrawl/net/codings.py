@@ -99,7 +99,7 @@ class Members:
 class Gunzip:
     """A gzip member. Its last bytes are fed separately, so that a wrong checksum loses no content.
 
-    Its header is fed whole: isal 1.9 fails on one with several optional fields that arrives in pieces.
+    Its header is fed whole: isal 1.9 fails on one with a checksum or several optional fields that arrives in pieces.
     """
 
     def __init__(self) -> None:
@@ -122,26 +122,26 @@ class Gunzip:
     def decompress(self, data: bytes, max_length: int) -> bytes:
         if not self._igzip.needs_input:
             return self._igzip.decompress(b"", max_length)
+        data, self._last = self._last + data, b""
+        if len(data) > _TRAILER:
+            data, self._last = data[:-_TRAILER], data[-_TRAILER:]
         if self._header is not None:
             data = self._header + data
             if not _header_is_whole(data):
                 self._header = data
                 return b""
             self._header = None
-        data, self._last = self._last + data, b""
-        if len(data) > _TRAILER:
-            data, self._last = data[:-_TRAILER], data[-_TRAILER:]
         return self._igzip.decompress(data, max_length)
 
 
 def _header_is_whole(data: bytes) -> bool:
-    """True if a header with several optional fields ends within these bytes; True if they are no such header."""
+    """True if a header with optional fields ends within these bytes; True if they are no such header."""
     if data[:3] != _MAGIC[: len(data)]:
         return True
     if len(data) < 12:
         return len(data) > 3 and not data[3] & _FIELDS
     flags = data[3]
-    if (flags & _FIELDS).bit_count() < 2 or len(data) > _LONGEST_HEADER:
+    if not flags & _FIELDS or len(data) > _LONGEST_HEADER:
         return True
     end = 12 + int.from_bytes(data[10:12], "little") if flags & _EXTRA else 10
     for field in (_NAME, _COMMENT):

@@ -1,11 +1,10 @@
 """Where a gzip member begins and ends, whatever its header says beside."""
 
 import io
-import struct
-import zlib
 
 import pytest
 
+from tests.support.archive_files import member
 from webcrawl.tools.verify.gzip_members import Member, Torn
 from webcrawl.tools.wacz.warc_records import records
 
@@ -19,17 +18,6 @@ HEADERS = {
     "checksum": {"checked": True},
     "all": {"time": 1, "extra": bytes(30_000), "name": b"n" * 30_000, "comment": b"c" * 30_000, "checked": True},
 }
-
-
-def member(data, *, flags=0, time=0, level=0, system=255, extra=b"", name=b"", comment=b"", checked=False, crc=0):
-    """A gzip member by RFC 1952, with these fields in its header; `crc` spoils the header's checksum."""
-    flags |= 2 * checked | 4 * bool(extra) | 8 * bool(name) | 16 * bool(comment)
-    head = b"\x1f\x8b\x08" + struct.pack("<BIBB", flags, time, level, system)
-    head += struct.pack("<H", len(extra)) + extra if extra else b""
-    head += b"".join(text + b"\0" for text in (name, comment) if text)
-    head += struct.pack("<H", zlib.crc32(head) & 0xFFFF ^ crc) if checked else b""
-    packer = zlib.compressobj(wbits=-15)
-    return head + packer.compress(data) + packer.flush() + struct.pack("<II", zlib.crc32(data), len(data))
 
 
 def archive(**header):
