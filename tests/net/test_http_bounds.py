@@ -182,12 +182,13 @@ class TestFlaws:
         assert message.forms()[1] == b"abc"
         assert not message.reusable
 
-    def test_chunks_with_line_ends_of_lf_alone(self):
-        """A chunked body without CRs is read; that it is complete shows when the connection ends."""
-        message = read(head(b"Transfer-Encoding: chunked") + chunked(PAGE).replace(b"\r", b""))
+    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    def test_chunks_with_line_ends_of_lf_alone(self, cuts):
+        """A chunked body without CRs is read, and known to be complete without the end of the connection."""
+        message = read(head(b"Transfer-Encoding: chunked") + chunked(PAGE).replace(b"\r", b""), cuts, close=False)
 
         assert message.forms()[1] == PAGE
-        assert (message.truncated, message.reusable) == ("", False)
+        assert (message.truncated, message.reusable) == ("", True)
 
     def test_a_wrong_label_leaves_the_body_as_it_is(self):
         """A body that is not coded as its label says is kept as received, with a flaw."""

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.net_answers import PAGE, WHOLE, chunked, head, read
+from webcrawl.net import chunk_lines
 from webcrawl.net.errors import BadHead, ConnectionLost, NotHttp, Upgraded
 from webcrawl.net.http_answer import Answer
 
@@ -140,6 +141,16 @@ class TestChunks:
 
         assert (message.truncated, message.flaws) == ("unspecified", ["chunking"])
         assert message.forms()[1] in (b"abc", b"abchello")
+
+    @pytest.mark.parametrize("chunk", [b"1\na\n", b"1 ; a\r\na\r\n"])
+    @pytest.mark.parametrize("piece", [1000, 7])
+    def test_chunks_read_line_by_line_are_bounded(self, monkeypatch, chunk, piece):
+        """They cost more than llhttp's: a body of more than so many is broken there."""
+        monkeypatch.setattr(chunk_lines, "MOST", 500)
+        data = CHUNKED + chunk * 501 + b"0\r\n\r\n"
+        message = read(data, range(0, len(data), piece), close=False)
+
+        assert (message.forms()[1], message.flaws) == (b"a" * 500, ["chunking"])
 
     def test_a_trailer_that_is_no_field(self):
         """A line behind the last chunk that is no field spoils the end: it may be of another response."""

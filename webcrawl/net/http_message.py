@@ -5,6 +5,7 @@ Bodies are collected without transfer coding, within bounds.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from httptools import HttpParserError, HttpResponseParser
@@ -14,6 +15,7 @@ from webcrawl.net.decoding import Decoder, UnknownCoding, decoder
 from webcrawl.net.http_head import Head
 from webcrawl.net.long_bodies import Claim
 
+_LINE_END = re.compile(rb"[\r\n]")
 _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -22,14 +24,16 @@ class Chunks:
 
     llhttp calls Python at most once per chunk and never for trailer fields, so a body in one-byte chunks costs no
     more than its bytes. It refuses blanks around `;` and `=` in extensions, and fields of framing in trailers: such a
-    body is read again from the beginning, and the rest of it line by line.
+    body is read again from the beginning, and the rest of it line by line. So is one whose first line ends with a bare
+    LF: llhttp would miss its end.
     """
 
-    __slots__ = ("_lines", "_parser", "_received", "broken", "complete", "excess", "on_body", "payload")
+    __slots__ = ("_began", "_lines", "_parser", "_received", "broken", "complete", "excess", "on_body", "payload")
 
     def __init__(self, received: list[bytes]) -> None:
         self._received = received  # all that was fed, the caller's
         self._lines: ChunkLines | None = None
+        self._began = False  # the end of the first line has come
         self.payload = bytearray()
         self.complete = False
         self.broken = False
@@ -37,7 +41,7 @@ class Chunks:
         self.on_body = self.payload.extend
         self._parser = HttpResponseParser(self)
         # Padded sizes and bare LF line ends occur in the wild. llhttp takes "3 LF" only with both line-end flags, and
-        # still waits after "0 LF LF": such a body ends with its connection.
+        # still waits after "0 LF LF".
         self._parser.set_dangerous_leniencies(
             lenient_spaces_after_chunk_size=True,
             lenient_optional_cr_before_lf=True,
@@ -49,13 +53,21 @@ class Chunks:
         if self._lines is not None:
             self._by_line(self._lines, data)
             return
+        if not self._began and (end := _LINE_END.search(data)) is not None:
+            self._began = True
+            if end[0] == b"\n":
+                self._again()
+                return
         try:
             self._parser.feed_data(data)
         except HttpParserError:
             self.excess = self.complete
             if not self.complete:
-                self._lines = ChunkLines()
-                self._by_line(self._lines, b"".join(self._received))
+                self._again()
+
+    def _again(self) -> None:
+        self._lines = ChunkLines()
+        self._by_line(self._lines, b"".join(self._received))
 
     def _by_line(self, lines: ChunkLines, data: bytes) -> None:
         lines.feed(data)
