@@ -37,6 +37,7 @@ from webcrawl.crawl.control.in_force import PausedHosts
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.operator import Look as HiveLook
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
@@ -381,6 +382,11 @@ def segments_run(state):
     return "\n".join(said)
 
 
+def drones_revisits(each):
+    """What is said of the revisits of drones that have these figures."""
+    return revisit_figures.in_words(revisit_figures.together(RevisitFigures(**one) for one in each))
+
+
 def left_bytes(runs):
     """What is said of bytes that no checkpoint of a crawl has, which runs or not."""
     log = []
@@ -585,7 +591,10 @@ def logged(log):
 def commanded(state):
     """The answer to an order; `new`: whether it changes anything; `excluded`: rules of records that are there then."""
     order = {"return_value": state.get("new", True)}
-    crawl = MagicMock(trouble=state.get("trouble", ""), pause=MagicMock(**order), resume=MagicMock(**order))
+    in_force = SimpleNamespace(paused=False, held=state.get("held", ""))
+    uplink = SimpleNamespace(out=state.get("trouble") == "no network", trouble=state.get("trouble", ""))
+    stopped_by = Outlook(SimpleNamespace(in_force=in_force, uplink=uplink), dict).stopped_by
+    crawl = MagicMock(stopped_by=stopped_by, pause=MagicMock(**order), resume=MagicMock(**order))
     crawl.exclude, crawl.excluded = MagicMock(**order), lambda: [OptOut(rule) for rule in state.get("excluded", ())]
     return obey(crawl, *state["order"].split())
 
@@ -1585,6 +1594,11 @@ CLAIMS = {
         [
             ("it is not paused", {"order": "resume", "new": False}, {"order": "resume"}),
             ("{}; but nothing is fetched ({})", {"order": "resume", "trouble": "no network"}, {"order": "resume"}),
+            (
+                "{}; but nothing is fetched ({})",
+                {"order": "resume", "trouble": "no name server", "held": "disk nearly full"},
+                {"order": "resume", "trouble": "no name server"},  # hosts with known addresses are fetched
+            ),
             ("it is paused already", {"order": "pause", "new": False}, {"order": "pause"}),
             (
                 "paused, after a restart too, until you resume it; downloads under way go on to their ends",
@@ -1767,6 +1781,12 @@ CLAIMS = {
             ("2 revisits of ", {"taken": 2}, {"taken": 3}),
             ("1 unchanged, 2 changed", {"unchanged_304": 1, "changed_text": 2}, {"changed_text": 2}),
             (", about {} of all copies fresh", {"sampled": 1}, {"sampled": 0}),
+            (
+                "about 80% of all copies fresh",
+                [{"records": 5, "sampled": 5, "freshness": 0.8}, {"records": 5, "sampled": 0}],
+                [{"records": 5, "sampled": 5, "freshness": 0.8}, {"records": 5, "sampled": 1}],
+                drones_revisits,
+            ),
         ],
     ),
     "record/archives/archives.py": (

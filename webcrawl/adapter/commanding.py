@@ -67,8 +67,8 @@ class Commanding:
         return resumed
 
     @property
-    def trouble(self) -> str:
-        return self._scheduler.crawl.outlook.trouble
+    def stopped_by(self) -> str:
+        return self._scheduler.crawl.outlook.stopped_by
 
     def checkpoint(self) -> Awaitable[None]:
         keeping = self._scheduler.keeping

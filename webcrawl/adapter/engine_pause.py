@@ -29,7 +29,7 @@ def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
     trouble = next(iter(holders.values()), "")
     with suppress(NotConfigured):  # somebody else's scheduler has no status
         scheduler_of(crawler).crawl.parts.in_force.held = trouble
-        trouble = scheduler_of(crawler).crawl.outlook.trouble
+        trouble = scheduler_of(crawler).crawl.outlook.stopped_by
     engine = crawler.engine
     if engine is not None and bool(holders) != before:
         _turn(crawler, engine, held=held)

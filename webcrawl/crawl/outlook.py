@@ -31,9 +31,16 @@ class Outlook:
         return self._parts.frontier.look.waits(self._parts.clock())
 
     @property
-    def trouble(self) -> str:
+    def stopped_by(self) -> str:
         """The reason why nothing is fetched, in a few words, or nothing."""
-        return "paused" if self._parts.in_force.paused else self._parts.uplink.trouble or self._parts.in_force.held
+        if self._parts.in_force.paused:
+            return "paused"
+        return self._parts.uplink.trouble if self._parts.uplink.out else self._parts.in_force.held
+
+    @property
+    def trouble(self) -> str:
+        """The same, or why some hosts cannot be asked: without name servers those with known addresses still can."""
+        return self.stopped_by or self._parts.uplink.trouble
 
     def glance(self) -> dict[str, Any]:
         """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""

@@ -69,7 +69,7 @@ class Crawler:
 
 def crawl():
     return SimpleNamespace(
-        parts=SimpleNamespace(in_force=SimpleNamespace(held="")), outlook=SimpleNamespace(trouble="")
+        parts=SimpleNamespace(in_force=SimpleNamespace(held="")), outlook=SimpleNamespace(stopped_by="")
     )
 
 
@@ -111,7 +111,7 @@ def test_it_resumes_only_if_nothing_else_is_in_the_way(monkeypatch, caplog, trou
     """When the night is over, a crawl that is paused, has no network or a full disk is not said to go on."""
     crawler, now = Crawler(), [at(22)]
     monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
-    outlook = SimpleNamespace(trouble=trouble)
+    outlook = SimpleNamespace(stopped_by=trouble)
     held = SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")), outlook=outlook)
     monkeypatch.setattr(
         "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=held)

@@ -15,7 +15,7 @@ from webcrawl.crawl.control.sheets import ROWS as OF_SHEETS
 class Obedient:
     """A crawl that notes what it is told."""
 
-    trouble = ""
+    stopped_by = ""
 
     def __init__(self):
         self.told = []
@@ -76,7 +76,7 @@ class TestObey:
     def test_resumed_while_something_else_holds_it(self, was_paused, said):
         """Where a crawl fetches nothing for another reason, the answer to `resume` has that."""
         crawl = Obedient()
-        crawl.resume, crawl.trouble = lambda: was_paused, "disk nearly full"
+        crawl.resume, crawl.stopped_by = lambda: was_paused, "disk nearly full"
 
         assert obey(crawl, "resume") == f"{said}; but nothing is fetched (disk nearly full)"
 

@@ -8,7 +8,13 @@ from webcrawl.crawl.metrics.exposition import Told
 ABOUT = {"version": "1.2.3"}
 LABELS = {"jobdir": '/crawls/with "quotes" and \\ and\nlines'}
 DRONE = {"hive/slots": 100, "hive/sent": 7, "hive/server_up": True}
-REVISITS = {"revisit/records": 500, "revisit/gone": 3, "revisit/signals_true": 2, "revisit/freshness": 0.8}
+REVISITS = {
+    "revisit/records": 500,
+    "revisit/gone": 3,
+    "revisit/signals_true": 2,
+    "revisit/freshness": 0.8,
+    "revisit/sampled": 9,
+}
 FIGURES = {
     "pages": 30,
     "failures": 3,
@@ -41,8 +47,8 @@ FIGURES = {
 }
 
 
-def collector(path, trouble="", *, paused=False, labels=LABELS, times=(1, 0, 2, 5), **figures):
-    look = Look({**FIGURES, **figures}, times, trouble, paused)
+def collector(path, trouble="", *, paused=False, held="", labels=LABELS, times=(1, 0, 2, 5), **figures):
+    look = Look({**FIGURES, **figures}, times, trouble, paused, held)
     return CrawlCollector(lambda: look, labels, ABOUT, Told(path / "metrics.json"))
 
 

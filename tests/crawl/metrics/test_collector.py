@@ -81,19 +81,21 @@ class TestText:
         assert states == {"asked": 4, "ready": 1, "waiting": 5, "aside": 2}
 
     @pytest.mark.parametrize(
-        ("trouble", "paused", "kinds"),
+        ("trouble", "paused", "held", "kinds"),
         [
-            ("", False, []),
-            ("paused", False, ["paused"]),
-            ("no network", False, ["no_network"]),
-            ("no name server", True, ["no_name_server", "engine_paused"]),
-            ("quiet hours", True, ["quiet_hours"]),
-            ("disk nearly full", True, ["disk", "engine_paused"]),
+            ("", False, "", []),
+            ("paused", False, "", ["paused"]),
+            ("no network", False, "", ["no_network"]),
+            ("no name server", True, "", ["no_name_server", "engine_paused"]),
+            ("quiet hours", True, "quiet hours", ["quiet_hours"]),
+            ("paused", True, "quiet hours", ["paused"]),
+            ("no network", True, "quiet hours", ["no_network"]),
+            ("disk nearly full", True, "disk nearly full", ["disk", "engine_paused"]),
         ],
     )
-    def test_trouble(self, tmp_path, trouble, paused, kinds):
-        """What keeps the crawl from fetching is 1, all else 0."""
-        found = read(collector(tmp_path, trouble, paused=paused).text())
+    def test_trouble(self, tmp_path, trouble, paused, held, kinds):
+        """What keeps the crawl from fetching is 1, all else 0; QUIET_HOURS pause the engine whatever else is wrong."""
+        found = read(collector(tmp_path, trouble, paused=paused, held=held).text())
 
         troubles = {key[1]: value for key, value in found.items() if key[0] == "webcrawl_trouble"}
         assert len(troubles) == 6
@@ -146,6 +148,13 @@ class TestText:
         assert crawl["webcrawl_revisit_signals_total", "true"] == 2
         assert crawl["webcrawl_revisit_freshness_ratio",] == 0.8
         assert not any(key[0].startswith("webcrawl_revisit") for key in other)
+
+    def test_what_nobody_can_estimate_yet(self, tmp_path):
+        """Before a page was looked at nobody knows how fresh copies are: 0 would say that none is."""
+        found = read(collector(tmp_path, **{**REVISITS, "revisit/sampled": 0, "revisit/age": 0.0}).text())
+
+        assert found["webcrawl_revisit_pages",] == 500
+        assert not found.keys() & {(f"webcrawl_revisit_{name}",) for name in ("freshness_ratio", "age_seconds")}
 
 
 class TestAfterACrash:

@@ -26,7 +26,8 @@ def _keys():
         *(*families.COUNTERS, *families.GAUGES, *families.HIVE_COUNTERS, *families.HIVE_GAUGES),
         *(*families.REVISIT_COUNTERS, *families.REVISIT_GAUGES, *families.STORE_GAUGES),
     )
-    return {row.key for row in rows} - DRONE.keys() | {f"{one.prefix}-1" for one in families.LABELLED}
+    labelled = {f"{one.prefix}-1" for one in families.LABELLED}
+    return {row.key for row in rows} - DRONE.keys() | labelled | {"revisit/sampled"}
 
 
 def expressions(panels):

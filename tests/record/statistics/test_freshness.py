@@ -16,8 +16,8 @@ def test_they_can_be_written_and_read():
 
 def test_of_several_crawls():
     """Numbers are sums, estimates means by the number of records."""
-    some = RevisitFigures(records=100, taken=1, budget=0.5, freshness=0.5, age=10.0)
-    others = RevisitFigures(records=300, taken=2, budget=1.0, freshness=0.9, age=30.0)
+    some = RevisitFigures(records=100, taken=1, budget=0.5, freshness=0.5, age=10.0, sampled=9)
+    others = RevisitFigures(records=300, taken=2, budget=1.0, freshness=0.9, age=30.0, sampled=9)
     whole = together([some, others])
 
     assert (whole.records, whole.taken, whole.budget) == (400, 3, 1.5)

@@ -401,7 +401,7 @@ class TestDiskSpace:
         scheduler = SimpleNamespace(
             wake=lambda: woken.append(True),
             crawl=SimpleNamespace(
-                parts=SimpleNamespace(in_force=SimpleNamespace()), outlook=SimpleNamespace(trouble="")
+                parts=SimpleNamespace(in_force=SimpleNamespace()), outlook=SimpleNamespace(stopped_by="")
             ),
         )
         monkeypatch.setattr("webcrawl.adapter.engine_pause.scheduler_of", lambda crawler: scheduler)

@@ -15,6 +15,7 @@ from webcrawl.adapter.download_phases import phases
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
 
@@ -104,7 +105,7 @@ class Bound:
         rules = crawl.outlook.waits().rules if waiting >= asked else Counter[str]()
         return Look(
             seconds=seconds,
-            trouble=crawl.outlook.trouble or (NO_WAY_OUT if rules[NO_WAY] == waiting > 0 else ""),
+            trouble=stopped_by(crawl.outlook, no_way=rules[NO_WAY] == waiting > 0),
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
             slots=downloader.total_concurrency,
@@ -130,3 +131,8 @@ class Bound:
             pages=int(pages),
             bytes=int(received),
         )
+
+
+def stopped_by(outlook: Outlook, *, no_way: bool) -> str:
+    """Why nothing is fetched, if nothing is; `no_way`: all hosts that wait lack a way to them."""
+    return outlook.stopped_by or (outlook.trouble or NO_WAY_OUT if no_way else "")

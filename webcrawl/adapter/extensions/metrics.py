@@ -124,7 +124,8 @@ class Metrics:
         with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so
             more["disk_free"] = shutil.disk_usage(self._folder).free
         paused = engine is not None and bool(engine.paused)
-        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, paused)
+        held = crawl.parts.in_force.held
+        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, paused, held)
 
     def _checkpoint(self) -> dict[str, float]:
         checkpoints = self._crawler.get_extension(Checkpoints)

@@ -32,7 +32,7 @@ class Commanded(Steered, Leaves, Protocol):
         """Goes on; False if it was not paused."""
 
     @property
-    def trouble(self) -> str:
+    def stopped_by(self) -> str:
         """The reason why nothing is fetched, in a few words, or nothing."""
 
     def checkpoint(self) -> Awaitable[None]:
@@ -70,7 +70,7 @@ def pause(crawl: Commanded) -> Answer:
 
 def resume(crawl: Commanded) -> Answer:
     said = "resumed" if crawl.resume() else "it is not paused"
-    return f"{said}; but nothing is fetched ({crawl.trouble})" if crawl.trouble else said
+    return f"{said}; but nothing is fetched ({crawl.stopped_by})" if crawl.stopped_by else said
 
 
 async def checkpoint(crawl: Commanded) -> Answer:

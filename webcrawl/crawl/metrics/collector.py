@@ -30,6 +30,8 @@ from webcrawl.crawl.metrics.families import (
     Labelled,
     Row,
 )
+from webcrawl.store.jobdir.revisit_figures import ESTIMATED
+from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISIT
 
 Figures = Mapping[str, float]
 PREFIX = "webcrawl_"
@@ -44,6 +46,7 @@ class Look(NamedTuple):
     times: Sequence[int]
     trouble: str
     engine_paused: bool
+    held: str  # why somebody around the crawl has the engine paused, in a few words; other troubles go before it
 
 
 class CrawlCollector(Collector):
@@ -84,12 +87,13 @@ def _families(look: Look) -> Iterator[Metric]:
         yield CounterMetricFamily(PREFIX + row.name, row.says, value=figures.get(row.key, 0))
     for labelled in (*LABELLED, *(REVISIT_LABELLED if revisits else ())):
         yield _labelled(labelled, figures)
+    unknown = () if figures.get(f"{REVISIT}sampled") else [REVISIT + name for name in ESTIMATED]
     for row in (*GAUGES, *(HIVE_GAUGES if is_drone else ()), *REVISIT_GAUGES, *STORE_GAUGES):
-        if row.key in figures:
+        if row.key in figures and row.key not in unknown:
             yield GaugeMetricFamily(PREFIX + row.name, row.says, value=figures[row.key])
     yield _gauges(HOSTS, "state", _hosts(figures))
     troubles = {name: look.trouble == said for said, name in TROUBLES.items()}
-    yield _gauges(TROUBLE, "kind", {**troubles, ENGINE: look.engine_paused and look.trouble != QUIET})
+    yield _gauges(TROUBLE, "kind", {**troubles, ENGINE: look.engine_paused and look.held != QUIET})
     yield _histogram(look.times)
 
 

@@ -79,16 +79,17 @@ HISTOGRAMS = ("rates", "intervals")
 ESTIMATED = ("let_go", "freshness", "age", "sampled", *HISTOGRAMS)
 NUMBERS = tuple(one.name for one in fields(RevisitFigures) if one.name not in HISTOGRAMS)
 RECORDS = PREFIX + "records"
-MEANS = ("freshness", "age")  # of several crawls: a mean by their records; all others are sums
+MEANS = ("freshness", "age")  # of several crawls: a mean by the records of those that have any; all others are sums
 ROUNDED = {"budget": 4, "used": 4, "freshness": 4, "age": 1}  # digits
 
 
 def together(each: Iterable[RevisitFigures]) -> RevisitFigures:
     """The figures of crawls that share the web between them, as those of one."""
     parts = [*each]
-    records = sum(one.records for one in parts) or 1
+    known = [one for one in parts if one.sampled]  # of others nobody knows how fresh their copies are
+    records = sum(one.records for one in known) or 1
     found: dict[str, Any] = {name: sum(getattr(one, name) for one in parts) for name in NUMBERS}
-    found |= {name: sum(one.records * getattr(one, name) for one in parts) / records for name in MEANS}
+    found |= {name: sum(one.records * getattr(one, name) for one in known) / records for name in MEANS}
     found |= {name: _added([getattr(one, name) for one in parts]) for name in HISTOGRAMS}
     return RevisitFigures.of(found)
 
