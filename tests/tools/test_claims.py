@@ -878,7 +878,12 @@ CLAIMS = {
             ("; of its pages: {}", {"now": {"OUTPUTS": "text"}}, {"now": {"URL_SCOPE": "any"}}),
             (" and {} more", {"now": dict.fromkeys("abcd", "1")}, {"now": dict.fromkeys("abc", "1")}),
             ("complete, with 3 pages: nothing left to do", {"pages": 3}, {"pages": 3, "queued": 1}),
-            ("only {} over the budgets of domains", {"queued": 2, "over_budget": 2}, {"queued": 0}),
+            ("only {} over the budgets of domains{}", {"queued": 2, "over_budget": 2}, {"queued": 0}),
+            (
+                " or folded",
+                {"queued": 2, "over_budget": 2, "frontier/folded": 2},
+                {"queued": 2, "over_budget": 2},
+            ),
             (
                 ", {} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)",
                 {"frontier/dropped/-5003": 2},
@@ -1187,7 +1192,8 @@ CLAIMS = {
     "tools/commands/verify.py": (
         verified,
         [
-            (" ({} over their domains' budgets)", {"over budget": 1}, {"queued": 1}),
+            ("{} over their domains' budgets", {"over budget": 1}, {"folded": 1}),
+            ("{} folded: their like brought nothing new", {"folded": 1}, {"over budget": 1}),
             (", {} of them in the index{}{}", {"texts": 2, "indexed": 1}, {"texts": 2}),
             (
                 ", {} replaced there by later ones",
@@ -1308,8 +1314,19 @@ CLAIMS = {
             ("{} behind walls ({})", {"state.walls": [Walled("a.test", "anubis", 3, 1.0, 2, 9.0)]}, {}),
             ("No host was given up.", {}, {"state.given_up_by": Counter({-2: 1})}),
             ("{} given up: {}", {"state.given_up_by": Counter({-2: 1})}, {}),
-            ("No domain is over its budget.", {}, {"state.over_budget": (1, 5)}),
-            ("{} over budget, with {}", {"state.over_budget": (1, 5)}, {}),
+            ("No domain is over its budget, and no URL is folded.", {}, {"state.over_budget": (1, 5)}),
+            ("No domain is over its budget, and no URL is folded.", {}, {"state.folded": (1, 5)}),
+            ("{} over budget, with {}", {"state.over_budget": (1, 5)}, {"state.folded": (1, 5)}),
+            (
+                "{} with folded URLs, whose like brought nothing new: {}",
+                {"state.folded": (1, 5)},
+                {"state.over_budget": (1, 5)},
+            ),
+            (
+                "a.test (folded)",
+                {"state.folded": (1, 5), "state.domains": [("a.test/families", 5, 0)]},
+                {"state.over_budget": (1, 5), "state.domains": [("a.test", 5, 0)]},
+            ),
             ("No host has URLs in its queue.", {}, {"state.queues": [Waiting("a.test", 3, 0, 0, 0.0)]}),
             ("Hosts with the longest queues", {"state.queues": [Waiting("a.test", 3, 0, 0, 0.0)]}, {}),
             ("{} cannot be read: run `{} verify`.", {"state.damaged": 1}, {}),
@@ -2294,9 +2311,14 @@ CLAIMS = {
                 {"state": "stopped", "note": "finished"},
             ),
             (
-                "{} of hosts set aside or over their domains' budgets",
+                "{} of hosts set aside or over their domains' budgets{}",
                 {"state": "stopped", "note": "finished", "queued": 3},
                 {"state": "stopped", "note": "stopped", "queued": 3},
+            ),
+            (
+                " or folded",
+                {"state": "stopped", "note": "finished", "queued": 3, "frontier/folded": 3},
+                {"state": "stopped", "note": "finished", "queued": 3},
             ),
             (
                 "Stopped by command; run the same command to resume.",

@@ -105,7 +105,8 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
     over = figures["over_budget"]
     if figures["queued"] > over:  # of hosts set aside, which this run may try
         return
-    left = f"only {counted(int(over), 'URL')} over the budgets of domains" if over else "nothing"
+    alike = " or folded" if figures.get("frontier/folded") else ""
+    left = f"only {counted(int(over), 'URL')} over the budgets of domains{alike}" if over else "nothing"
     pages = counted(crawl.parts.counters["pages"], "page")
     out = ""
     if lost := int(figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0)):

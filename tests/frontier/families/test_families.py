@@ -1,5 +1,7 @@
 """Traps that nobody listed end, and good sites that look like them do not; time is simulated."""
 
+from collections import Counter
+
 import pytest
 
 from benchmarks.support import families as sites
@@ -16,7 +18,10 @@ from webcrawl.frontier.families.learning import Learning
 from webcrawl.frontier.families.memory import Memory
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.report.report_source import read_state
+from webcrawl.tools.verify.check_frontier import check_domains
 from webcrawl.tools.why.queued import FAMILY, Search
 
 HOME = f"{sites.HOME}/"
@@ -191,3 +196,20 @@ class TestState:
             place = Search(snapshot, zoo.domain_of).near([url]).places[url]
 
         assert (place.where, place.place) == (FAMILY, 0)
+
+    def test_urls_that_wait_are_not_called_over_budget(self, tmp_path):
+        """The report and `verify` count them apart: a larger budget would fetch none of them."""
+        db = CrawlDB(tmp_path / "state")
+        frontier = folding(db)
+        fetched(frontier, sites.TRAPS["log_in"])
+        held, found = over_budget(frontier)[0], Counter()
+        prepared(db)
+        db.checkpoint()
+        db.close()
+
+        with Snapshot(tmp_path / "state") as snapshot:
+            state = read_state(snapshot)
+            damages = [*check_domains(snapshot, SavedQueues(snapshot), found)]
+
+        assert (state.over_budget, state.folded) == ((0, 0), (1, held))
+        assert (damages, found["over budget"], found["folded"]) == ([], 0, held)

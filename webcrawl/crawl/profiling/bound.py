@@ -70,7 +70,7 @@ class Look:
     delayed: int = 0  # as robots.txt asks by Crawl-delay, and all others for politeness
     queued: int = 0  # URLs
     aside: int = 0  # of these: URLs of hosts set aside,
-    over_budget: int = 0  # URLs beyond their domains' budgets
+    over_budget: int = 0  # URLs beyond their domains' budgets, or folded
     ran: float = 0.0  # seconds that the event loop's thread has run,
     crowded: float = 0.0  # waited for a core that others used,
     stalled: float = 0.0  # waited for files,
@@ -289,7 +289,7 @@ FIGURES = {
     Cause.CRAWL_DELAY: "{delayed:.0f} of {waiting:.0f} hosts that wait have one in robots.txt",
     Cause.POLITENESS: HOSTS,
     Cause.ASIDE: "{aside:.0f} URLs wait for such hosts",
-    Cause.BUDGETS: "{over_budget:.0f} URLs wait for a larger one",
+    Cause.BUDGETS: "{over_budget:.0f} URLs wait for a larger one, or are folded: their like brought nothing new",
 }
 
 

@@ -65,7 +65,9 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.tools.verify.check_outputs import ABSENT  # noqa: PLC0415 - as above
     from webcrawl.tools.verify.check_tables import UNREAD  # noqa: PLC0415 - as above
 
-    over = f" ({found['over budget']} over their domains' budgets)" if found["over budget"] else ""
+    held = [f"{found['over budget']} over their domains' budgets"] if found["over budget"] else []
+    held += [f"{found['folded']} folded: their like brought nothing new"] if found["folded"] else []
+    over = f" ({', '.join(held)})" if held else ""
 
     def many(name: str, noun: str) -> str:
         return count(found[name], noun)

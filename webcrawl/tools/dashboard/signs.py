@@ -41,7 +41,7 @@ def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
     if sample.state in ("silent", "new", "killed", "gone"):
         return _sentence(sample.note)
     if sample.state == "stopped":
-        return _end(sample.note, int(sample.number("queued")))
+        return _end(sample.note, int(sample.number("queued")), folded=sample.number("frontier/folded") > 0)
     if sample.state == "stopping":
         return f"Finishing {numbers.count(int(sample.number('in_flight')), 'download')} under way."
     if sample.state == "paused":
@@ -50,10 +50,11 @@ def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
     return _sentence(str(trouble)) if trouble else _turns(sample, rate_of(moments))
 
 
-def _end(reason: str, queued: int) -> str:
+def _end(reason: str, queued: int, *, folded: bool) -> str:
     """The reason why the last run ended."""
     if reason == "finished":
-        left = f"{numbers.count(queued, 'URL')} of hosts set aside or over their domains' budgets"
+        alike = " or folded" if folded else ""
+        left = f"{numbers.count(queued, 'URL')} of hosts set aside or over their domains' budgets{alike}"
         return f"Finished, but for {left}." if queued else "Finished: nothing is left to fetch."
     if reason.startswith("closespider_"):
         return f"Ended by {reason.upper()}; run the same command to resume."

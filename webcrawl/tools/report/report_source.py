@@ -13,6 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.record.statistics.statistics import Statistics, joined
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.history_line import PATH
@@ -151,6 +152,7 @@ class State:
     given_up_by: Counter[int] = field(default_factory=Counter)
     domains: list[tuple[str, int, int]] = field(default_factory=list)  # over budget: URLs that wait, and its rank
     over_budget: tuple[int, int] = (0, 0)  # domains and URLs
+    folded: tuple[int, int] = (0, 0)  # the same of URLs whose families bring nothing new
     damaged: int = 0
     walls: list[Walled] = field(default_factory=list)  # those with most answers
     vendors: Counter[str] = field(default_factory=Counter)  # hosts behind their walls, all of them
@@ -176,7 +178,9 @@ def read_state(snapshot: Snapshot) -> State:
     state.walls = most_answers(state.walls)
     state.queues, state.aside = longest(queues), longest(aside)
     waiting = "FROM domain WHERE waiting > 0"
-    (state.over_budget,) = snapshot.rows(f"SELECT count(*), coalesce(sum(waiting), 0) {waiting}")
+    sums = f"SELECT count(*), coalesce(sum(waiting), 0) {waiting} AND name"
+    (state.over_budget,) = snapshot.rows(f"{sums} NOT GLOB ?", (f"*{FAMILIES}",))
+    (state.folded,) = snapshot.rows(f"{sums} GLOB ?", (f"*{FAMILIES}",))
     state.domains = list(
         snapshot.rows(f"SELECT name, waiting, rank {waiting} ORDER BY waiting DESC, name LIMIT ?", (MOST,))
     )
@@ -267,7 +271,6 @@ def _stats(jobdir: Path, drones: Sequence[Source]) -> dict[str, Any]:
 
 
 def _state(parts: Sequence[State]) -> State:
-    over_budget = [part.over_budget for part in parts]
     return State(
         hosts=sum(part.hosts for part in parts),
         aside=longest(chain.from_iterable(part.aside for part in parts)),
@@ -276,8 +279,15 @@ def _state(parts: Sequence[State]) -> State:
         given_up=[*islice(chain.from_iterable(part.given_up for part in parts), MOST)],
         given_up_by=sum((part.given_up_by for part in parts), Counter[int]()),
         domains=sorted(chain.from_iterable(part.domains for part in parts), key=itemgetter(1), reverse=True)[:MOST],
-        over_budget=(sum(domains for domains, _ in over_budget), sum(urls for _, urls in over_budget)),
+        over_budget=_both(part.over_budget for part in parts),
+        folded=_both(part.folded for part in parts),
         damaged=sum(part.damaged for part in parts),
         walls=most_answers(chain.from_iterable(part.walls for part in parts)),
         vendors=sum((part.vendors for part in parts), Counter[str]()),
     )
+
+
+def _both(each: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Sums of the first numbers, and of the second ones."""
+    firsts, seconds = zip(*each, strict=True)
+    return sum(firsts), sum(seconds)

@@ -14,6 +14,7 @@ import msgpack
 
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit.announcers import Announcer
+from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.hosts_set_aside import Entry, unpack
 from webcrawl.frontier.state import open_frontier
 from webcrawl.net.robots_packed import split
@@ -216,7 +217,7 @@ def _are_rules(queues: SavedQueues, rules: bytes, what: str) -> bool:
 
 
 def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads both tables; counts domains and the URLs that wait for budget."""
+    """Reads both tables; counts domains and the URLs that wait for budget, or are folded."""
     for row in snapshot.rows(domain_row.ALL):
         found["domains"] += 1
         name, _, waiting, data, _ = row
@@ -229,7 +230,7 @@ def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) 
             yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
         else:
             found["queued"] += count
-            found["over budget"] += count
+            found["folded" if name.endswith(FAMILIES) else "over budget"] += count
             if count != waiting:
                 yield snapshot.damaged(f"{what}: {waiting} URLs wait, its queue has {count}", value=data)
     for number, sources in snapshot.rows("SELECT domain, sources FROM linked"):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from webcrawl.base.program import program
+from webcrawl.frontier.budgets import FAMILIES, domain_of
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.log_summary import Extreme, Log
@@ -14,6 +15,8 @@ from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section
 from webcrawl.tools.report.report_source import Source
 
 MIB = 1 << 20
+OVER = "{} over budget, with {}"
+FOLDED = "{} with folded URLs, whose like brought nothing new: {}"
 LET_IN = (
     "Walls are not evaded: one URL of each host is tried now and then, and all are fetched once it opens. An owner "
     "lets this crawl in by its signed requests (Web Bot Auth: BOT_KEY, BOT_AGENT) or by its addresses; the page that "
@@ -103,13 +106,20 @@ def _given_up(source: Source) -> Html:
 
 
 def _budgets(source: Source) -> Html:
-    domains, urls = source.state.over_budget
-    if not domains:
-        return note("No domain is over its budget.")
-    cells: list[list[Cell]] = [[name, many, rank] for name, many, rank in source.state.domains]
+    said = []
+    for (domains, urls), what in ((source.state.over_budget, OVER), (source.state.folded, FOLDED)):
+        if domains:
+            said.append(what.format(numbers.count(domains, "domain"), numbers.count(urls, "URL")))
+    if not said:
+        return note("No domain is over its budget, and no URL is folded.")
+    cells: list[list[Cell]] = [[_of_domain(name), many, rank] for name, many, rank in source.state.domains]
     head = [Column("Domain"), Column("URLs that wait", "number"), Column("Domains that link to it", "number")]
-    caption = f"{numbers.count(domains, 'domain')} over budget, with {numbers.count(urls, 'URL')}"
-    return table("budget-table", head, cells, caption)
+    return table("budget-table", head, cells, "; ".join(said))
+
+
+def _of_domain(name: str) -> str:
+    """The domain of a row, and whether its URLs are folded."""
+    return f"{domain_of(name)}{' (folded)' if name.endswith(FAMILIES) else ''}"
 
 
 def _queues(source: Source) -> Html:
