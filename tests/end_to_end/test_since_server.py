@@ -147,7 +147,7 @@ def test_a_server_that_fails_costs_no_page(months, tmp_path):
     unasked = second.stats["since/unasked"]
     assert unasked == len(logged(second))
     said = second.output.read_text()
-    assert said.count("status 500; pages are stored whole") == 1
+    assert said.count("status 500; pages that it alone would know are stored whole") == 1
     assert f"{unasked} answers stored whole: the CDX server of -a since did not answer" in said
     assert scrapy(["report", str(second.jobdir), "-o", str(tmp_path / "r.html")], second.project, tmp_path / "out") == 0
     said = Report((tmp_path / "r.html").read_text()).section("outcomes")

@@ -23,8 +23,8 @@ from tests.support.archive_files import gzipped, response
 from tests.support.claims import pattern, templates
 from tests.support.objectstore import FakePlace
 from tests.support.places import ROOT
-from webcrawl.adapter import finished_crawl, last_pages, seed_fates, standstill
-from webcrawl.adapter.extensions import disk_space, process_progress, progress, summary
+from webcrawl.adapter import earlier_pages, finished_crawl, last_pages, seed_fates, standstill
+from webcrawl.adapter.extensions import disk_space, process_progress, progress, redis_seeds, summary
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
@@ -37,6 +37,7 @@ from webcrawl.crawl.control.in_force import PausedHosts
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.operator import Look as HiveLook
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
@@ -46,6 +47,7 @@ from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.errors import DnsFailed, PortRefused
 from webcrawl.record.archives import archives
 from webcrawl.record.objectstore import stored, upload
+from webcrawl.record.since.cdx_server import NoAnswer as Unanswered
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import revisit_figures
@@ -540,6 +542,51 @@ def watched(state):
     return logged(log)
 
 
+def pushed(state):
+    """What is said of seeds of a server whose `turns` bring so many, or fail, and of so many `bad` entries."""
+    crawl = MagicMock(outlook=MagicMock(ready_hosts=lambda: 1))
+    scheduler = MagicMock(crawl=crawl)
+    with patch.multiple(redis_seeds.logger, warning=DEFAULT, info=DEFAULT, error=DEFAULT) as log:
+        values = {"MAX_IDLE_TIME_BEFORE_CLOSE": None}
+        extension = redis_seeds.RedisSeeds(None, values, MagicMock(), "utf-8")
+        extension._scheduler, extension._source = scheduler, "web:start_urls"
+        extension._entries = redis_seeds.SeedEntries(SimpleNamespace(), "utf-8", 99)
+        extension._taking = MagicMock(turn=AsyncMock(side_effect=state.get("turns", [])))
+        for _ in state.get("turns", []):
+            asyncio.run(extension._turn(scheduler))
+        for _ in range(state.get("bad", 0)):
+            extension._hand_on(state.get("entry", b"no url"))
+    return logged(log)
+
+
+def unanswered(answers):
+    """What is said of CDX servers that answer so to the question for one page."""
+    page = SimpleNamespace(url="http://a.test/", digest="x")
+    with (
+        patch.multiple(earlier_pages, CdxServer=MagicMock(), _find=MagicMock(side_effect=answers)),
+        patch.multiple(earlier_pages.logger, warning=DEFAULT, info=DEFAULT) as log,
+    ):
+        servers = earlier_pages.CdxServers(["s"] * len(answers), "2099", list)
+        asyncio.run(servers.holder(page))
+        servers.close()
+    return logged(log)
+
+
+def metrics(figures):
+    """What Prometheus is told that is not 0; `trouble`, `held` and `times` are no figures."""
+    trouble, held, times = (figures.get(name, usual) for name, usual in (("trouble", ""), ("held", ""), ("times", ())))
+    figures = {**dict.fromkeys(("in_flight", "ready", "hosts", "hosts_aside"), 0), **figures}
+    told = MagicMock(raise_to=str)
+    look = collector.Look(figures, times, trouble, bool(held), held)
+    families = collector.CrawlCollector(lambda: look, {}, {}, told).collect()
+    return "\n".join(
+        f"{family.documentation} {' '.join(one.labels.values())}"
+        for family in families
+        for one in family.samples
+        if one.value
+    )
+
+
 def hive_begun(state):
     """What is said as a hive of two drones begins, and as it ends; `left`: drones of an earlier run, look by look."""
     folder = MagicMock(path="hive", running=MagicMock(side_effect=state.get("left", cycle([False]))))
@@ -848,6 +895,83 @@ REVISITED = {
     "revisit/signals_true": 1,
     "revisit/signals_ignored": 1,
 }
+
+OF_METRICS = [  # other figures that there are, and figures with what is said of them
+    (
+        {},
+        {
+            "pages": "Answers of any status that ended their URLs: of robots.txt too, not of sitemaps.",
+            "bytes": "Bytes of the heads and bodies of answers, as they came.",
+            "links": "Links found in pages.",
+            "seeds": "Seeds read.",
+            "bad_seeds": "Lines of seed lists that are no seeds.",
+            "lookups": "URLs looked up among those seen.",
+            "cache_hits": "Look-ups that the cache of popular URLs answered.",
+            "seen/new": "Look-ups of URLs that turned out to be new.",
+            "seen/merges": "Merges of waiting URLs with the sorted files.",
+            "seen/merge_seconds": "Time that these merges took.",
+            "frontier/added": "URLs put into the frontier.",
+            "frontier/taken": "URLs handed out for download.",
+            "frontier/hosts answered": "Hosts that have given a first page, be it a redirect or a 404.",
+            "frontier/hosts set aside": "Times that a host was set aside because it failed.",
+            "frontier/hosts given up": (
+                "Hosts given up: away for HOST_PATIENCE, or without an address or protocol that the crawl can use."
+            ),
+            "outage/count": "Outages of our own network.",
+            "outage/seconds": "How long these have lasted.",
+            "outage/put_back": "Requests to be made again because of them.",
+            "errors": "Unexpected errors, as in logs/errors.log.",
+            "queued": "URLs in the frontier.",
+            "aside": "URLs among these whose hosts are set aside.",
+            "over_budget": "URLs among these beyond the budgets of their domains, or folded.",
+            "over_budget/domains": "Domains with such URLs.",
+            "in_flight": "Downloads under way.",
+            "slots": "Downloads that can be under way at once; 0 is no limit.",
+            "seen/keys": "Different URLs known.",
+            "seen/waiting": "URLs that wait for the next merge.",
+            "seen/runs": "Sorted files of URLs known.",
+            "links/waiting": "Links of large pages that enter the crawl little by little.",
+            "checkpoint_at": "When the last checkpoint was taken, in seconds since 1970.",
+            "checkpoint_seconds": "How long the last checkpoint took, with preparations.",
+            "bandwidth_max": "Bytes per second to receive at most (BANDWIDTH_MAX); 0 is no limit.",
+            "disk_free": "Free space on the disk of JOBDIR.",
+            "disk_least": "Free space below which fetching pauses (MIN_FREE_DISK).",
+            "store/files": "Finished files that have a verified copy in the store.",
+            "store/bytes": "Bytes of these.",
+            "store/waiting": "Finished files that have none yet, or one that is to be verified again.",
+        },
+    ),
+    (
+        {"hive/slots": 0},
+        {
+            "hive/sent": "Links sent to other drones.",
+            "hive/received": "Links that came from other drones.",
+            "hive/letters/bytes": "Bytes of the letters closed.",
+            "hive/letters/again": "Letters sent once more.",
+            "hive/server_up": "1 if the server of the hive answers, else 0.",
+            "hive/slots": "Slots of the web that belong to this drone.",
+            "hive/slots/leaving": "Slots on their way to other drones.",
+            "hive/slots/coming": "Slots on their way to this drone.",
+            "hive/letters/unacknowledged": "Letters that nobody has acknowledged yet.",
+            "hive/letters/memory": "Memory that letters take.",
+        },
+    ),
+    (
+        {"revisit/records": 0, "revisit/sampled": 1},
+        {
+            "revisit/taken": "Fetches of known pages, whatever came of them.",
+            "revisit/forgotten": "Pages gone for so long that they are not asked for any more.",
+            "revisit/moved": "Pages that were redirected for good.",
+            "revisit/records": "Pages that are fetched again.",
+            "revisit/waiting": "Pages among these that wait for their hosts, their turn having come.",
+            "revisit/let_go": "Pages among these that change too fast for the budget, estimated.",
+            "revisit/budget": "Pages per second that may be fetched again.",
+            "revisit/used": "Pages per second that are fetched again.",
+            "revisit/freshness": "Share of copies that are up to date, by weight, estimated.",
+            "revisit/age": "How long copies have been out of date, by weight, estimated.",
+        },
+    ),
+]
 
 CLAIMS = {
     "adapter/seed_fates.py": (
@@ -1769,6 +1893,52 @@ CLAIMS = {
             ),
         ],
     ),
+    "crawl/metrics/families.py": (
+        metrics,
+        [
+            *((says, {**more, key: 7}, more) for more, rows in OF_METRICS for key, says in rows.items()),
+            ("Answers by HTTP status. 404", {"status/404": 1}, {"status/-4": 1}),
+            ("Attempts at URLs that got no answer, by outcome. timeout", {"status/-4": 1}, {"status/404": 1}),
+            (
+                "URLs that ended while they were queued. robots_forbidden",
+                {"frontier/dropped/-9998": 1},
+                {"frontier/dropped/-5003": 1},
+            ),
+            ("Links that a filter drops. scope", {"refused/scope": 1}, {"refused/port": 1}),
+            ("Seconds of the crawl by what bounded it. disk", {"bound/disk": 1}, {"bound/work": 1}),
+            ("Hosts in rotation (asked, ready, waiting), and those set aside. asked", {"in_flight": 1}, {"ready": 1}),
+            ("and those set aside. waiting", {"hosts": 3, "ready": 2}, {"hosts": 3, "ready": 2, "in_flight": 1}),
+            (
+                "1 if this keeps hosts from being asked, else 0; of several troubles, the first. disk",
+                {"trouble": "disk nearly full", "held": "disk nearly full"},
+                {"trouble": "paused", "held": "disk nearly full"},
+            ),
+            (
+                "of several troubles, the first. engine_paused",
+                {"trouble": "paused", "held": "disk nearly full"},
+                {"trouble": "paused", "held": "quiet hours"},
+            ),
+            (
+                "Pages fetched again, by what was found. gone",
+                {"revisit/records": 1, "revisit/gone": 1},
+                {"revisit/records": 1, "revisit/moved": 1},
+            ),
+            (
+                "Announced changes that were there, that were not, and that were not looked at. ignored",
+                {"revisit/records": 1, "revisit/signals_ignored": 1},
+                {"revisit/records": 1, "revisit/signals_true": 1},
+            ),
+            (
+                "Share of copies that are up to date, by weight, estimated.",
+                {"revisit/records": 1, "revisit/sampled": 1, "revisit/freshness": 0.5},
+                {"revisit/records": 1, "revisit/sampled": 0, "revisit/freshness": 0.5},
+            ),
+        ],
+    ),
+    "crawl/metrics/collector.py": (
+        metrics,
+        [("Answers by the time from the request to their end.", {"times": [1]}, {})],
+    ),
     "adapter/extensions/disk_space.py": (
         disk,
         [
@@ -2118,6 +2288,56 @@ CLAIMS = {
             ),
         ],
     ),
+    "adapter/extensions/redis_seeds.py": (
+        pushed,
+        [
+            (
+                "no seeds for the moment, the server is away: {}",
+                {"turns": [Away("refused")]},
+                {"turns": [0, HiveError("a string")]},
+            ),
+            ("no seeds for the moment: {}", {"turns": [0, HiveError("a string")]}, {"turns": [Away("refused")]}),
+            (
+                "no seeds for the moment: a\nno seeds for the moment: a",
+                {"turns": [0, HiveError("a"), 0, HiveError("a")]},
+                {"turns": [0, HiveError("a"), HiveError("a")]},
+            ),
+            ("the server of the seeds is back", {"turns": [Away("refused"), 0]}, {"turns": [0, 0]}),
+            ("{}: an entry {}: {}", {"bad": 1}, {"bad": 1, "entry": b"http://a.test/"}),
+            (
+                "{}: further bad entries are counted but not logged",
+                {"bad": redis_seeds.TOLD},
+                {"bad": redis_seeds.TOLD - 1},
+            ),
+            ("an entry is not {}", {"bad": 1, "entry": b"\xff"}, {"bad": 1}),
+            (
+                "an entry is no JSON of a request ({})",
+                {"bad": 1, "entry": b"{}"},
+                {"bad": 1, "entry": b'{"url": "http://a.test/", "method": "?"}'},
+            ),
+            (
+                "an entry has no method of HTTP: {}",
+                {"bad": 1, "entry": b'{"url": "http://a.test/", "method": "?"}'},
+                {"bad": 1, "entry": b"{}"},
+            ),
+            (
+                "an entry is refused: {}",
+                {"bad": 1, "entry": b'{"url": "http://a.test/", "meta": {"proxy": "x"}}'},
+                {"bad": 1, "entry": b"{}"},
+            ),
+        ],
+    ),
+    "adapter/earlier_pages.py": (
+        unanswered,
+        [
+            (
+                "since: {}; pages that it alone would know are stored whole while it does not answer",
+                [Unanswered("status 500")],
+                [None],
+            ),
+            ("{}: no answer within {} seconds", [TimeoutError], [Unanswered("status 500")]),
+        ],
+    ),
     "tools/supervisor/hive_run.py": (
         watched,
         [
@@ -2377,6 +2597,30 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "{} is no command; there are: {}",
     },
     "adapter/extensions/disk_space.py": {"disk nearly full"},
+    "crawl/metrics/families.py": {
+        "disk nearly full",
+        "frontier/hosts answered",
+        "frontier/hosts given up",
+        "frontier/hosts set aside",
+        "no name server",
+        "no network",
+        "quiet hours",
+    },
+    "adapter/extensions/redis_seeds.py": {
+        "an encoding that Python knows",
+        "is no JSON of a request ({})",
+        "is not {}",
+        "is refused: {}",
+        "has no method of HTTP: {}",
+        "makes no request",
+        "makes no request: {}",
+        "no url",
+        "reading seeds from the key {} of the server",
+    },
+    "adapter/earlier_pages.py": {
+        "since: {} of {} MB of the index files read",
+        "the host does not bear conditional requests",
+    },
     "record/archives/archives.py": {
         "-: an archive on standard input could not be resumed: name a file",
         "{}: strange characters, by which nothing can note how far it was read",

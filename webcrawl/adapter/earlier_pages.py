@@ -80,7 +80,7 @@ class CdxServers:
     def _lose(self, server: CdxServer, why: str) -> None:
         if server.address not in self._told:
             self._told.add(server.address)
-            logger.warning("since: %s; pages are stored whole while it does not answer", why)
+            logger.warning("since: %s; pages that it alone would know are stored whole while it does not answer", why)
 
     def close(self) -> None:
         """Nobody waits any more."""

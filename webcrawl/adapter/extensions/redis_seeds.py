@@ -222,6 +222,7 @@ class RedisSeeds:
             return LATER
         if self._away:
             logger.info("the server of the seeds is back")
+        self._told.clear()  # whatever was mended is said once more if it comes again
         self._connected, self._away, self._looked = True, False, not taken
         if not taken:
             return INTERVAL
@@ -259,3 +260,5 @@ class RedisSeeds:
         self._bad += 1
         if self._bad <= TOLD:
             logger.warning("%s: an entry %s: %.200r", self._source, why, data)
+        if self._bad == TOLD:
+            logger.warning("%s: further bad entries are counted but not logged", self._source)
