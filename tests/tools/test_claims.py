@@ -1204,6 +1204,11 @@ CLAIMS = {
                 {"waits": Waits(host="a", seconds=9.0, rule=FAILURE)},
             ),
             ("1 asked 2 ready 3 waiting", {"hosts": 6, "in_flight": 1, "ready": 2}, {"hosts": 5, "in_flight": 1}),
+            (
+                "1 asked 2 ready 3 waiting",  # of a host with four connections
+                {"hosts": 6, "in_flight": 4, "in_flight/more": 3, "ready": 2},
+                {"hosts": 6, "in_flight": 4, "in_flight/more": 0, "ready": 2},
+            ),
         ],
     ),
     "adapter/extensions/process_progress.py": (
@@ -1907,6 +1912,11 @@ CLAIMS = {
             ("Links that a filter drops. scope", {"refused/scope": 1}, {"refused/port": 1}),
             ("Seconds of the crawl by what bounded it. disk", {"bound/disk": 1}, {"bound/work": 1}),
             ("Hosts in rotation (asked, ready, waiting), and those set aside. asked", {"in_flight": 1}, {"ready": 1}),
+            (
+                "and those set aside. waiting",
+                {"hosts": 3, "in_flight": 4, "in_flight/more": 3},
+                {"hosts": 3, "in_flight": 4},
+            ),
             ("and those set aside. waiting", {"hosts": 3, "ready": 2}, {"hosts": 3, "ready": 2, "in_flight": 1}),
             (
                 "1 if this keeps hosts from being asked, else 0; of several troubles, the first. disk",
@@ -2423,6 +2433,11 @@ CLAIMS = {
             ("In force by command: ", {"figures": {"in_force": ["pause", "x"]}}, {"figures": {"in_force": ["pause"]}}),
             (" and {} more", {"figures": {"in_force": ["x"] * 6}}, {"figures": {"in_force": ["x"] * 5}}),
             ("hosts asked now", {}, {"runs": False}),
+            (
+                "hosts asked now1",
+                {"figures": {"in_flight": 4, "in_flight/more": 3}},
+                {"figures": {"in_flight": 4}},
+            ),
             ("hosts in turn", {"runs": False}, {}),
             ("those with URLs in the back-end", {"runs": False}, {}),
             ("3 of them set aside", {"figures": {"aside": 3}}, {"figures": {"aside": 2}}),
@@ -2572,6 +2587,11 @@ CLAIMS = {
                 "wait until somebody resumes them",
                 {"queued": 1, "aside": 1, "aside_due": 0},
                 {"queued": 1, "aside": 1, "aside_due": 9.0},
+            ),
+            (
+                "Asks 1 host",
+                {"queued": 1, "hosts": 1, "in_flight": 4, "in_flight/more": 3},
+                {"queued": 1, "hosts": 4, "in_flight": 4},
             ),
             ("{} could be asked", {"queued": 1, "ready": 1, "hosts": 1}, {"queued": 1, "hosts": 1}),
             ("{} {} their turn", {"queued": 1, "hosts": 1}, {"queued": 1, "hosts": 1, "ready": 1}),

@@ -271,7 +271,7 @@ class Crawl:
 
 def at_rest(figures: dict[str, int | float]) -> dict[str, int | float]:
     """Of a crawl that is over: what was in flight waits again."""
-    return figures | {"queued": figures["queued"] + figures["in_flight"], "in_flight": 0}
+    return figures | {"queued": figures["queued"] + figures["in_flight"], "in_flight": 0, "in_flight/more": 0}
 
 
 @lru_cache(1024)

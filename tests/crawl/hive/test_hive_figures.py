@@ -39,10 +39,11 @@ class TestMerged:
         assert merged([{"seen/cache_hit_rate": 0.0}])["seen/cache_hit_rate"] == 0.0
 
     def test_revisits(self):
-        """Freshness and age are means by the pages of each drone, all else of revisits sums."""
+        """Freshness and age are means by the pages of each drone that has estimated any, all else of revisits sums."""
         one = {"revisit/records": 100, "revisit/freshness": 0.5, "revisit/age": 10.0, "revisit/taken": 1}
         two = {"revisit/records": 300, "revisit/freshness": 0.9, "revisit/age": 30.0, "revisit/taken": 2}
-        total = merged([one, two, {"pages": 1}])
+        sampled = {"revisit/sampled": 9}
+        total = merged([{**one, **sampled}, {**two, **sampled}, {"pages": 1}])
 
         assert (total["revisit/records"], total["revisit/taken"]) == (400, 3)
         assert (total["revisit/freshness"], total["revisit/age"]) == (0.8, 25.0)

@@ -18,6 +18,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
+from webcrawl.store.jobdir.history_line import hosts_asked
 
 INTERVAL = 1.0  # seconds between two looks
 BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
@@ -101,7 +102,7 @@ class Bound:
             self._stood, seconds, late = False, max(seconds - late, 0.0), 0.0
         doing, state, ready = phases(downloader), crawl.parts.frontier.look.figures(), crawl.outlook.ready_hosts()
         asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
-        waiting = max(int(state.get("hosts", 0)) - int(state.get("in_flight", 0)) - ready, 0)
+        waiting = max(int(state.get("hosts", 0)) - hosts_asked(state) - ready, 0)
         rules = crawl.outlook.waits().rules if waiting >= asked else Counter[str]()
         return Look(
             seconds=seconds,

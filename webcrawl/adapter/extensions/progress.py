@@ -18,6 +18,7 @@ from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.base.readable import count, short
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.frontier.wait_words import Waits
+from webcrawl.store.jobdir.history_line import hosts_asked
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Lines:
         rate = (pages - self._since[0][1]) / max(now - self._since[0][0], 1e-9)
         self._since.append((now, pages))
         self._figures = self._crawl.stats()
-        ready, asked = self._crawl.outlook.ready_hosts(), int(self._figures["in_flight"])
+        ready, asked = self._crawl.outlook.ready_hosts(), hosts_asked(self._figures)
         return pages, rate, asked, ready, max(int(self._figures["hosts"]) - asked - ready, 0)
 
 

@@ -30,6 +30,7 @@ from webcrawl.crawl.metrics.families import (
     Labelled,
     Row,
 )
+from webcrawl.store.jobdir.history_line import hosts_asked
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISIT
 
@@ -117,7 +118,7 @@ def _gauges(row: Row, label: str, values: Mapping[str, float]) -> Metric:
 
 
 def _hosts(figures: Figures) -> dict[str, float]:
-    asked, ready = figures["in_flight"], figures["ready"]
+    asked, ready = hosts_asked(figures), figures["ready"]
     waiting = max(figures["hosts"] - asked - ready, 0)  # downloads that somebody awaits have no host in rotation
     return {"asked": asked, "ready": ready, "waiting": waiting, "aside": figures["hosts_aside"]}
 

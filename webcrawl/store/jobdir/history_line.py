@@ -21,7 +21,7 @@ PLAIN = {  # in a line: in `Crawl.glance`
     "failures": "failures",
     "queued": "queued",
     "seen": "seen/keys",
-    "asked": "in_flight",
+    "asked": "in_flight",  # less the requests beyond the first one of each host
     "ready": "ready",
     "hosts": "hosts",
     "aside": "hosts_aside",
@@ -53,10 +53,16 @@ def _kind(status: int) -> str:
     return {2: "ok", 3: "redirected", 4: "not_found", 5: "server_error"}.get(status // 100, "refused")
 
 
+def hosts_asked(figures: Mapping[str, Any]) -> int:
+    """Hosts with a request under way: one with several (HOST_CONNECTIONS) counts once."""
+    return int(figures.get("in_flight", 0)) - int(figures.get("in_flight/more", 0))
+
+
 def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
     """A line of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
+    row["asked"] = hosts_asked(figures)
     revisits = figures_of(figures)
     if revisits is not None:
         row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]
