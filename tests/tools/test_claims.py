@@ -1249,6 +1249,7 @@ CLAIMS = {
             (f"{program()} ctl JOBDIR resume", {"pause": {"trouble": "paused"}}, {"disk": {}}),
             *((why, {"pause": {"trouble": why}}, {"disk": {}}) for why in bound.PAUSES),
             *((helps, {"pause": {"trouble": why}}, {"disk": {}}) for why, helps in bound.PAUSES.items()),
+            ("hosts: 1 asked", {"answers": {"asked": 4, "hosts": 1}}, {"answers": {"asked": 4, "hosts": 4}}),
             ("{} {} of the time", {"disk": {}}, {}),
             ("{}{}; what helps: {}", {"disk": {}}, {}),
             (

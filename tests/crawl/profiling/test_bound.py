@@ -115,7 +115,7 @@ class TestWords:
 
     def test_sentence(self):
         """It names the main cause, its share of the time, its figures, and what would help."""
-        assert self.said(Cause.POLITENESS, waiting=12, asked=1) == (
+        assert self.said(Cause.POLITENESS, waiting=12, asked=4, hosts=1) == (
             "politeness 75 % of the time (hosts: 1 asked 0 ready 12 waiting); what helps: more "
             "hosts: more seeds, a wider URL_SCOPE. Only where the hosts are your own: POLITENESS_FACTOR, "
             "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"

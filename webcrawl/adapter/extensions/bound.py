@@ -117,6 +117,7 @@ class Bound:
             receiving=doing["body"],
             rendering=doing["rendered"],
             processing=doing["pipelines"],
+            hosts=hosts_asked(state),
             ready=ready,
             waiting=waiting,
             failing=rules[FAILURE] + rules[ROBOTS],

@@ -63,6 +63,7 @@ class Look:
     receiving: int = 0  # for the rest of a body,
     rendering: int = 0  # for a browser,
     processing: int = 0  # for the spider and the pipelines
+    hosts: int = 0  # hosts with any of these
     ready: int = 0  # hosts that may be asked and are not
     waiting: int = 0  # hosts with URLs that are left alone
     failing: int = 0  # of these: after failures,
@@ -269,7 +270,7 @@ PAUSES = {  # by what the crawl says of itself
 TIMES = ("ran", "crowded", "stalled", "late")  # are shares of the time
 FEW_FILES = "a higher ulimit -n: only {slots:.0f} of CONCURRENT_REQUESTS = {wanted:.0f} fit"
 CROWDED = "fewer other programs on this machine: they had the core {crowded} of the time"
-HOSTS = "hosts: {asked:.0f} asked {ready:.0f} ready {waiting:.0f} waiting"  # as in the progress line
+HOSTS = "hosts: {hosts:.0f} asked {ready:.0f} ready {waiting:.0f} waiting"  # as in the progress line
 FIGURES = {
     Cause.BANDWIDTH: "{bytes} received per second",
     Cause.DISK: "the event loop waited for files {stalled} of the time, and worked {ran}",
