@@ -169,6 +169,14 @@ class TestStatistics:
         assert last["started"] <= last["at"]
         assert last["seconds"] > 0
 
+    def test_tables_of_what_is_kept(self, tmp_path, simweb):
+        """After a failed store the tables, too, are those of the last checkpoint, which has no page here."""
+        crawl = crawl_of(tmp_path, simweb(5, 200), ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}')
+
+        assert crawl.run() == 1
+        assert (crawl.stats["reason"], crawl.stats["pages"]) == ("store_failed", 0)
+        assert (crawl.stats["statistics"]["documents"], crawl.stats["statistics"]["outcomes"]) == (0, {})
+
     def test_counters_go_on(self, tmp_path, simweb):
         """A crawl that was stopped and resumed counts all its pages."""
         server = simweb(4, 40, latency=0.02)

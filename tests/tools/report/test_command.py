@@ -1,5 +1,7 @@
 """`scrapy report`: what it is given, and what it writes."""
 
+import argparse
+import errno
 import os
 import shutil
 
@@ -15,6 +17,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateVersion, StoreError
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.outputs import Outputs
+from webcrawl.tools.commands import report as report_command
 from webcrawl.tools.report.report_page import report
 
 
@@ -240,6 +243,25 @@ class TestFiles:
         done = command("scrapy", "report", copy, "-o", tmp_path / "shut/report.html")
 
         assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+
+    @pytest.mark.parametrize(
+        ("words", "elsewhere"), [((), "; -o FILE writes the report elsewhere, -o - prints it"), (("-o", "x.html"), "")]
+    )
+    def test_where_nothing_can_be_written(self, copy, monkeypatch, capsys, words, elsewhere):
+        """A folder that is read-only, or full, is named with the reason, and with the way to write elsewhere."""
+
+        def refuse(path, _):
+            raise OSError(errno.EROFS, "Read-only file system", f"{path.parent}/.report.html.new")
+
+        monkeypatch.setattr(report_command, "write_page", refuse)
+        made = report_command.Command()
+        parser = argparse.ArgumentParser()
+        made.add_options(parser)
+        made.run([str(copy)], parser.parse_args(words))
+
+        where = words[1] if words else copy / "report.html"
+        assert made.exitcode == 1
+        assert capsys.readouterr().err == f"{where}: Read-only file system{elsewhere}\n"
 
     def test_a_link_in_the_place_of_the_new_file(self, copy, tmp_path):
         """The page is never written through a link that somebody has put beside it."""

@@ -16,6 +16,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
 from webcrawl.crawl.crawl import at_rest
+from webcrawl.record.statistics.statistics import Statistics as Tables
 from webcrawl.record.statistics.statistics import figures as statistics_of
 from webcrawl.store.jobdir import stats_file
 
@@ -56,7 +57,8 @@ class Statistics:
             for name, value in figures.items():
                 self._crawler.stats.set_value(f"webcrawl/{name}", value)
         try:
-            stats_file.write(self._path.parent, _text(figures | {"statistics": self._tables()}))
+            tables = kept_tables(scheduler_of(self._crawler).failed, self._path.parent, self._tables())
+            stats_file.write(self._path.parent, _text(figures | {"statistics": tables}))
         except OSError as error:
             logger.warning("%s: not written: %s", self._path, error)
 
@@ -93,6 +95,14 @@ def kept_of(failed: Exception | None, folder: Path, stats: dict[str, Any]) -> di
         return stats
     kept = stats_file.read(folder)
     return at_rest({name: kept.get(name, 0) for name in stats})
+
+
+def kept_tables(failed: Exception | None, folder: Path, tables: dict[str, Any]) -> dict[str, Any]:
+    """The same of the tables of stats.json."""
+    if failed is None:
+        return tables
+    kept = stats_file.read(folder).get("statistics")
+    return kept if isinstance(kept, dict) else statistics_of(Tables(b""))
 
 
 def _text(figures: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.extensions.breaker import REASON
 from webcrawl.adapter.extensions.byte_limit import REASON as OVER_BYTES
-from webcrawl.adapter.extensions.statistics import kept_of
+from webcrawl.adapter.extensions.statistics import kept_of, kept_tables
 from webcrawl.adapter.next_commands import next_commands
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -113,8 +113,9 @@ class Summary:
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""
         bound = "" if self._fates() else self._crawl.outlook.bound()  # what would help is in the fates of the seeds
-        outcomes = {"statistics": {"outcomes": self._crawl.parts.statistics.outcomes}}
-        return summary(self._folder, {**self.figures(), **outcomes, "bound": bound}, seconds, self._before)
+        now = {"outcomes": self._crawl.parts.statistics.outcomes}
+        tables = kept_tables(scheduler_of(self._crawler).failed, self._folder, now)
+        return summary(self._folder, {**self.figures(), "statistics": tables, "bound": bound}, seconds, self._before)
 
     def figures(self) -> dict[str, Any]:
         """The crawl's, and the errors of this run."""

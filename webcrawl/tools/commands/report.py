@@ -86,9 +86,14 @@ class Command(ToolCommand):
         text = report(jobdir, _defaults(), time.time(), near)
         if target is None:
             say_all(text.encode())
-        else:
+            return
+        try:
             write_page(target, text)
-            say(str(target))
+        except OSError as error:
+            elsewhere = "; -o FILE writes the report elsewhere, -o - prints it" if output is None else ""
+            self.fail(f"{target}: {error.strerror or error}{elsewhere}")
+            return
+        say(str(target))
 
 
 def _defaults() -> Mapping[str, str]:
