@@ -101,10 +101,14 @@ def preflight(
             if arguments.get("since"):
                 _since(arguments["since"], Path(values["JOBDIR"]))
         start = _start(own, spider, arguments, values) if walk is None else None
-        make_room(Path(values["JOBDIR"]), again=again)
+        folder = Path(values["JOBDIR"])
+        first = again or not is_crawl(folder)  # a refusal leaves no new folder, and the old one in its place
+        if first:
+            _surroundings(values)
+        make_room(folder, again=again)
         _folder(values, arguments.get("name", spider.name), on_command_line(own), walk, start)
-        _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
-        _ports(values)
+        if not first:
+            _surroundings(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -334,6 +338,12 @@ def _check(folder: Path) -> None:
             raise damage
     finally:
         lock.close()
+
+
+def _surroundings(values: Mapping[str, Any]) -> None:
+    """Whatever the crawl needs of others: name servers that answer, ports that are free."""
+    _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
+    _ports(values)
 
 
 def _ports(values: Mapping[str, Any]) -> None:

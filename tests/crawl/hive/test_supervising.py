@@ -84,6 +84,20 @@ class TestRestarts:
 
         assert restarts.died(-9, HEALTHY) == 1
 
+    def test_what_is_no_longer_wanted(self, scene, caplog):
+        """The refusal of a drone that was to come in, and no longer is, is no alarm, and it is not started again."""
+        first, second = scene.begin(2)
+        scene.supervisor.add([0])
+        second.said = ["2026-11-21 12:00:00 [webcrawl.crawl] CRITICAL: HIVE_DRONES = 3: the hive was founded with 2"]
+        with caplog.at_level(logging.INFO):
+            scene.end(second, 1)
+        scene.supervisor.add([0])
+        scene.after(LONGEST_WAIT)
+
+        assert {record.levelname for record in caplog.records} == {"INFO"}
+        assert caplog.messages[-1] == "drone 1 ended with exit status 1: it is no longer wanted"
+        assert scene.started == [first, second]
+
     def test_what_cannot_start_is_given_up(self):
         """A drone that gives up by itself soon after its start, three times in a row, is not started again."""
         restarts = Restarts()

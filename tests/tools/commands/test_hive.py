@@ -6,16 +6,19 @@ import os
 import re
 import signal
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import pairwise
 
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.fake_hives import FakeHive, gone
+from webcrawl.crawl.hive.drone_identity import KEY, take_up
 from webcrawl.crawl.hive.embedded import EmbeddedServer
+from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.supervising import SAME
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
 
 
@@ -265,6 +268,54 @@ class TestRefusals:
 
         assert line == "FRONTIER_LEVELS = 'eight': must be a whole number from 1 to 1000"
         assert not (hive.jobdir / "hive.json").exists()
+
+    @pytest.mark.parametrize(
+        ("seeds", "settings"),
+        [
+            ("nowhere.txt", {}),
+            (None, {"FRONTIER_LEVELS": "eight"}),
+            (None, {"DNS_NAMESERVERS": "127.0.0.1:9"}),
+            (None, {"REDIS_URL": "redis://127.0.0.1:1/0"}),
+        ],
+    )
+    def test_nothing_is_left(self, hive, tmp_path, seeds, settings):
+        """A start that is refused leaves no folder, so that the next one may be anybody's."""
+        hive.seeds = tmp_path / seeds if seeds else hive.seeds
+        self.refused(hive, "-n", 2, **settings)
+
+        assert not hive.jobdir.exists()
+
+    def test_what_was_there_stays(self, hive):
+        """A start that is refused takes away nothing that was in its folder before."""
+        (hive.jobdir / "drone-0/logs").mkdir(parents=True)
+        (hive.jobdir / "mine.txt").write_text("mine")
+        self.refused(hive, "-n", 2, DNS_NAMESERVERS="127.0.0.1:9")
+
+        assert {path.name for path in hive.jobdir.iterdir()} == {"drone-0", "mine.txt", "lock"}
+
+    def test_drones_that_were_refused(self, hive):
+        """A hive whose drones were all refused, for its name perhaps, may be founded in another way."""
+        hive.jobdir.mkdir()
+        folder = HiveFolder(hive.jobdir)
+        folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+        for number in range(3):
+            hive.script(number, "finish")
+            with closing(CrawlDB(folder.drone(number) / "state")) as db:
+                take_up(db, "web", number)
+
+        assert hive.run("-n", 3, HIVE_NAME="other").returncode == 0
+        assert (folder.known().name, folder.known().drones) == ("other", (0, 1, 2))
+
+    def test_a_drone_that_was_never_let_in(self, tmp_path):
+        """The state of a drone that no hive has let in may become that of another hive's; any other may not."""
+        with closing(CrawlDB(tmp_path / "state")) as db:
+            first = take_up(db, "web", 1)
+            second = take_up(db, "other", 1)
+            db.set(KEY, b"key")
+            with pytest.raises(HiveError, match="is drone 1 of the hive other, not drone 1 of web"):
+                take_up(db, "web", 1)
+
+        assert (second.name, second.run, second.id != first.id) == ("other", 1, True)
 
     def test_no_seeds(self, hive):
         """Seeds are needed."""

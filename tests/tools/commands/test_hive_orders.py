@@ -395,6 +395,31 @@ def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
     assert asyncio.run(run()) == (1, False)
 
 
+class Overtaken:
+    """A server that gets an order while somebody looks at it, which stands in hive.json first, as of `resize`."""
+
+    def __init__(self, folder):
+        self.told, self._folder = [], folder
+
+    async def look(self):
+        self._folder.write(replace(self._folder.known(), wanted=(0,)))
+        return Look(wanted=frozenset({0}))
+
+    async def resize(self, members, lost):
+        self.told.append((members, lost))
+
+
+def test_an_order_is_not_overtaken_by_the_one_before(folder):
+    """An order that came while the server was looked at is in force: the one before is not given again."""
+    folder.write(replace(folder.known(), wanted=(0, 1, 2)))
+    operator = Overtaken(folder)
+
+    asyncio.run(Watching(folder, lambda: operator, None, set)._look(operator))
+
+    assert operator.told == []
+    assert folder.known().wanted == (0,)
+
+
 @pytest.mark.campaign
 class TestResize:
     def test_while_it_runs(self, folder, url):

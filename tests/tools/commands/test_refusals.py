@@ -14,6 +14,7 @@ import pytest
 from scrapy.settings import Settings
 
 from tests.support.crawling import Crawl
+from tests.support.jobs import tree
 from tests.support.places import ROOT
 from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
@@ -35,14 +36,23 @@ def refused(crawl, **settings):
     return lines[0]
 
 
-def told(arguments, **settings):
+def told(arguments, *, again=False, **settings):
     """The line of the check before a crawl: the same as from `refused`, in a tenth of the time."""
+    with pytest.raises(CannotStart) as error:
+        preflight(settings_of(settings), WebSpider, arguments, again=again)
+    return str(error.value)
+
+
+def begin(job, seeds):
+    """Leaves an empty crawl there."""
+    preflight(settings_of({"JOBDIR": str(job)}), WebSpider, {"seeds": str(seeds)})
+
+
+def settings_of(given):
     values = Settings()
     values.setmodule("webcrawl.settings")
-    values.setdict(settings, "cmdline")
-    with pytest.raises(CannotStart) as error:
-        preflight(values, WebSpider, arguments)
-    return str(error.value)
+    values.setdict(given, "cmdline")
+    return values
 
 
 def overwrite(path, start):
@@ -295,7 +305,7 @@ class TestJobdir:
     def test_a_database_that_cannot_be_read(self, tmp_path, seeds, spoil, why):
         """Whatever is in the place of crawl.db, the crawl does not start, in one line that names the file."""
         made = Crawl(tmp_path / "job", {"seeds": seeds})
-        refused(made, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl
+        begin(tmp_path / "job", seeds)
         path = tmp_path / "job/state/crawl.db"
         spoil(path)
 
@@ -308,7 +318,7 @@ class TestJobdir:
     def test_a_file_that_may_not_be_read(self, tmp_path, seeds, name):
         """A file of the state for which the permission is missing is named."""
         made = Crawl(tmp_path / "job", {"seeds": seeds})
-        refused(made, DNS_NAMESERVERS="127.0.0.1:9")
+        begin(tmp_path / "job", seeds)
         state = tmp_path / "job/state"
         (state / name).touch()
         (state / name).chmod(0)
@@ -345,7 +355,7 @@ class TestJobdir:
     def test_a_crawl_of_another_version_is_refused(self, tmp_path, seeds):
         """A crawl of another version of this program is refused."""
         crawl = Crawl(tmp_path / "job", {"seeds": seeds})
-        refused(crawl, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl
+        begin(tmp_path / "job", seeds)
         with closing(sqlite3.connect(tmp_path / "job/state/crawl.db", isolation_level=None)) as db:
             db.execute("PRAGMA user_version = 99")
 
@@ -361,6 +371,19 @@ class TestJobdir:
         line = refused(crawl)
 
         assert line.startswith(f"{tmp_path}/job/logs/crawl.log: damaged at byte ")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_nothing_is_moved(tmp_path, seeds, again):
+    """A name server that does not answer is noticed before a folder is made, or the crawl before is put aside."""
+    job = tmp_path / "job"
+    if again:
+        (job / "state").mkdir(parents=True)
+    before = tree(tmp_path)
+    line = told({"seeds": str(seeds)}, again=again, JOBDIR=str(job), DNS_NAMESERVERS="127.0.0.1:9")
+
+    assert line == "no name server answers at 127.0.0.1:9"
+    assert tree(tmp_path) == before
 
 
 def test_nothing_is_asked(tmp_path, simweb):

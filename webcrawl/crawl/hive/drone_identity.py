@@ -38,6 +38,8 @@ def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
     jobdir = db.folder.parent
     if before is None and db.get(KEY) is not None:
         raise HiveError(f"{jobdir}: holds a crawl of its own, which cannot become a drone: use another JOBDIR")
+    if before is not None and before.name != name and db.get(KEY) is None:
+        before = None  # that hive has never let it in
     if before is not None and (before.name, before.drone) != (name, drone):
         raise HiveError(
             f"{jobdir}: is drone {before.drone} of the hive {before.name}, not drone {drone} of {name}: "

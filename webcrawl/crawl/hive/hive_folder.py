@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from webcrawl.crawl.hive.drone_identity import KEY
 from webcrawl.crawl.hive.errors import HiveError, refused
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.disk import appending, regular
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
-from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of
+from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of, is_crawl, number_of
+from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.store.lock import Lock, is_held
 
@@ -85,10 +87,20 @@ class HiveFolder:
             raise HiveError(str(error)) from error
         return found.drones if found else ()
 
-    def states(self) -> tuple[int, ...]:
-        """The drones that have a state here, whatever hive.json says."""
-        found = (folder.parent.name.removeprefix("drone-") for folder in self.path.glob("drone-*/state"))
-        return tuple(sorted(int(number) for number in found if number.isdecimal() and number.isascii()))
+    def begun(self) -> tuple[int, ...]:
+        """The drones that have a state here, whatever hive.json says; not those that have never been let in."""
+        found = (number_of(folder.parent) for folder in self.path.glob("drone-*/state"))
+        return tuple(sorted(number for number in found if number is not None and not self._is_empty(number)))
+
+    def _is_empty(self, number: int) -> bool:
+        """True if no checkpoint of this drone has anything of a hive."""
+        if self.figures(number) or not is_crawl(self.drone(number)):
+            return False
+        try:
+            with Snapshot(self.drone(number) / "state") as snapshot:
+                return snapshot.get(KEY) is None
+        except (StoreError, OSError):
+            return False
 
     def known(self) -> Founding:
         """Reads the folder; HiveError if there is no hive."""

@@ -55,6 +55,7 @@ class Supervisor:
         self._start, self._reason, self._clock = start, reason, clock
         self._unstored, self._unkept = unstored, unkept
         self._drones: dict[int, _Drone] = {}
+        self._wanted: set[int] = set()
         self._told: dict[str, tuple[int, float]] = {}  # lines of drones: who said it last, and when
         self._last_signal = float("-inf")
         self._stop_at: float | None = None
@@ -90,7 +91,7 @@ class Supervisor:
 
         One that has left the hive, and ended, may come again. One that died and is no longer named stays down.
         """
-        wanted = set(numbers)
+        self._wanted = wanted = set(numbers)
         for number in self._drones.keys() - wanted:
             if self._drones[number].process is None:
                 del self._drones[number]
@@ -157,7 +158,9 @@ class Supervisor:
         for line in drone.process.lines():
             drone.said.append(line)
             if (found := LOGGED.match(line)) and found[2] in SHOWN and self._is_new(number, found[0][20:], now):
-                logger.log(SHOWN[found[2]], "drone %d: [%s] %s", number, found[1], found[3])
+                # one that is no longer wanted is refused by the others, perhaps before it has come in: no alarm
+                level = SHOWN[found[2]] if number in self._wanted else logging.INFO
+                logger.log(level, "drone %d: [%s] %s", number, found[1], found[3])
         if status is None:
             return
         drone.process = None
@@ -179,6 +182,8 @@ class Supervisor:
             self._ended(number, now)
         elif self.stopping:
             self._ended_badly(number, status)
+        elif number not in self._wanted:
+            logger.info("drone %d ended with %s: it is no longer wanted", number, _how(status))
         else:
             self._died(number, drone, status, now)
 

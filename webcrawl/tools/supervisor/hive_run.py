@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -29,6 +29,7 @@ from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.supervisor import servers
 from webcrawl.tools.supervisor.display import Display
 from webcrawl.tools.supervisor.plan import Plan, usable_cores
+from webcrawl.tools.supervisor.refused_start import leaving_nothing
 from webcrawl.tools.supervisor.servers import MakeOperator
 
 logger = logging.getLogger(__name__)
@@ -109,9 +110,8 @@ class Watching:
             while not task.cancelling():  # what cuts a connection may end with its failure instead
                 await asyncio.sleep(INTERVAL)
                 self._check_server()
-                founding = self._folder.known()
-                self.drones = self._change.to_run(founding)
-                await self._look(operator, founding)
+                self.drones = self._change.to_run(self._folder.known())
+                await self._look(operator)
         except Exception as error:
             self.trouble = error
             logger.critical("%s", error, exc_info=None if isinstance(error, HiveError) else error)
@@ -135,10 +135,11 @@ class Watching:
         except OSError as error:  # no memory, no processes, no descriptors: the drones go on without it
             logger.warning("the hive's server died, and cannot be started: %s", error.strerror or error)
 
-    async def _look(self, operator: Operator, founding: Founding) -> None:
+    async def _look(self, operator: Operator) -> None:
         try:
             look = await operator.look()
-            await repeat_change(operator, look, founding)
+            # read after the look: an order that the server has by now is in the file already
+            await repeat_change(operator, look, self._folder.known())
             self._follow(look)
             reports = look.reports
             self.figures = total(
@@ -180,20 +181,20 @@ class HiveRun:
     def run(self) -> int:
         """The exit status, once all drones have ended. CannotStart, HiveError: none was started."""
         self._folder.read()  # before anything is made: something else may be there
-        lock = self._folder.lock()
-        try:
+        new = not self._folder.path.exists()
+        with closing(self._folder.lock()), ExitStack() as opened:
+            refused = opened.enter_context(leaving_nothing(self._folder, new=new))
             before = self._folder.read()
             founding = self._plan.founding(before)
             self._wait_for_the_last_run(founding)
-            with self._server(founding) as self._url:
-                self._plan.check(founding)
-                if before is None:  # else `resize` may have written to it meanwhile
-                    self._folder.write(founding)
-                self._folder.check_logs(founding.drones)
-                self._configure_log()
-                return self._crawl(founding, new=before is None)
-        finally:
-            lock.close()
+            self._url = opened.enter_context(self._server(founding))
+            self._plan.check(founding)
+            self._folder.check_logs(founding.drones)
+            if founding is not before:  # else `resize` may have written to it meanwhile
+                self._folder.write(founding)
+            refused.pop_all()
+            self._configure_log()
+            return self._crawl(founding, new=founding is not before)
 
     def _wait_for_the_last_run(self, founding: Founding) -> None:
         """Drones whose supervisor was killed end by themselves, with a checkpoint."""

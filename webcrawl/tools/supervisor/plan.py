@@ -42,19 +42,28 @@ class Plan:
         self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
 
     def founding(self, before: Founding | None) -> Founding:
-        """The founding of this hive; CannotStart if it is not what it was."""
+        """The founding of this hive; CannotStart if it is not what it was, and any of its drones was ever let in."""
         name = self._settings.get("HIVE_NAME") or self._arguments.get("name", self._spider.name)
         partition = str(self._settings.get("HIVE_PARTITION") or "domain")
-        if before is None:
-            drones = self._wanted or len(usable_cores())
-            if left := self.folder.states():
-                if self._wanted != len(left):
-                    raise CannotStart(
-                        f"{self.folder.path}: hive.json is missing, and {count(len(left), 'drone')} are there: say "
-                        f"-n {len(left)}, so that none is left out"
-                    )
-                return Founding(name, self._spider.name, partition, left[-1] + 1, left)
-            return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
+        if before is not None:
+            try:
+                self._refuse_another(before, name, partition)
+            except CannotStart:
+                if self.folder.begun() or before.wanted or before.lost:
+                    raise
+            else:
+                return before
+        drones = self._wanted or len(usable_cores())
+        if left := self.folder.begun():
+            if self._wanted != len(left):
+                raise CannotStart(
+                    f"{self.folder.path}: hive.json is missing, and {count(len(left), 'drone')} are there: say "
+                    f"-n {len(left)}, so that none is left out"
+                )
+            return Founding(name, self._spider.name, partition, left[-1] + 1, left)
+        return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
+
+    def _refuse_another(self, before: Founding, name: str, partition: str) -> None:
         path = self.folder.path
         if self._wanted not in (0, len(before.drones)):
             has = count(len(before.drones), "drone")
@@ -66,7 +75,6 @@ class Plan:
         for setting, now, was in (("HIVE_NAME", name, before.name), ("HIVE_PARTITION", partition, before.partition)):
             if now != was and is_given(self._settings, setting):
                 raise CannotStart(f"{setting} = {now}: {path} was founded with {was}")
-        return before
 
     def settings_of(self, founding: Founding, number: int, url: str | None) -> dict[str, str]:
         """The settings that `-s` gives to one drone. `url`: of the server that this hive has of its own."""

@@ -47,11 +47,18 @@ def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
         raise refused(error, folder) from error
     file = folder / URL
     try:
-        file.write_text(f"{server.url}\n", encoding="utf-8")
+        _tell(server.url, file)
         yield server
     finally:
         file.unlink(missing_ok=True)
         server.stop()
+
+
+def _tell(url: str, file: Path) -> None:
+    try:
+        file.write_text(f"{url}\n", encoding="utf-8")
+    except OSError as error:
+        raise refused(error, file) from error
 
 
 def url_of(folder: Path) -> str:
