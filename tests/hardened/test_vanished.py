@@ -3,6 +3,7 @@
 # Seen on 2026-11-21, before this was fixed: all six crawls ended with status 0 and reason `finished`. Of the removed
 # JOBDIR nothing was left; without its database an archive of 861,982 bytes was.
 
+import json
 import re
 import shutil
 
@@ -38,6 +39,25 @@ def remove_archive(job):
 
 def remove_log(job):
     (job / "logs/crawl.log").unlink()
+
+
+def test_the_last_lines_of_a_crawl_that_was_moved(tmp_path, simweb):
+    """They have what the last checkpoint has, of earlier runs too, though there is no file to read that from."""
+    server = simweb(4, 400, latency=0.05)
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+    assert crawl.run(CLOSESPIDER_PAGECOUNT=10) == 0
+    asked = server.log.count
+
+    running = crawl.start()
+    wait_until(lambda: server.log.count > asked + 20)
+    move(tmp_path / "job")
+
+    assert running.wait() == 1
+    pages = json.loads((tmp_path / "moved/stats.json").read_text())["pages"]
+    assert pages >= 10
+    assert f" pages/s), {pages} with earlier runs" in crawl.output.read_text()
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,8 @@ def first_and_last(state):
     outlook = SimpleNamespace(bound=str, waits=Waits)
     crawl = SimpleNamespace(stats=lambda: state, cut_short=state["cut_short"], outlook=outlook, parts=parts)
     fates = SimpleNamespace(lines=lambda: state.get("fates", []))
-    scheduler = SimpleNamespace(crawl=crawl, failed=state.get("failed"), fates=fates)
+    keeping = SimpleNamespace(kept=state)
+    scheduler = SimpleNamespace(crawl=crawl, failed=state.get("failed"), fates=fates, keeping=keeping)
     crawler = SimpleNamespace(spider=SimpleNamespace(seed_lists=state.get("seeds", "")), stats=None)
     values = {"URL_SCOPE": state.get("scope", "any"), "HIVE_DRONES": 0, "OUTPUTS": ()}
     with (
@@ -524,15 +525,17 @@ def watched(state):
     """What is said while a hive of two drones is watched; `looks`: whether the server lets itself be asked."""
 
     async def watch():
-        founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()))
+        founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()), lost=())
         folder = MagicMock(known=lambda: founding)
         server = SimpleNamespace(check=MagicMock(side_effect=state.get("server", lambda: False)))
-        operator = MagicMock(close=AsyncMock(), look=AsyncMock(side_effect=state.get("look", HiveLook)))
+        operator = MagicMock(
+            close=AsyncMock(), resize=AsyncMock(), look=AsyncMock(side_effect=state.get("look", HiveLook))
+        )
         watching = hive_run.Watching(folder, lambda: operator, server, tuple)
         after = SimpleNamespace(drones=(0, 1), wanted=())
         watching._change = MagicMock(followed=lambda before, _: after if "wanted" in state else before)
         watching._check_server()
-        await watching._look(operator, SimpleNamespace(wanted=()))
+        await watching._look(operator)
 
     with (
         patch.multiple(hive_run, saved=lambda _: {}, total=dict),

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from scrapy.crawler import Crawler
 
@@ -39,6 +40,7 @@ class Checkpointing:
         self.soon: Callable[[], None] | None = None  # has one taken as soon as possible
         self._saving = asyncio.Lock()
         self.saved = "of this run"
+        self.kept: dict[str, Any] = {}  # what stats.json says of the last one; kept here, for the folder may be gone
         self._lacks: ExhaustionWatch | None = None
 
     def open(self, crawl: Crawl, barrier: Barrier, may_be_stuck: Callable[[], bool]) -> None:

@@ -28,6 +28,7 @@ from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.lock import Lock
 from webcrawl.tools.supervisor import hive_orders, hive_run
@@ -346,6 +347,12 @@ class TestWhoHasDoneIt:
         assert order("pause", seen([0, 1]), seen([0], [0, 1])) == "pause: done by 2 drones"
         with pytest.raises(CannotStart, match="pause: drones 1 went away before they answered"):
             order("pause", seen([0, 1]), seen([0, 1], [0]), seen([0], [0]))
+
+    def test_a_drone_that_has_left_meanwhile(self):
+        """A drone that has given away all that it had is not missed."""
+        last = replace(seen([0], [0]), map=SlotMap.fair([0]))
+
+        assert order("resume", seen([0, 1]), last) == "resume: done by 1 drone"
 
     def test_who_stops_goes_away(self):
         """That is what it was told."""

@@ -12,11 +12,10 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.crawl_end import FINISHED
-from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
 from webcrawl.crawl.crawl import at_rest
-from webcrawl.record.statistics.statistics import Statistics as Tables
 from webcrawl.record.statistics.statistics import figures as statistics_of
 from webcrawl.store.jobdir import stats_file
 
@@ -42,6 +41,7 @@ class Statistics:
         self._started, self._begun = time.time(), time.monotonic()
         scheduler = scheduler_of(self._crawler)
         self._crawl = scheduler.crawl
+        scheduler.keeping.kept = self._crawl.stats() | {"statistics": self._tables()}
         scheduler.keeping.taken.append(self.save)
 
     def closed(self, reason: str) -> None:
@@ -52,12 +52,13 @@ class Statistics:
         taken = self._crawl.parts.db.presence.taken_away()
         if taken is not None and taken.path == self._path.parent:  # another folder may be there, which is not ours
             return
-        figures = self._figures(reason)
+        scheduler = scheduler_of(self._crawler)
+        figures, tables = self._figures(reason), kept_tables(scheduler, self._tables())
+        scheduler.keeping.kept = figures | {"statistics": tables}
         if self._crawler.stats is not None:
             for name, value in figures.items():
                 self._crawler.stats.set_value(f"webcrawl/{name}", value)
         try:
-            tables = kept_tables(scheduler_of(self._crawler).failed, self._path.parent, self._tables())
             stats_file.write(self._path.parent, _text(figures | {"statistics": tables}))
         except OSError as error:
             logger.warning("%s: not written: %s", self._path, error)
@@ -75,7 +76,7 @@ class Statistics:
             "started": iso(int(self._started), fraction=False),
             "at": iso(int(time.time()), fraction=False),
             "seconds": round(time.monotonic() - self._begun, 1),
-            **kept_of(scheduler_of(self._crawler).failed, self._path.parent, self._crawl.stats()),
+            **kept_of(scheduler_of(self._crawler), self._crawl.stats()),
             "bound": self._crawl.outlook.bound(),
             **self._unreached(reason),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
@@ -89,20 +90,16 @@ class Statistics:
         return {stats_file.UNREACHED: fates.lines()}
 
 
-def kept_of(failed: Exception | None, folder: Path, stats: dict[str, Any]) -> dict[str, Any]:
+def kept_of(scheduler: FrontierScheduler, stats: dict[str, Any]) -> dict[str, Any]:
     """Of a run whose last checkpoint failed, what the one before has: the rest is not kept, and comes again."""
-    if failed is None:
+    if scheduler.failed is None:
         return stats
-    kept = stats_file.read(folder)
-    return at_rest({name: kept.get(name, 0) for name in stats})
+    return at_rest({name: scheduler.keeping.kept.get(name, 0) for name in stats})
 
 
-def kept_tables(failed: Exception | None, folder: Path, tables: dict[str, Any]) -> dict[str, Any]:
+def kept_tables(scheduler: FrontierScheduler, tables: dict[str, Any]) -> dict[str, Any]:
     """The same of the tables of stats.json."""
-    if failed is None:
-        return tables
-    kept = stats_file.read(folder).get("statistics")
-    return kept if isinstance(kept, dict) else statistics_of(Tables(b""))
+    return tables if scheduler.failed is None else scheduler.keeping.kept.get("statistics", {})
 
 
 def _text(figures: dict[str, Any]) -> str:

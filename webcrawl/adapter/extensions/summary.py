@@ -114,13 +114,13 @@ class Summary:
         """The last lines, of a run of so many seconds."""
         bound = "" if self._fates() else self._crawl.outlook.bound()  # what would help is in the fates of the seeds
         now = {"outcomes": self._crawl.parts.statistics.outcomes}
-        tables = kept_tables(scheduler_of(self._crawler).failed, self._folder, now)
+        tables = kept_tables(scheduler_of(self._crawler), now)
         return summary(self._folder, {**self.figures(), "statistics": tables, "bound": bound}, seconds, self._before)
 
     def figures(self) -> dict[str, Any]:
         """The crawl's, and the errors of this run."""
-        told, failed = self._crawler.stats, scheduler_of(self._crawler).failed
-        stats = kept_of(failed, self._folder, self._crawl.stats())
+        told = self._crawler.stats
+        stats = kept_of(scheduler_of(self._crawler), self._crawl.stats())
         errors = told.get_value("errors/unexpected", 0) if told is not None else 0
         waits = self._crawl.outlook.waits() if stats["queued"] and not stats["hosts_aside"] else Waits()
         return {**stats, "errors": errors, "reason": self._reason, "waits": waits}

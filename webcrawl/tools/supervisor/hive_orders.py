@@ -72,16 +72,12 @@ async def _given(make_operator: MakeOperator, folder: HiveFolder | None, name: s
     refusals = [(drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))]
     if refusals:
         raise CannotStart("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
-    gone = (
-        []
-        if name == STOP
-        else [one for one in sorted(there) if one not in look.leases and _is_behind(look, one, number)]
-    )
-    if gone:
-        raise CannotStart(
-            f"{name}: drones {', '.join(map(str, gone))} went away before they answered; they will know it"
-        )
-    return f"{name}: done by {count(len(there), 'drone')}"
+    if name == STOP:
+        return f"{name}: done by {count(len(there), 'drone')}"
+    if gone := [str(one) for one in sorted(there) if one not in look.leases and _is_missed(look, one, number)]:
+        raise CannotStart(f"{name}: drones {', '.join(gone)} went away before they answered; they will know it")
+    done = [one for one in there if not _is_behind(look, one, number)]
+    return f"{name}: done by {count(len(done), 'drone')}"
 
 
 async def _ends(folder: HiveFolder | None) -> bool:
@@ -99,6 +95,12 @@ def _behind(look: Look, number: int) -> list[int]:
 
 def _is_behind(look: Look, drone: int, number: int) -> bool:
     return drone not in look.reports or look.reports[drone].applied < number
+
+
+def _is_missed(look: Look, drone: int, number: int) -> bool:
+    """True if it has not carried it out, and belongs to the hive: one that has given away all has nothing to do."""
+    left = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
+    return not left and _is_behind(look, drone, number)
 
 
 def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
