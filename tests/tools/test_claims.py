@@ -596,11 +596,12 @@ def hive_begun(state):
     run, said = hive_run.HiveRun({}, MagicMock(folder=folder)), []
     run._own = run._url = run._operators = run._say_who_shares = run._watch = MagicMock()
     founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()))
+    found = {"pages": 7, "drones": [{"reason": reason} for reason in state.get("reasons", ())]}
     with (
         patch.multiple(
             hive_run, Supervisor=MagicMock(), Watching=MagicMock(), Unstored=MagicMock(), asyncio=MagicMock()
         ),
-        patch.multiple(hive_run, saved=lambda _: {"pages": 7}, summary=lambda *_: [], signal=MagicMock()),
+        patch.multiple(hive_run, saved=lambda _: found, summary=lambda *_: ["all of it"], signal=MagicMock()),
         patch.object(hive_run, "time", MagicMock(monotonic=MagicMock(side_effect=range(0, 999, 25)))),
         patch.multiple(hive_run.stats_file, write=MagicMock(side_effect=state.get("write")), plain=MagicMock()),
         patch.object(hive_run.sys, "stderr", MagicMock(write=said.append)),
@@ -2375,6 +2376,12 @@ CLAIMS = {
                 hive_begun,
             ),
             ("{}: not written: {}", {"write": OSError("full")}, {}, hive_begun),
+            (
+                "{} has what the last checkpoints of its drones have",
+                {"reasons": ("finished", "store_failed")},
+                {"reasons": ("finished", "shutdown")},
+                hive_begun,
+            ),
         ],
     ),
     "tools/supervisor/asked.py": (
