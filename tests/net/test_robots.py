@@ -336,6 +336,14 @@ class TestOther:
         assert not found.rules.allowed("http://a.test/a")
         assert found.sitemaps == ["http://a.test/1"]
 
+    @pytest.mark.parametrize("before", ["\u00a0", "\u200b", "\ufeff", "\ufeff\u00a0"])
+    def test_invisible_characters_before_a_field_or_a_rule(self, before):
+        """Whatever blank stands before a field or a rule, which hides nothing from its author, the rule is obeyed."""
+        whole = f"{before}User-agent:{before}*\n{before}Disallow:{before}/a".encode()
+
+        assert not parse(whole, "webcrawl").rules.allowed("http://a.test/a")
+        assert parse("User-agent: *\nDisallow: /\u00e0".encode(), "webcrawl").rules.allowed("http://a.test/%C3")
+
     def test_sitemap_lines_without_an_address(self):
         """They name nothing, not robots.txt itself; spaces of any kind are no part of an address."""
         robots = "Sitemap:\nSitemap: \u00a0\nSitemap: \u00a0http://a.test/1\u3000\nSitemap: # none".encode()

@@ -31,7 +31,8 @@ SPELLINGS = {
     b"content-signal": "content-signal",
     b"license": "license",
 }
-BLANKS = b" \t\x0b\x0c\xc2\xa0"  # also, in UTF-8, the no-break space: no name of a field has such bytes
+# Also, in UTF-8, those without a break and without a width: no name of a field has such bytes, no value begins with one
+BLANKS = b" \t\x0b\x0c\xc2\xa0\xe2\x80\x8b\xef\xbb\xbf"
 _LINE = re.compile(rb"[^\r\n]+").finditer
 
 
@@ -47,7 +48,7 @@ def records(body: bytes) -> Iterator[tuple[str, bytes]]:
             field, value = words
         kind = SPELLINGS.get(field.strip(BLANKS).lower())
         if kind is not None:
-            yield kind, value.strip()
+            yield kind, value.lstrip(BLANKS).rstrip()
 
 
 def _text(body: bytes) -> bytes:
