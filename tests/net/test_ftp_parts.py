@@ -197,6 +197,10 @@ class TestListings:
             ),
             (b"A.COM;12             1          16-FEB-1999 10:01:46  [A,B]  (RWE,RWE,RE,RE)", (b"A.COM", "file", None)),
             (b"SAVE01 3390   2004/06/23  1    1  FB     128  6144  PO    IN.D061704", (b"IN.D061704", "folder", None)),
+            (
+                b"NRP004 3390   **NONE**    1   15  NONE     0     0  PO  NEVER.OPENED",
+                (b"NEVER.OPENED", "folder", None),
+            ),
             (b"Migrated                                      IN.D061704", (b"IN.D061704", "other", None)),
             (b"SAVE03    01.03 2002/09/12 2002/10/11 09:37    11    11     0 KIL001", (b"SAVE03", "file", None)),
         ],
@@ -204,6 +208,10 @@ class TestListings:
     def test_lines_of_list(self, line, expected):
         """The columns of all dialects are read, with blanks in names and dates in any order."""
         assert tuple(list_entry(line)) == expected
+
+    def test_blanks_before_a_name_of_netware(self):
+        """The three blanks that it writes more than others are no part of a name."""
+        assert list_entry(b"d [R----F--] rhesus          512       Jan 16 18:53    net") == (b"net", "folder", 512)
 
     def test_a_long_name_of_vms(self):
         """It stands on a line of its own, before its date."""

@@ -46,8 +46,8 @@ _RARE = (  # `folder` and `other` are groups that match for such an entry; of VM
     rb"(?=[^\s;]*\.)(?P<name>[^\s;]+?)(?P<folder>\.DIR)?;[0-9]+\s+[0-9]+(?:/[0-9]+)?\s+"
     rb"(?P<date>[0-9]{1,2}-[A-Z]{3}-[0-9]{4})\s+%b(?::[0-5][0-9](?:\.[0-9]{2})?)?"
     rb"(?:\s+\[[^\](]+\]?\s+\((?:[RWED]*,){3}[RWED]*\))?\s*" % _CLOCK,  # VMS
-    rb"\S{1,6}\s+\S+\s+(?P<date>%b)\s+[0-9]+\s+[0-9]+\s+[FVU]\S*\s+[0-9]+\s+[0-9]+\s+"
-    rb"(?:(?P<folder>PO\S*)|\S+)\s+(?P<name>\S+)" % _ISO,  # MVS: datasets
+    rb"\S{1,6}\s+\S+\s+(?:(?P<date>%b)|\*\*NONE\*\*)\s+[0-9]+\s+[0-9]+\s+(?:[FVU]\S*|NONE)\s+[0-9]+\s+[0-9]+\s+"
+    rb"(?:(?P<folder>PO\S*)|\S+)\s+(?P<name>\S+)" % _ISO,  # MVS: datasets, some of them never opened
     rb"(?P<other>Migrated)\s{2,}(?P<name>\S+)",  # those on tape
     rb"(?P<name>[A-Z@#$][A-Z0-9@#$]{0,7})(?:\s+[0-9]{2}\.[0-9]{2}\s+(?P<date>%b)\s+(?P<changed>%b)\s+"
     rb"%b(?:\s+[0-9]+){3}\s+\S+\s*|\s{20,})" % (_ISO, _ISO, _CLOCK),  # members of one
@@ -112,6 +112,8 @@ def list_entry(line: bytes) -> Entry | None:
         letter, size, when, name = match.groups()
         if not is_day(when):
             return None
+        if line[1:3] == b" [":  # NetWare writes three blanks more before a name
+            name = name.removeprefix(b"   ")
         if letter == b"l":
             return Entry(name.partition(b" -> ")[0] or name, "link", _number(size))
         return Entry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
