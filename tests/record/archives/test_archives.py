@@ -301,6 +301,8 @@ class TestOddHeads:
             b"HTTP 200 OK\r\nContent-Type: text/html",
             b"http/1.1 200 OK\r\nContent-Type: text/html",
             b"ICY 200 OK\r\nContent-Type: text/html",
+            b"junkHTTP/1.1 200 OK\r\nContent-Type: text/html",
+            b"\xef\xbb\xbfHTTP/1.1 200 OK\r\nContent-Type: text/html",
             b"HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Type: text/html",
             b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 300 + b"Content-Type: text/html",
             b"HTTP/1.1 200 OK\r\nSet-Cookie: " + b"y" * 250_000 + b"\r\nContent-Type: text/html",
@@ -377,6 +379,25 @@ class TestPackages:
         with zipfile.ZipFile(package, "w") as file:
             file.writestr("datapackage.json", "{}")
         with pytest.raises(NoArchive, match="no WARC files"):
+            archive_files([str(package)])
+
+    def test_compressed_archives_are_called_so(self, reading):
+        """What a ZIP program made much smaller is called compressed, not a directory that promises too much."""
+        package = reading.folder / "crawl.wacz"
+        with zipfile.ZipFile(package, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("archive/x.warc", plain([response(URL, b"x" * 10_000)]))
+
+        with pytest.raises(NoArchive, match=r"x[.]warc is compressed within it: unpack it first"):
+            archive_files([str(package)])
+
+    def test_a_package_within_a_package(self, reading):
+        """It is named, even beside archives that could be read: its pages would be missing without a word."""
+        inner, package = self.package(reading), reading.folder / "outer.wacz"
+        with zipfile.ZipFile(package, "w") as file:
+            file.write(inner, "archive/crawl.wacz")
+            file.writestr("archive/x.warc.gz", gzipped([response(URL)]))
+
+        with pytest.raises(NoArchive, match=r"archive/crawl[.]wacz is a package within it: unpack it first"):
             archive_files([str(package)])
 
     @pytest.mark.parametrize("place", ["{}/secret.warc.gz", "../secret.warc.gz", "archive/../../secret.warc.gz"])

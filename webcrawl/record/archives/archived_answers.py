@@ -109,7 +109,8 @@ INTERIM = 10  # heads of status 1xx before the real one
 NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
 NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))  # of another record
 _VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")  # what some programs write of newer protocols
-_STATUS = re.compile(rb"(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)  # as browsers read it
+# As browsers read it, behind up to four bytes that are none of it
+_STATUS = re.compile(rb"[^\n]{0,4}?(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
 ODD_HEAD = "head"
 _CHUNK = re.compile(rb"[0-9A-Fa-f]+[ \t]*(?:;[^\n]*)?\r?\n")
 _NO_HOP = re.compile(r"[^A-Za-z]+")

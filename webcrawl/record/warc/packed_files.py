@@ -26,17 +26,19 @@ def package_of(path: Path) -> Path | None:
 def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
     """The files in a package whose names end so, sorted. OSError if it cannot be read, or one of them not in place."""
     try:
-        found = [one for one in _entries(package).values() if one.filename.endswith(endings)]
+        found = [one for one in _entries(package).values() if one.filename.endswith((*endings, WACZ))]
     except BROKEN as error:
         raise OSError(f"not a WACZ package: {error}") from error
-    if sum(one.file_size for one in found) > package.stat().st_size:  # thousands may be the same bytes
-        raise OSError("its directory names more bytes than it has")
     for one in found:
         inside = PurePosixPath(one.filename)
         if inside.is_absolute() or ".." in inside.parts:  # a path of ours would lead to another file
             raise OSError(f"{one.filename}: a name that leads out of it")
+        if inside.suffix == WACZ:
+            raise OSError(f"{one.filename} is a package within it: unpack it first")
         if one.compress_type != ZIP_STORED or one.flag_bits & 1:
             raise OSError(f"{one.filename} is compressed within it: unpack it first")
+    if sum(one.file_size for one in found) > package.stat().st_size:  # thousands may be the same bytes
+        raise OSError("its directory names more bytes than it has")
     return sorted(package / one.filename for one in found)
 
 
