@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from webcrawl.base.model import depth_of
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
@@ -69,7 +70,7 @@ def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[
     pages = source.log(CRAWL_LOG).look({page for page, _ in found.values()}, deep=deep, quick=QUICK)
     paths = {page: _path(lines.values()) for page, lines in pages.lines.items()}
     linked = {url: Linking(page, kind, paths[page]) for url, (page, kind) in found.items()}
-    return linked | _beyond(source, [url for url in urls if url not in linked], deep=deep), cut
+    return linked | _beyond(source, [url for url in urls if url not in linked], cut, deep=deep), cut
 
 
 def _path(lines: Iterable[bytes]) -> str | None:
@@ -94,8 +95,11 @@ def _in_table(source: Source, name: str, urls: Collection[str], found: dict[str,
     return rows
 
 
-def _beyond(source: Source, urls: Collection[str], *, deep: bool) -> dict[str, Linking]:
-    """Reads archived pages again whose links the filter `depth` dropped, those of the URLs' own hosts first."""
+def _beyond(source: Source, urls: Collection[str], cut: list[str], *, deep: bool) -> dict[str, Linking]:
+    """Reads archived pages again whose links the filter `depth` dropped, those of the URLs' own hosts first.
+
+    Adds to `cut` what was not read.
+    """
     if not urls or not source.filtered["depth"]:
         return {}
     from webcrawl.content.html.link_reader import LinkReader  # noqa: PLC0415 - it takes 50 ms, and few questions need it
@@ -103,8 +107,14 @@ def _beyond(source: Source, urls: Collection[str], *, deep: bool) -> dict[str, L
     hosts = {host_of(url) for url in urls}
     pages = {line.url: line for line in _deepest(source, deep=deep)}
     lines = sorted(pages.values(), key=lambda line: host_of(line.url) not in hosts)
-    lines = lines if deep else lines[:READ]
+    if not deep and len(lines) > READ:
+        cut.append(f"{READ} of {len(lines):,} pages whose links are too deep")
+        lines = lines[:READ]
     entries = source.indexes.entries_of([line.url for line in lines])
+    if missing := sum(not entries[line.url] for line in lines):
+        cut.append(
+            f"links that are too deep of {count(missing, 'page')}: no index of an archive (OUTPUTS=cdxj) has them"
+        )
     reader, wanted, found = LinkReader(), set(urls), dict[str, Linking]()
     for line in lines:
         entry = entries[line.url][-1] if entries[line.url] else None
