@@ -368,6 +368,25 @@ class TestPackages:
         assert reading.answers(*files) == []
         assert reading.lost == []
 
+    def test_a_folder_of_packages(self, reading):
+        """All of them are read."""
+        package = self.package(reading)
+        folder = reading.folder / "packages"
+        folder.mkdir()
+        package.rename(folder / "a.wacz")
+
+        assert [path.parent.parent.name for path in archive_files([str(folder)])[0]] == ["a.wacz"] * 2
+
+    def test_packages_beside_archives(self, reading, caplog):
+        """They are left out, for they may be copies; a line says so."""
+        package = self.package(reading)
+        (reading.folder / "a.warc").write_bytes(b"")
+
+        files, _ = archive_files([str(reading.folder)])
+
+        assert package not in {path.parent.parent for path in files}
+        assert "WACZ packages are left out, which may have the same archives: name those to read" in caplog.text
+
     def test_what_cannot_be_read_in_place_is_refused(self, reading):
         """A package whose archives are compressed, one without any, and a file that is none: one clear line."""
         package = self.package(reading, compression=zipfile.ZIP_DEFLATED)

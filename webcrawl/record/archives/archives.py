@@ -261,10 +261,13 @@ def _named(argument: str) -> Iterator[Path]:
     if argument == "-":
         raise NoArchive("-: an archive on standard input could not be resumed: name a file")
     if path.is_dir():
+        packages = sorted(path.glob(f"*{WACZ}"))
         files = _inside(path) or _inside(path / "warc") or _of_drones(path)
-        if not files:
+        if files and packages:
+            logger.warning("%s: WACZ packages are left out, which may have the same archives: name those to read", path)
+        if not files and not packages:
             raise NoArchive(f"{path}: no WARC files in this folder")
-        yield from files
+        yield from files or chain.from_iterable(map(_files_of, packages))
     elif path.exists():
         yield from _files_of(path)
     elif has_magic(argument):
