@@ -31,8 +31,9 @@ SPELLINGS = {
     b"content-signal": "content-signal",
     b"license": "license",
 }
-# Also, in UTF-8, those without a break and without a width: no name of a field has such bytes, no value begins with one
-BLANKS = b" \t\x0b\x0c\xc2\xa0\xe2\x80\x8b\xef\xbb\xbf"
+# Also, in UTF-8, those without a break and without a width: no name of a field has such bytes, no value begins with
+# one. A byte order mark in the middle spoils its line, as in Google's reader.
+BLANKS = b" \t\x0b\x0c\xc2\xa0\xe2\x80\x8b"
 _LINE = re.compile(rb"[^\r\n]+").finditer
 
 
