@@ -16,6 +16,7 @@ from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
 from webcrawl.base.errors import lack
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class Checkpointing:
             self.failed, told = as_failure(error, self.saved)
             self.waiters.tell(self.failed)
             logger.critical("%s", self.failed, exc_info=None if told else error)
-            close_spider(self._crawler, "store_failed")
+            close_spider(self._crawler, STORE_FAILED)
 
 
 async def by_turns(slices: Iterator[float | None], clock: Callable[[], float] = time.perf_counter) -> None:

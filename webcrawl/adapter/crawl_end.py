@@ -17,9 +17,10 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl.base.errors import lack
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 # Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is not in the crawl.
-BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", "store_failed"})
+BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", STORE_FAILED})
 FINISHED = "finished"  # Scrapy's: nothing is left to do
 _NOT_THE_USERS = (  # ours, Python's, what is installed, what has no file
     f"{Path(__file__).parents[1]}{os.sep}",

@@ -117,7 +117,7 @@ class Host:
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
     left: tuple[float, str] = (0.0, "")  # it is left alone until then by this rule, not for what it did; likewise
     wall: WallRow | None = None  # while nothing but a wall answers (walls.py)
-    bad: dict[int, int] = field(default_factory=dict)  # kinds of URLs that fail while it is well (unwell.py); likewise
+    bad: dict[int, int] = field(default_factory=dict)  # kinds of URLs that fail while it is well; not stored
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else
     listed: Listed | None = None  # if it has sitemaps

@@ -7,7 +7,7 @@ I/O here.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from heapq import heapify
 from typing import TYPE_CHECKING
@@ -111,24 +111,24 @@ def recovered(host: Host, link: Link, now: float, first: float) -> None:
         return
     if row is not None and row.unwell and host.later:
         sums = {*map(abs, row.unwell)}
+        waiting = [(when, unpack(one), one) for when, one in host.later]
         if not host.failures:
-            _convict(host, sums)
-        host.later = [(_sooner(when, unpack(one), sums, now, first), one) for when, one in host.later]
+            _count_against(host, [one for _, one, _ in waiting if sum_of(one) in sums])
+        host.later = [(_sooner(when, one, sums, now, first), record) for when, one, record in waiting]
         heapify(host.later)
     host.bad.pop(_kind(link), None)
     answered(host)
 
 
-def _convict(host: Host, sums: Collection[int]) -> None:
-    """The URLs in the row have failed beside a good answer of a host that was well: it counts against their kind."""
-    for link in (unpack(record) for _, record in host.later):
-        kind = _kind(link)
-        if sum_of(link) in sums and kind and (kind in host.bad or len(host.bad) < KEPT):
+def _count_against(host: Host, failed: Iterable[Link]) -> None:
+    """These have failed beside a good answer of a host that was well: that counts against their kinds."""
+    for kind in map(_kind, failed):
+        if kind and (kind in host.bad or len(host.bad) < KEPT):
             host.bad[kind] = host.bad.get(kind, 0) + 1
 
 
 def _kind(link: Link) -> int:
-    """What its server makes it by, as far as one can see; 0 of a download without a URL."""
+    """The kind of page that it is, as far as its URL shows; 0 if it has none."""
     return shape_of(link.url).families[CLOSE] if link.url else 0
 
 

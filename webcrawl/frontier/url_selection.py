@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 from time import thread_time
@@ -125,8 +125,7 @@ class Giving:
         if not host.failures and len(row_of(host)) < ROW - 1:
             return
         failed = [shape_of(url_of(record)).families for _, record in host.later[:KEPT]]
-        next_ones = [shape_of(url_of(record)).families for record in host.queue.first(LOOKED)]
-        at = _another(next_ones, failed, WIDE) or _another(next_ones, failed, CLOSE)
+        at = _another((shape_of(url_of(record)).families for record in host.queue.first(LOOKED)), failed)
         if not at:  # none, or the first
             return
         passed = [*filter(None, (host.queue.pop() for _ in range(at + 1)))]
@@ -196,10 +195,16 @@ class Giving:
         self._core.queued += 1
 
 
-def _another(urls: list[Families], failed: list[Families], level: int) -> int:
-    """The place of the first whose family of this level has not failed; 0 if there is none."""
-    bad = {families[level] for families in failed}
-    return next((at for at, families in enumerate(urls) if families[level] not in bad), 0)
+def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
+    """The place of the first whose wide family has not failed, or else its close one; 0 if there is none."""
+    wide, close = ({families[level] for families in failed} for level in (WIDE, CLOSE))
+    second: int | None = None
+    for at, families in enumerate(urls):
+        if families[WIDE] not in wide:
+            return at
+        if second is None and families[CLOSE] not in close:
+            second = at
+    return second or 0
 
 
 def _is_enough(host: Host, decision: Link | float, begun: float, now: float) -> bool:

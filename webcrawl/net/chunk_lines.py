@@ -13,7 +13,8 @@ _FIELD = re.compile(rb"%b%b:|[\t ]" % (_TOKEN, _BLANKS))  # or the continuation 
 # What has come of a line. Junk that never ends its line is noticed at once.
 _STARTS = re.compile(rb"[\t ]*(?:0*[0-9A-Fa-f]{1,16}[\t ]*(?:;.*|\r)?)?", re.DOTALL)
 _START = 64  # bytes that are looked at: the line may come byte by byte
-MOST = 1 << 17  # chunks of a body, each 2 to 4 µs; with more it is broken there, lest a server waste our time
+# Chunks of a body, each 2 to 4 µs: a body with more is broken there, so that no server can waste our time
+MOST = 1 << 17
 
 
 class ChunkLines:

@@ -11,6 +11,8 @@ from typing import Protocol, cast
 import brotli  # type: ignore[import-untyped]  # untyped
 from isal import igzip_lib
 
+from webcrawl.base.gzip_header import FIELDS, MAGIC, SHORTEST, header_end
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -28,9 +30,6 @@ ERRORS: tuple[type[Exception], ...] = (
 _MAX_MEMBERS = 1024  # per gzip or zstd stream; each costs some microseconds, and an empty one takes only 20 bytes
 _WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}  # RFC 9659: a receiver must support 8 MiB
 _TRAILER = 8  # bytes: checksum and size at the end of a gzip member
-_EXTRA, _NAME, _COMMENT, _CHECKED = 4, 8, 16, 2  # flags of a gzip member's header, RFC 1952 2.3.1
-_FIELDS = _EXTRA | _NAME | _COMMENT | _CHECKED
-_MAGIC = b"\x1f\x8b\x08"
 _LONGEST_HEADER = 128 << 10
 _REDONE = 256 << 10  # longest brotli stream decoded again to find its end: 18 times, 60 ms in all
 
@@ -136,20 +135,11 @@ class Gunzip:
 
 def _header_is_whole(data: bytes) -> bool:
     """True if a header with optional fields ends within these bytes; True if they are no such header."""
-    if data[:3] != _MAGIC[: len(data)]:
+    if data[:3] != MAGIC[: len(data)]:
         return True
-    if len(data) < 12:
-        return len(data) > 3 and not data[3] & _FIELDS
-    flags = data[3]
-    if not flags & _FIELDS or len(data) > _LONGEST_HEADER:
-        return True
-    end = 12 + int.from_bytes(data[10:12], "little") if flags & _EXTRA else 10
-    for field in (_NAME, _COMMENT):
-        if flags & field:
-            end = data.find(b"\0", end) + 1
-            if not end:
-                return False
-    return len(data) >= end + (2 if flags & _CHECKED else 0)
+    if len(data) < SHORTEST or not data[3] & FIELDS:
+        return len(data) > 3 and not data[3] & FIELDS
+    return len(data) > _LONGEST_HEADER or header_end(data) > 0
 
 
 class Inflate:

@@ -16,6 +16,7 @@ from webcrawl.store.errors import StateLocked, TakenAway
 
 Identity = tuple[int, int]  # device and inode
 NOTHING: Identity = -1, -1
+LOCK = "lock"  # the file in each folder that is locked
 
 
 def identity(file: Path | int) -> Identity | None:
@@ -85,7 +86,7 @@ UNSUPPORTED = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP}
 
 def is_held(folder: Path) -> bool:
     """True if a process has the Lock of this folder. Nothing is made, and nobody who takes it has to wait."""
-    return any(map(_is_locked, (folder / "lock", folder)))
+    return any(map(_is_locked, (folder / LOCK, folder)))
 
 
 def _is_locked(path: Path) -> bool:
@@ -114,7 +115,7 @@ class Lock:
     def __init__(self, folder: Path) -> None:
         self._held: dict[Identity | None, int] = {}
         try:
-            self._take(folder / "lock", os.O_RDWR | os.O_CREAT)
+            self._take(folder / LOCK, os.O_RDWR | os.O_CREAT)
             self.add(folder)
         except BaseException:
             self.close()

@@ -47,7 +47,7 @@ class Look(NamedTuple):
     times: Sequence[int]
     trouble: str
     engine_paused: bool
-    held: str  # why somebody around the crawl has the engine paused, in a few words; other troubles go before it
+    held: str  # why somebody has the engine paused, in a few words, even if `trouble` names something else
 
 
 class CrawlCollector(Collector):

@@ -14,6 +14,7 @@ from webcrawl.store.jobdir.revisit_figures import PREFIX, figures_of, together
 from webcrawl.store.jobdir.series import Series
 
 NAME = "stats.json"
+STORE_FAILED = "store_failed"  # the reason of a crawl that ended because it could not take a checkpoint
 UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
 MOST_BYTES = 1 << 24  # bytes that are read
 

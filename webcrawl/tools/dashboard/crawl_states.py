@@ -15,7 +15,7 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, hive_of, is_crawl, is_locked
-from webcrawl.store.jobdir.history_line import KINDS, PLAIN, Moment
+from webcrawl.store.jobdir.history_line import KINDS, PLAIN, Moment, hosts_asked
 from webcrawl.store.jobdir.stats_file import merged
 
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
@@ -39,6 +39,11 @@ class Sample:
     @property
     def answers(self) -> bool:
         return self.runs and self.state != "silent"
+
+    @property
+    def asked(self) -> int:
+        """Hosts with a request under way."""
+        return hosts_asked({name: self.number(name) for name in ("in_flight", "in_flight/more")})
 
     def number(self, name: str) -> float:
         """A figure, if it is a number."""

@@ -64,7 +64,7 @@ def _end(reason: str, queued: int, *, folded: bool) -> str:
 def _turns(sample: Sample, rate: float) -> str:
     """Whose turn it is, of a crawl that may fetch."""
     queued, aside = int(sample.number("queued")), int(sample.number("aside"))
-    asked, ready = int(sample.number("in_flight") - sample.number("in_flight/more")), int(sample.number("ready"))
+    asked, ready = sample.asked, int(sample.number("ready"))
     waiting = max(int(sample.number("hosts")) - asked - ready, 0)
     if not queued and not asked:
         return "Nothing is queued: it looks for more, or is about to end."

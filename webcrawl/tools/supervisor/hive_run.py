@@ -168,7 +168,6 @@ class Watching:
 
 TICK = 0.1  # seconds
 LEFT = 60.0  # seconds in which drones of a supervisor that was killed have ended
-STORE_FAILED = "store_failed"  # the reason of a drone that could not take its last checkpoint
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -251,7 +250,8 @@ class HiveRun:
         found = saved(self._folder)
         self._write(found)
         lines = summary(self._folder.path, found, time.monotonic() - begun, before)
-        if any(drone.get("reason") == STORE_FAILED for drone in found.get("drones", ())):  # more came than is kept
+        reasons = {drone.get("reason") for drone in found.get("drones", ())}
+        if stats_file.STORE_FAILED in reasons:  # more came than is kept
             lines[-1:] = [f"{self._folder.path} has what the last checkpoints of its drones have"]
         for line in lines:
             logger.info("%s", line)

@@ -8,8 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from webcrawl.crawl.hive.hive_folder import HiveFolder
-
-LOCK = "lock"
+from webcrawl.store.lock import LOCK
 
 
 @contextmanager

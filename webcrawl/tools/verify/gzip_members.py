@@ -7,10 +7,11 @@ from typing import BinaryIO, cast
 
 from isal import igzip_lib, isal_zlib
 
+from webcrawl.base.gzip_header import CHECKED, MAGIC, SHORTEST, header_end
+
 GZIP = 31  # zlib's number for a gzip member with the largest window
 READ = 1 << 14  # bytes per read: a record has a few thousand, and bytes read beyond it are read again
 PIECE = 1 << 18  # bytes unpacked at a time
-MAGIC = b"\x1f\x8b\x08"
 HEADER = MAGIC + bytes(5)  # as our writer makes it: no flags, no time
 ERROR = cast("type[Exception]", igzip_lib.IsalError)  # isal's hints call it an instance
 
@@ -19,30 +20,21 @@ class Torn(Exception):  # noqa: N818 - reads as what it is
     """A gzip member, or the record in it, is damaged."""
 
 
-FHCRC, FEXTRA, FNAME, FCOMMENT, RESERVED = 2, 4, 8, 16, 0xE0
+RESERVED = 0xE0  # flags that no valid header has
 LONGEST = 1 << 18  # bytes of a header: an extra field has 64 KiB at most, a name or a comment has no bound
-SHORTEST = 10
 PLAIN = HEADER + bytes(SHORTEST - len(HEADER))  # isal misreads headers with several fields that come in pieces
 
 
 def header_length(data: bytes) -> int:
-    """The bytes of any valid header of a gzip member (RFC 1952 2.3) at the beginning of this data."""
+    """The bytes of any valid header of a gzip member at the beginning of this data."""
     if len(data) < SHORTEST or not data.startswith(MAGIC) or data[3] & RESERVED:
         raise Torn("not a gzip member")
-    flags, at = data[3], SHORTEST
-    if flags & FEXTRA:
-        at += 2 + int.from_bytes(data[at : at + 2], "little")
-    for flag in (FNAME, FCOMMENT):
-        if flags & flag:
-            at = data.find(b"\0", at) + 1 or len(data) + 1
-    if flags & FHCRC:
-        said = int.from_bytes(data[at : at + 2], "little")
-        if said != zlib.crc32(data[:at]) & 0xFFFF:
-            raise Torn("gzip header: checksum")
-        at += 2
-    if at > len(data):
+    end = header_end(data)
+    if not end:
         raise Torn("no end of a gzip header")
-    return at
+    if data[3] & CHECKED and data[end - 2 : end] != (zlib.crc32(data[: end - 2]) & 0xFFFF).to_bytes(2, "little"):
+        raise Torn("gzip header: checksum")
+    return end
 
 
 class Member:

@@ -217,7 +217,7 @@ def _tiles(shown: Shown) -> Html:
     number = shown.sample.number
     pair = lately(shown.moments)
     speed = curves.rate("bytes")(*pair) if pair and shown.sample.runs else None
-    asked, ready, hosts = number("in_flight") - number("in_flight/more"), number("ready"), number("hosts")
+    asked, ready, hosts = shown.sample.asked, number("ready"), number("hosts")
     ended = _counts(shown)
     failed = ended["unreachable"] + ended["server_error"]
     share = numbers.percent(failed, sum(ended.values())) if any(ended.values()) else "-"
