@@ -229,3 +229,8 @@ class TestRefusals:
     def test_odd_status_lines_that_can_be_read(self, status):
         """A page with a missing or odd reason, or an unknown status, is kept."""
         assert read(head(b"Content-Length: 2", status=status) + b"ok").forms()[2] == b"ok"
+
+    @pytest.mark.parametrize("version", [b"HTTP/2", b"http/1.1", b"Http/1.1", b"HTTP/1", b"HTTP/3"])
+    def test_odd_versions(self, version):
+        """A version in small letters or without its second number is read, as browsers do."""
+        assert read(version + b" 200 OK\r\nContent-Length: 2\r\n\r\nok").forms()[2] == b"ok"

@@ -13,7 +13,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from webcrawl.net.errors import BadHead, HeadTooLong, Http2Only, NotHttp
 
-_STATUS_LINE = re.compile(rb"HTTP/([0-9])\.([0-9])[ \t]+([0-9]{3})(?![0-9])[ \t]*(.*)")
+_STATUS_LINE = re.compile(rb"http/([0-9])(?:\.([0-9]))?[ \t]+([0-9]{3})(?![0-9])[ \t]*(.*)", re.IGNORECASE)
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 # RFC 9112 2.2: a bare CR is replaced with a space; so are other controls. NUL is rejected before.
 _SPACED = bytes(32 if (code < 32 and code != 9) or code == 127 else code for code in range(256))
@@ -53,7 +53,7 @@ def _status(line: bytes) -> bytes:
     if match is None:
         raise BadHead(f"not a status line: {line[:100]!r}")
     major, minor, code, reason = match.groups()
-    version = b"1.1" if (major, minor) >= (b"1", b"1") else b"1.0"
+    version = b"1.1" if (major, minor or b"0") >= (b"1", b"1") else b"1.0"
     return b"HTTP/%b %b %b" % (version, code, reason.translate(_SPACED))
 
 
@@ -96,6 +96,7 @@ class Head:
     status: int
     headers: list[tuple[bytes, bytes]]
     version: str
+    mended: bool = False
 
 
 def status_line(status: int) -> bytes:
@@ -105,7 +106,7 @@ def status_line(status: int) -> bytes:
 
 def check_start(data: bytes) -> None:
     """Raise NotHttp as soon as the first bytes cannot begin a status line, Http2Only for a frame of HTTP/2."""
-    if data[:5] != _START[: len(data)]:
+    if data[:5].upper() != _START[: len(data)]:
         if _FRAME.match(data[:9] + _SETTINGS[len(data) :]):
             if len(data) < len(_SETTINGS):
                 return
@@ -133,7 +134,7 @@ def _mended(raw: bytes) -> Head:
         head = _parse(mend(raw))
     except HttpParserError as error:
         raise BadHead(str(error)) from error
-    head.raw = raw
+    head.raw, head.mended = raw, True
     return head
 
 

@@ -300,6 +300,8 @@ class TestOddHeads:
             b"HTTP/1.1 200 OK\r\nContent-Length: some\r\nContent-Type: text/html",
             b"HTTP 200 OK\r\nContent-Type: text/html",
             b"http/1.1 200 OK\r\nContent-Type: text/html",
+            b"HTTP/1.1 200OK\r\nContent-Type: text/html",
+            b"HTTP/1.1 200 OK\r\nno field\r\nContent-Type: text/html",
             b"ICY 200 OK\r\nContent-Type: text/html",
             b"junkHTTP/1.1 200 OK\r\nContent-Type: text/html",
             b"\xef\xbb\xbfHTTP/1.1 200 OK\r\nContent-Type: text/html",

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from webcrawl.base.model import Archived, Exchange, Link, Timings
-from webcrawl.net.errors import BadAnswer, BadHead
+from webcrawl.net.errors import BadAnswer
 from webcrawl.net.ftp_listing import LISTING
-from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, head_fields, read_head
+from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, check_start, head_fields, read_head
 from webcrawl.net.http_message import Message
 from webcrawl.record.warc.capture import AGAIN
 from webcrawl.record.warc.reader import Record, Records
@@ -111,7 +111,6 @@ NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-
 _VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")  # what some programs write of newer protocols
 # As browsers read it, behind up to four bytes that are none of it
 _STATUS = re.compile(rb"[^\n]{0,4}?(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
-ODD_HEAD = "head"
 _CHUNK = re.compile(rb"[0-9A-Fa-f]+[ \t]*(?:;[^\n]*)?\r?\n")
 _NO_HOP = re.compile(r"[^A-Za-z]+")
 _BREAKING = re.compile(r"[\s\x00-\x1f\x7f]+")
@@ -173,14 +172,14 @@ class Answers:
         return Link(url, _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS], via, seed), exchange
 
     def _http(self, first: Record, url: str, started: float, original: Exchange | None) -> Exchange:
-        head, body, odd = _heads(first.block)
+        head, body = _heads(first.block)
         if first.kind == "revisit":
             body = original.payload if original is not None else b""
         message = self._message(head, body, chunked=first.kind != "revisit" and _CHUNK.match(body) is not None)
         wire, payload, decoded = message.forms()
-        flaws, truncated = (*odd, *message.flaws), message.truncated
         exchange = _exchange(url, started, head.status, head.raw, head.headers, wire, payload, decoded)
-        exchange.flaws, exchange.truncated = flaws, "length" if _is_cut(first) else truncated
+        exchange.flaws = ("head", *message.flaws) if head.mended else tuple(message.flaws)
+        exchange.truncated = "length" if _is_cut(first) else message.truncated
         if original is not None and original.rendered:
             exchange.body, exchange.rendered = original.body, True
         return exchange
@@ -189,7 +188,7 @@ class Answers:
         """The message whose end is the block's. Some programs unchunk bodies and leave the head as it came."""
         left_out = (b"content-length",) if chunked else (b"content-length", b"transfer-encoding")
         headers = [(name, value) for name, value in head.headers if name.lower() not in left_out]
-        message = Message(Head(head.raw, head.status, headers, head.version), self._truncate, bodiless=False)
+        message = Message(replace(head, headers=headers), self._truncate, bodiless=False)
         if not message.feed(body):
             message.lost(reset=False)
         return message
@@ -253,8 +252,8 @@ def _is_cut(first: Record) -> bool:
     return first.size > len(first.block)
 
 
-def _heads(block: bytes) -> tuple[Head, bytes, tuple[str, ...]]:
-    """The head of the answer, after those of interim ones, what follows it, and what is wrong with the head."""
+def _heads(block: bytes) -> tuple[Head, bytes]:
+    """The head of the answer, after those of interim ones, and what follows it."""
     for _ in range(INTERIM):
         block = block.lstrip(b"\r\n")
         end = END_OF_HEAD.search(block, 0, LONGEST_HEAD)
@@ -262,27 +261,26 @@ def _heads(block: bytes) -> tuple[Head, bytes, tuple[str, ...]]:
         if end is None and (len(raw) > LONGEST_HEAD or not raw):
             raise Unusable("no HTTP head")
         try:
-            head, odd = _head(raw if end is not None else raw.rstrip(b"\r\n") + b"\r\n\r\n")
+            head = _head(raw if end is not None else raw.rstrip(b"\r\n") + b"\r\n\r\n")
         except BadAnswer as error:
             raise Unusable("an HTTP head that cannot be read") from error
         block = block[len(raw) :]
         if head.status >= 200:
-            head.raw = raw
-            return head, block, odd if end is not None and len(raw) <= MAX_HEAD else (ODD_HEAD,)
+            head.raw, head.mended = raw, head.mended or end is None or len(raw) > MAX_HEAD
+            return head, block
     raise Unusable("only interim answers")
 
 
-def _head(raw: bytes) -> tuple[Head, tuple[str, ...]]:
-    """The head, and a flaw if the crawl's own client would have refused it: the record tells where its body ends."""
+def _head(raw: bytes) -> Head:
+    """Also one that the crawl's own client would have refused: the record tells where its body ends."""
     try:
-        if not raw.startswith(b"HTTP/"):
-            raise BadHead("not HTTP")
-        return read_head(_VERSION.sub(b"HTTP/1.1", raw)), ()
+        check_start(raw)
+        return read_head(_VERSION.sub(b"HTTP/1.1", raw))
     except BadAnswer:
         status = _STATUS.match(raw)
         if status is None:
             raise
-        return Head(raw, int(status[1]), head_fields(raw), "1.0"), (ODD_HEAD,)
+        return Head(raw, int(status[1]), head_fields(raw), "1.0", mended=True)
 
 
 def _notes(capture: Capture) -> dict[str, str]:
