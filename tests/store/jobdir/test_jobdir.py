@@ -14,10 +14,13 @@ def begun(folder):
 
 
 @pytest.mark.parametrize("ask", [JobDir.open, JobDir.all])
-def test_a_missing_folder_and_one_without_a_state_are_told_apart(tmp_path, ask):
-    """A missing folder and one without a state are told apart."""
+def test_a_missing_folder_a_file_and_a_folder_without_a_state_are_told_apart(tmp_path, ask):
+    """A missing folder, a file, and a folder without a state are told apart."""
     with pytest.raises(NoCrawl, match=r"gone: no such folder$"):
         ask(tmp_path / "gone")
+    (tmp_path / "file").touch()
+    with pytest.raises(NoCrawl, match=r"file: not a folder$"):
+        ask(tmp_path / "file")
     with pytest.raises(NoCrawl, match=r": not a crawl: state/crawl\.db is missing$"):
         ask(tmp_path)
 

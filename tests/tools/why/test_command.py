@@ -141,6 +141,13 @@ class TestOutput:
         assert (done.returncode, done.stdout) == (2, "")
         assert "Usage" not in done.stderr.splitlines()[-1]
 
+    def test_the_wrong_way_round(self, job):
+        """A URL in the folder's place is told from a folder that is missing."""
+        done = command("scrapy", "why", "http://a.test/", job)
+
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "why JOBDIR URL" in done.stderr.splitlines()[-1]
+
 
 class TestHostile:
     @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ class JobDir:
     def open(cls, path: Path) -> Self:
         """NoCrawl if no crawl has begun there."""
         if not path.is_dir():
-            raise NoCrawl(f"{path}: no such folder")
+            raise NoCrawl(f"{path}: {'not a folder' if path.exists() else 'no such folder'}")
         if not is_crawl(path):
             raise NoCrawl(f"{path}: not a crawl: {STATE} is missing")
         return cls(path)

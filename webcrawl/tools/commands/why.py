@@ -47,6 +47,8 @@ class Command(ToolCommand):
             args.remove("--")
         if len(args) != 1 + (opts.sample is None and opts.file is None) or None not in (opts.sample, opts.file):
             raise usage_error(USAGE)
+        if "://" in args[0]:
+            raise usage_error(f"{args[0]}: is a URL, where the crawl's folder goes: {program()} why JOBDIR URL")
         if opts.sample is not None and not _is_number(opts.sample):
             raise usage_error(f"--sample {opts.sample}: must be a whole number from 1 to {MOST}")
         try:
