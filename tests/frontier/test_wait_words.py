@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.frontiers import OK, add, make
-from webcrawl.base.model import Outcome, Status
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
 
 
@@ -62,6 +62,16 @@ def test_a_lack_of_ours(db):
     assert (found.rules, found.seconds) == ({"no-way": 1}, 28)
     assert str(found).startswith("waits 28 s for a way to shop.test: the network")
     assert frontier.look.waits(30).rules == {"politeness": 1}
+
+
+def test_an_unreachable_robots_txt(db):
+    """If it was the robots.txt that failed, it is named: the host's pages may look well in any browser."""
+    frontier = make(db)
+    add(frontier, "http://shop.test/0")
+    frontier.expedite(Link("http://shop.test/robots.txt", "P", history="http://shop.test").pack())
+    frontier.done(frontier.take(0), Outcome(503, 0.1), 0)
+
+    assert "after 503 from shop.test/robots.txt" in str(frontier.look.waits(1))
 
 
 def test_crawl_delay(db):

@@ -205,7 +205,7 @@ class Booking:
 
     def _failed(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool) -> float:
         """Books a failure of the host; returns how long it is left alone."""
-        host.said = outcome.status
+        host.said, host.of_robots = outcome.status, link.is_prerequisite
         if news:
             return self.health.failed(host, link, outcome, now)
         echoed(host, link)

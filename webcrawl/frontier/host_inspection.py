@@ -231,5 +231,5 @@ class Look:
 
 def _name(found: Waits, host: Host, rule: str) -> None:
     """Names the host that is next."""
-    found.host, found.rule, found.said = host.name, rule, host.said
+    found.host, found.rule, found.said, found.of_robots = host.name, rule, host.said, host.of_robots
     found.wall = host.wall.vendor if host.wall is not None else ""

@@ -115,6 +115,7 @@ class Host:
     aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
     ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
+    of_robots: bool = False  # that was its robots.txt's; likewise
     left: tuple[float, str] = (0.0, "")  # it is left alone until then by this rule, not for what it did; likewise
     wall: WallRow | None = None  # while nothing but a wall answers (walls.py)
     bad: dict[int, int] = field(default_factory=dict)  # kinds of URLs that fail while it is well; not stored

@@ -84,7 +84,7 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
     row, key, origin = host.row, sum_of(link), origin_of(link.url)
     if host.retired:
         return
-    host.said = outcome.status
+    host.said, host.of_robots = outcome.status, False
     if host.failures:
         answered(host)
     answers = row_of(host)

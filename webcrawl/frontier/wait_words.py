@@ -38,6 +38,7 @@ class Waits:
     rule: str = ""
     wall: str = ""  # the vendor of its wall, if it is behind one
     said: int = 0  # the status of its last failure, if that is known
+    of_robots: bool = False  # that was its robots.txt's
 
     def __str__(self) -> str:
         return f"waits {max(self.seconds, 1):.0f} s {self.why}" if self.host else ""
@@ -47,4 +48,5 @@ class Waits:
         """For what it waits, in words."""
         said = SAID.get(Status(self.said), "an error") if self.said <= 0 else str(self.said)
         why = WHY.get(self.rule, "between requests to {host} (politeness)")
-        return why.format(said=said, host=self.host, wall=self.wall)
+        host = f"{self.host}/robots.txt" if self.of_robots and self.rule == FAILURE else self.host
+        return why.format(said=said, host=host, wall=self.wall)
