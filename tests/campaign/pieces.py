@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.support.broken import DIES, FAILS
 from tests.torture.calls import CALLS
 
 
@@ -30,6 +31,7 @@ def _one_of(cases, *words):
     return lambda number: [*map(str, words), *cases[number - 1]]
 
 
+HOWS = FAILS + DIES
 TORTURES = [["--only", family] for family in dict.fromkeys(call.family for call in CALLS)]
 SUITES = [
     ["-m", "campaign", "-n", "2"],
@@ -60,7 +62,10 @@ FAMILIES = (
         "clocks", "clocks set by an hour or a day", 5,
         _seeded("tests.torture", "--only", "clock", "--every", "--most", 10), "tried", 50,
     ),
-    Family("faults", "disk operations that fail or are the last, all", 1, _seeded("tests.campaign.faults")),
+    Family(
+        "faults", "disk operations that fail or are the last, all, in each of six ways", len(HOWS),
+        _one_of([["--how", how] for how in HOWS], "tests.campaign.faults"), shown=("faults",),
+    ),
     Family("torture", "calls that the system refuses, all", len(TORTURES), _one_of(TORTURES, "tests.torture")),
     Family("limits", "limits of the process, and files taken away", 2,
            _one_of([["--limits"], ["--strokes"]], "tests.torture")),
