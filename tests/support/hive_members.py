@@ -76,6 +76,7 @@ class Members:
             refusals=((applied, self._refuses), (applied + 1, "another one")) if self._refuses else (),
             unacknowledged=drone,
             seconds=beat * PAUSE,
+            lease=LEASE,
             jobdir=f"/crawl/drone-{drone}",
             host="kiwi",
             pid=100 + drone,

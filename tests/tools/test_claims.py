@@ -1313,6 +1313,7 @@ CLAIMS = {
             ("; {} MB of links on their way", {"server_bytes": 10**6}, {}),
             (", 3 meant", {"meant": 3}, {}),
             ("; as of their last checkpoints: -s REDIS_URL names their server", {"unnamed": True}, {}),
+            ("; as of their last checkpoints: the server knows another hive of this name", {"another": True}, {}),
         ],
     ),
     "tools/supervisor/display.py": (

@@ -80,6 +80,6 @@ def test_ctl_status_of_a_hive_that_shrank():
 @pytest.mark.parametrize(("figures", "last"), [((AGAIN, MORE), TOGETHER), (({}, {}), None)])
 def test_hive_status(tmp_path, figures, last):
     """So has the last line of the table, of a hive that does not run, too."""
-    lines = table(*rows(Target(tmp_path, *figures), 10.0))
+    lines = table(*rows(Target(tmp_path, *figures)))
 
     assert (lines[-1] == TOGETHER) is (last is not None)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.fake_hives import FakeHive, gone
+from tests.support.hive_members import Members
 from webcrawl.crawl.hive.drone_identity import KEY, take_up
 from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import HiveError
@@ -429,6 +430,23 @@ class TestRefusals:
         os.mkfifo(hive.jobdir / name)
 
         assert self.refused(hive, "-n", 2) == f"{hive.jobdir / name}: it is not a regular file"
+
+    def test_another_hive_of_the_name(self, hive, tmp_path):
+        """A hive is not founded beside one of its name, nor are that one's drones told anything; nothing is left."""
+        server = EmbeddedServer(tmp_path / "server")
+        server.start()
+        try:
+            with Members(server.url, 2) as members:
+                line = self.refused(hive, "-n", 2, REDIS_URL=server.url)
+                found = hive.jobdir.exists()
+                HiveFolder(hive.jobdir).lock().close()
+                HiveFolder(hive.jobdir).write(Founding("web", "web", "domain", 3, (0, 1), lost=(2,)))
+                again = self.refused(hive, REDIS_URL=server.url)
+        finally:
+            server.stop()
+
+        assert line == again == "the server knows another hive named web: each needs a HIVE_NAME of its own"
+        assert (found, members.commands) == (False, [])
 
     def test_a_server_that_is_not_there(self, hive):
         """A server that does not answer is named, without its password."""

@@ -104,6 +104,14 @@ def resizing(folder, drones):
         yield process
 
 
+def of_another_hive(folder):
+    """The first drone here was in a hive of this name once; none of the server's drones is of that hive."""
+    with closing(CrawlDB(folder.drone(0) / "state")) as db:
+        take_up(db, "web", 0)
+        db.set(KEY, b"k" * 16)
+        db.checkpoint()
+
+
 def finished(folder):
     """All drones have crawled to the end."""
     for drone in folder.known().drones:
@@ -177,6 +185,26 @@ class TestStatus:
         assert first.split()[3] == "5000.0"
         assert second.split()[4:] == ["5", "2", "1", "0", "s", "ago", "kiwi:/crawl/drone-1", "(101)"]
         assert last.startswith("web: 2 drones running, the queen is drone 0; ")
+
+    def test_how_long_ago_a_drone_was_heard(self, url):
+        """A sign of life is as old as the drone's own HIVE_LEASE says, whatever that of the command is."""
+        with Members(url, 1):
+            done = hive("status", url, "--json", "-s", "HIVE_LEASE=300")
+
+        assert [row["seen"] for row in json.loads(done.stdout)["drones"]] == ["0 s ago"]
+
+    def test_another_hive_of_the_name(self, folder, url):
+        """Of the folder's hive its own files tell, and a line says that the server knows another one by this name."""
+        of_another_hive(folder)
+        with Members(url, 2):
+            done = hive("status", folder.path, "-s", f"REDIS_URL={url}")
+
+        _, first, second, last = done.stdout.splitlines()
+        assert [line.split()[1:4] for line in (first, second)] == [["stopped", "(shutdown)", "7"]] * 2
+        assert last == (
+            "web: stopped, 2 drones; 14 pages (0.0/s), 6 queued; as of their last checkpoints: "
+            "the server knows another hive of this name"
+        )
 
     def test_by_its_server(self, url):
         """A hive of many machines is known by its server and its name."""
@@ -264,6 +292,29 @@ class TestCommands:
 
         assert line.startswith(f"{folder.path}: the hive is not running")
         assert members.commands == []
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["hive", "stop"],
+            ["hive", "exclude", "a.test"],
+            ["hive", "resize", "-n", "1"],
+            ["hive", "adopt", "--drone", "1"],
+            ["hive", "adopt", "--drone", "1", "--lost", "--yes"],
+            ["ctl", "JOBDIR", "status"],
+            ["ctl", "JOBDIR", "pause"],
+        ],
+    )
+    def test_another_hive_of_the_name(self, folder, url, words):
+        """What is for the folder's hive is not for one that the server knows by the same name, nor tells of it."""
+        of_another_hive(folder)
+        words = [str(folder.path) if word == "JOBDIR" else word for word in words]
+        with closing(folder.lock()), Members(url, 3) as members:  # somebody runs the one of the folder, too
+            done = command(COMMAND, *words, *[folder.path] * (words[0] == "hive"), "-s", f"REDIS_URL={url}")
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "the server knows another hive named web: each needs a HIVE_NAME of its own\n" in done.stderr
+        assert (members.commands, folder.known().wanted) == ([], ())
 
     def test_a_command_that_no_drone_would_hear_is_refused(self, url):
         """A command that no drone would hear is refused."""

@@ -55,6 +55,7 @@ class Report:
     kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
     place: str = ""  # in its stream: up to here its last checkpoint has all
     seconds: float = 0.0  # of this run
+    lease: float = 0.0  # seconds for which this sign of life holds
     jobdir: str = ""
     host: str = ""  # name of its machine
     pid: int = 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from webcrawl.crawl.hive.drone_identity import KEY
+from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.errors import HiveError, refused
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.disk import appending, regular
@@ -89,8 +89,11 @@ class HiveFolder:
 
     def begun(self) -> tuple[int, ...]:
         """The drones that have a state here, whatever hive.json says; not those that have never been let in."""
-        found = (number_of(folder.parent) for folder in self.path.glob("drone-*/state"))
-        return tuple(sorted(number for number in found if number is not None and not self._is_empty(number)))
+        return tuple(sorted(number for number in self._with_state() if not self._is_empty(number)))
+
+    def _with_state(self) -> Iterator[int]:
+        numbers = (number_of(folder.parent) for folder in self.path.glob("drone-*/state"))
+        return (number for number in numbers if number is not None)
 
     def _is_empty(self, number: int) -> bool:
         """True if no checkpoint of this drone has anything of a hive."""
@@ -101,6 +104,23 @@ class HiveFolder:
                 return snapshot.get(KEY) is None
         except (StoreError, OSError):
             return False
+
+    def is_of(self, key: bytes, states: Collection[str]) -> bool:
+        """True if the hive with this key, and these ids of its drones' states, is the one whose folder this is.
+
+        Before its first checkpoint a drone has only its id. A state that cannot be read may be of any hive.
+        """
+        return any(self._is_drone_of(number, key, states) for number in self._with_state())
+
+    def _is_drone_of(self, number: int, key: bytes, states: Collection[str]) -> bool:
+        if not is_crawl(self.drone(number)):
+            return False
+        try:
+            with Snapshot(self.drone(number) / "state") as snapshot:
+                identity = unpacked(snapshot.get(IDENTITY))
+                return snapshot.get(KEY) == key or (identity is not None and identity.id in states)
+        except (StoreError, OSError):
+            return True
 
     def known(self) -> Founding:
         """Reads the folder; HiveError if there is no hive."""

@@ -5,13 +5,14 @@ It joins nothing and begins nothing: where there is no hive, it says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from webcrawl.crawl.hive.board import Board
-from webcrawl.crawl.hive.drone_registry import Record, place_of
+from webcrawl.crawl.hive.connection import MakeClient
+from webcrawl.crawl.hive.drone_registry import Record, place_of, state_of
 from webcrawl.crawl.hive.drone_report import Report, State
-from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
 from webcrawl.crawl.hive.hive_command import RESIZE, Command, wanted_by
 from webcrawl.crawl.hive.partition import SlotMap
 
@@ -29,6 +30,8 @@ class Look:
     queen: int | None = None
     bytes: int = 0  # of all streams
     wanted: frozenset[int] = frozenset()  # the drones that somebody has asked for last; none if nobody has
+    states: frozenset[str] = frozenset()  # the ids of all drones' states
+    fresh: bool = False  # the hive's founder had no state
 
     @property
     def drones(self) -> list[int]:
@@ -38,10 +41,24 @@ class Look:
 
 
 class Operator(Board):
-    """`open` it, then ask. Every method may raise Away or HiveError."""
+    """`open` it, then ask. Every method may raise Away or HiveError.
+
+    `is_meant` tells a hive from another one of its name; without it whichever the server knows is meant.
+    """
+
+    def __init__(self, make_client: MakeClient, name: str, is_meant: Callable[[Look], bool] = lambda _: True) -> None:
+        super().__init__(make_client, name)
+        self._name, self._is_meant = name, is_meant
+        self._meant = b""  # the key of the hive that is
 
     async def look(self) -> Look:
-        return await self._do(self._look)
+        """AnotherHive: the server knows none but that."""
+        found = await self._do(self._look)
+        if found.key and found.key != self._meant:
+            if not self._is_meant(found):
+                raise AnotherHive(self._name, gives_way=found.fresh and len(found.states) < found.founders)
+            self._meant = found.key
+        return found
 
     async def _look(self) -> Look:
         keys = self._keys
@@ -62,10 +79,12 @@ class Operator(Board):
         return Look(
             map=SlotMap.unpack(slots) if slots else None,
             places={int(drone): place_of(identity) for drone, identity in drones.items()},
+            states=frozenset(map(state_of, drones.values())),
             reports=_reports(reports),
             leases={int(drone): ms / 1000 for drone, ms in zip(drones, left, strict=True) if ms > 0},
             key=founding.key if founding else b"",
             founders=founding.drones if founding else 0,
+            fresh=founding is not None and founding.fresh,
             queen=int(queen) if queen else None,
             bytes=int(size or 0),
             wanted=wanted_by(map(Command.unpack, commands)),

@@ -163,6 +163,7 @@ class Running:
             unacknowledged=post.outbox.unacknowledged,
             place=post.inbox.committed_place,
             seconds=time.monotonic() - self._begun,
+            lease=self._lease,
             trouble=self._crawling.trouble(),
             figures=self._crawling.figures(),
         )

@@ -17,7 +17,6 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.utils.conf import arglist_to_dict
 
-from webcrawl import settings as defaults
 from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import name_program, program
@@ -133,7 +132,7 @@ def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.hive_status import rows, table  # noqa: PLC0415
     from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
-    found, common = rows(Target(settings, hive), settings.getfloat("HIVE_LEASE", defaults.HIVE_LEASE))
+    found, common = rows(Target(settings, hive))
     if not found:
         raise CannotStart(f"{hive}: no drone of a hive named {common['name']} is known there")
     if opts.json:

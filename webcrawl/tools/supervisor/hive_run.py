@@ -21,7 +21,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.crawl.hive.drone_process import DroneProcess, Unstored
 from webcrawl.crawl.hive.embedded import EmbeddedServer
-from webcrawl.crawl.hive.errors import Away, HiveError
+from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.supervising import Supervisor
@@ -190,6 +190,7 @@ class HiveRun:
             self._url = opened.enter_context(self._server(founding))
             self._plan.check(founding)
             self._folder.check_logs(founding.drones)
+            asyncio.run(self._say_who_shares(founding))
             if founding is not before:  # else `resize` may have written to it meanwhile
                 self._folder.write(founding)
             refused.pop_all()
@@ -212,7 +213,7 @@ class HiveRun:
         """The address of a server of the hive's own, while it runs; None: the settings name one."""
         self._own = None
         if has_redis(self._settings):
-            self._operators = servers.named(self._settings, founding.name)
+            self._operators = servers.named(self._settings, founding.name, self._folder)
             yield None
             return
         with servers.own(self._folder.server, self._plan.memory) as self._own:
@@ -235,7 +236,6 @@ class HiveRun:
         said = f"a new hive of {drones}" if new else f"resumed by {drones} with {count(before, 'page')}"
         change = f"; the change to {count(len(founding.wanted), 'drone')} goes on" if founding.wanted else ""
         logger.info("%s: %s%s", self._folder.path, said, change)
-        asyncio.run(self._say_who_shares(founding))
         unstored = Unstored(self._folder.figures)
         supervisor = Supervisor(
             start,
@@ -258,13 +258,17 @@ class HiveRun:
         return supervisor.status or int(watching.trouble is not None)
 
     async def _say_who_shares(self, founding: Founding) -> None:
-        """Said at each start: a server that nobody has used yet knows nothing of it."""
+        """Said at each start: a server that nobody has used yet knows nothing of it. HiveError: it knows others."""
         operator = self._operators()
         try:
+            look = await operator.look()
             if lost := lost_in(founding):
                 await operator.resize(founding.wanted or founding.drones, lost)
             else:
-                await repeat_change(operator, await operator.look(), founding)
+                await repeat_change(operator, look, founding)
+        except AnotherHive as error:
+            if not (error.gives_way and self._folder.begun()):
+                raise
         finally:
             await operator.close()
 

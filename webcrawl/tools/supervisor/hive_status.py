@@ -8,7 +8,7 @@ from typing import Any
 
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_report import State
-from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
@@ -33,8 +33,8 @@ COLUMNS = {  # name of a figure: heading
 TEXTS = ("state", "seen", "place")
 
 
-def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A row for each drone, and what concerns all. `lease`: seconds for which a sign of life holds."""
+def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A row for each drone, and what concerns all."""
     found: dict[int, dict[str, Any]] = {}
     stats: dict[int, Mapping[str, Any]] = {}
     common: dict[str, Any] = {"name": target.name, "queen": None, "server_bytes": 0, "generation": 0}
@@ -50,13 +50,17 @@ def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, 
     elif make_operator is not None:
         try:
             before, now = asyncio.run(_two_looks(make_operator))
+        except AnotherHive:
+            if target.folder is not None:
+                common |= {**_by_locks(target.folder, found, common), "another": True}
+            return [found[drone] for drone in sorted(found)], common
         except Away:  # a server of the hive's own, which is about to end, or to start again
             return [found[drone] for drone in sorted(found)], common
         common |= {"queen": now.queen, "server_bytes": now.bytes, "generation": now.map.generation if now.map else 0}
         common |= _as_found(now, common)
         common |= revisits({**stats, **{drone: report.figures for drone, report in now.reports.items()}}.values())
         for drone in now.drones:
-            found[drone] = found.get(drone, _from_file(drone, {}, "")) | _from_report(drone, before, now, lease)
+            found[drone] = found.get(drone, _from_file(drone, {}, "")) | _from_report(drone, before, now)
     return [found[drone] for drone in sorted(found)], common
 
 
@@ -117,15 +121,14 @@ def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, 
     }
 
 
-def _from_report(drone: int, before: Look, now: Look, lease: float) -> dict[str, Any]:
+def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
     report, earlier, left = now.reports.get(drone), before.reports.get(drone), now.leases.get(drone)
     host, pid = now.places.get(drone, ("", 0))
     row: dict[str, Any] = {}
-    if left is not None:
-        row["seen"] = f"{max(lease - left, 0):.0f} s ago"
     if report is None:
         return row | {"state": "starting" if left is not None else "away"}
-    row.setdefault("seen", "-")  # the server knows what it said, but not when
+    # of a drone that is away, or of an earlier version, the server knows what it said, but not when
+    row["seen"] = "-" if left is None or not report.lease else f"{max(report.lease - left, 0):.0f} s ago"
     where = report.host or host
     state = str(report.state) + (", idle" if report.idle else "")
     if left is None and now.map is not None and drone not in now.map.drones:
@@ -162,12 +165,16 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
     rate = sum(row["rate"] for row in found)
     queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
     size = f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way" if common["server_bytes"] else ""
-    unnamed = "; as of their last checkpoints: -s REDIS_URL names their server" if common.get("unnamed") else ""
+    unseen = ""
+    if common.get("another"):
+        unseen = "; as of their last checkpoints: the server knows another hive of this name"
+    elif common.get("unnamed"):
+        unseen = "; as of their last checkpoints: -s REDIS_URL names their server"
     again = figures_of(common)
     urls = f"{count(pages, 'page')} ({rate:.1f}/s), {queued} queued"
     return [
         *lines,
-        f"{common['name']}: {_drones(common)}{queen}; {urls}{size}{unnamed}",
+        f"{common['name']}: {_drones(common)}{queen}; {urls}{size}{unseen}",
         *([in_words(again)] if again is not None else []),
     ]
 

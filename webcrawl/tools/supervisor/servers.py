@@ -18,18 +18,25 @@ from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.errors import Away, HiveError, refused
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.crawl.hive.operator import Operator
+from webcrawl.crawl.hive.operator import Look, Operator
 
 URL = "url"  # the file that tells other commands on this machine where the server is
 PATIENCE = 5.0  # seconds until a server must answer
 MakeOperator = Callable[[], Operator]
 
 
-def named(settings: BaseSettings, name: str) -> MakeOperator:
-    """Operators of this hive in the server of the settings. HiveError: it cannot carry a hive, or does not answer."""
+def named(settings: BaseSettings, name: str, folder: HiveFolder | None = None) -> MakeOperator:
+    """Operators of this hive in the server of the settings, which may know another one of the name than the folder's.
+
+    HiveError: it cannot carry a hive, or does not answer.
+    """
     make_client = client_maker(settings)
     asyncio.run(_reached(Operator(make_client, name), settings))
-    return lambda: Operator(make_client, name)
+
+    def is_meant(look: Look) -> bool:
+        return folder is None or folder.is_of(look.key, look.states)
+
+    return lambda: Operator(make_client, name, is_meant)
 
 
 def at(url: str, name: str) -> MakeOperator:
@@ -118,7 +125,7 @@ class Target:
         """None: the folder's hive has no server of its own now, nor do the settings name one."""
         if self.folder is not None and (url := self.url()):
             return at(url, self.name)
-        return named(self._settings, self.name) if has_redis(self._settings) else None
+        return named(self._settings, self.name, self.folder) if has_redis(self._settings) else None
 
     def running(self) -> MakeOperator:
         """The server that runs; CannotStart if there is none to ask."""
