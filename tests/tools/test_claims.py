@@ -526,7 +526,7 @@ def watched(state):
 
     async def watch():
         founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()), lost=())
-        folder = MagicMock(known=lambda: founding)
+        folder = MagicMock(known=lambda: founding, change=lambda changed: (founding, changed(founding)))
         server = SimpleNamespace(check=MagicMock(side_effect=state.get("server", lambda: False)))
         operator = MagicMock(
             close=AsyncMock(), resize=AsyncMock(), look=AsyncMock(side_effect=state.get("look", HiveLook))

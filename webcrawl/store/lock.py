@@ -154,3 +154,15 @@ class Lock:
         """Releases all. A second call does nothing."""
         while self._held:
             os.close(self._held.popitem()[1])
+
+
+class FileLock(Lock):
+    """Of one file that is there. Whoever has it may replace the file, and so lets go of what is at its path then."""
+
+    def __init__(self, file: Path) -> None:
+        self._held = {}
+        try:
+            self._take(file, os.O_RDWR)
+        except BaseException:
+            self.close()
+            raise

@@ -1,12 +1,23 @@
 """The folder of a hive on one machine."""
 
+import errno
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
+from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.drone_identity import KEY, take_up
-from webcrawl.crawl.hive.hive_folder import HiveFolder
+from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.lock import FileLock
+from webcrawl.tools.supervisor import hive_orders
+from webcrawl.tools.supervisor.hive_run import Watching
 
 OURS, OTHER = b"k" * 16, b"o" * 16
 
@@ -37,3 +48,74 @@ def test_a_state_that_cannot_be_read(tmp_path):
     (folder.drone(0) / "state/crawl.db").write_text("damaged")
 
     assert folder.is_of(OURS, set())
+
+
+def test_two_who_change_hive_json(tmp_path):
+    """Nothing that one of them writes is lost, whatever the other writes at the same moment."""
+    folder, half = HiveFolder(tmp_path), 50
+    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+
+    def add(begin):
+        for number in range(begin, begin + half):
+            hive_orders._note(folder, (0, 1), (number,))
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(add, (2, 2 + half)))
+
+    assert folder.known().lost == tuple(range(2, 2 + 2 * half))
+    assert [path.name for path in tmp_path.iterdir()] == ["hive.json"]
+
+
+def test_an_order_while_the_hive_follows_the_one_before(tmp_path):
+    """The process that runs the hive does not write over an order that comes while it decides."""
+    folder = HiveFolder(tmp_path)
+    folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1)))
+    watching = Watching(folder, lambda: None, None, set)
+    orders, given = ThreadPoolExecutor(1), []
+
+    class Slow:
+        """Decides that the change has ended, and gets an order meanwhile."""
+
+        def followed(self, known, _):
+            given.append(tuple(range(3 + len(given))))
+            order = orders.submit(hive_orders._note, folder, given[-1], ())
+            wait([order], 0.5)  # it has been noted, or has to wait
+            return replace(known, wanted=())
+
+    watching._change = Slow()
+    watching._follow(None)
+    orders.shutdown()
+
+    assert folder.known().wanted == given[-1]
+
+
+def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch):
+    """Who waits for another process says so at last, and has changed nothing."""
+    folder = HiveFolder(tmp_path)
+    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+    monkeypatch.setattr(hive_folder, "PATIENCE", 0.0)
+    with closing(FileLock(tmp_path / "hive.json")), pytest.raises(HiveError, match=r"hive.json: another process is"):
+        hive_orders._note(folder, (0,), ())
+
+    assert folder.known().wanted == ()
+    hive_orders._note(folder, (0,), ())
+    assert folder.known().wanted == (0,)
+
+
+def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):
+    """The process that runs the hive tries again, and says once why it has to."""
+    folder = HiveFolder(tmp_path)
+    folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1)))
+    watching = Watching(folder, lambda: None, None, set)
+    watching._change = SimpleNamespace(followed=lambda known, _: replace(known, wanted=()))
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        watching._follow(None)
+        watching._follow(None)
+    assert folder.known().wanted == (0, 1)
+    watching._follow(None)
+
+    assert folder.known().wanted == ()
+    said = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert said == [f"{tmp_path}/hive.json: cannot be written: No space left on device"]

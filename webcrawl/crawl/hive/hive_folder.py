@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,10 @@ from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of, is_crawl, number_of
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.jobdir.stats_file import merged
-from webcrawl.store.lock import Lock, is_held
+from webcrawl.store.lock import FileLock, Lock, is_held
 
 FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left
+PATIENCE, PAUSE = 10.0, 0.01  # seconds in which another process has changed hive.json, and between two looks
 NEEDED = dict.fromkeys(("pages", "queued", "failures"), 0)
 
 
@@ -138,6 +141,33 @@ class HiveFolder:
             new.replace(file)
         except OSError as error:
             raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
+
+    def change(self, changed: Callable[[Founding], Founding]) -> tuple[Founding, Founding]:
+        """Has hive.json say what this makes of it, and returns both; what others change at the same time is kept.
+
+        HiveError: it cannot be read or written.
+        """
+        before = self.known()
+        if changed(before) == before:
+            return before, before
+        with closing(self._alone()):
+            before = self.known()
+            after = changed(before)
+            self.write(after)
+            return before, after
+
+    def _alone(self) -> FileLock:
+        """Held by whoever changes hive.json, for moments."""
+        file, end = self.path / HIVE, time.monotonic() + PATIENCE
+        while True:
+            try:
+                return FileLock(file)
+            except StateLocked as error:
+                if time.monotonic() > end:
+                    raise HiveError(f"{file}: another process is changing it") from error
+            except OSError as error:
+                raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
+            time.sleep(PAUSE)
 
     def lock(self) -> Lock:
         """Makes the folder if need be; held until it is closed. HiveError: another process has it."""

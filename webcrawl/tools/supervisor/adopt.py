@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_identity import Identity
-from webcrawl.crawl.hive.hive_folder import HiveFolder
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.lock import is_held
 from webcrawl.tools.supervisor.hive_orders import LOOKS, give_up, must_run, one_look, others
@@ -56,11 +56,16 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Callable[[str], Any], *, s
         if not sure:
             say("nothing was changed: repeat the command with --yes to give it up")
             return 1
-        folder.write(replace(founding, drones=left, lost=tuple(sorted({*founding.lost, drone})), wanted=()))
-        say(f"the others take over its hosts when the hive is started, with {count(len(left), 'drone')}")
+        _, after = folder.change(lambda now: _without(now, drone))
+        say(f"the others take over its hosts when the hive is started, with {count(len(after.drones), 'drone')}")
         return 0
     finally:
         lock.close()
+
+
+def _without(founding: Founding, drone: int) -> Founding:
+    left = tuple(one for one in founding.drones if one != drone)
+    return replace(founding, drones=left, lost=tuple(sorted({*founding.lost, drone})), wanted=())
 
 
 def _say_what_follows(say: Callable[[str], Any]) -> None:

@@ -14,7 +14,7 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.crawl.control.exclusions import dated
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.hive_folder import HiveFolder
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.tools.commands.console import say_all
@@ -202,10 +202,12 @@ def _check(look: Look, lost: Collection[int]) -> None:
 
 def _note(folder: HiveFolder, members: Collection[int], lost: Collection[int]) -> None:
     """What is wanted stands in hive.json first: whoever runs the hive tells the server that, if all else dies now."""
-    known = folder.known()
-    drones = tuple(drone for drone in known.drones if drone not in lost)
-    lost = tuple(sorted({*known.lost, *lost}))
-    folder.write(replace(known, drones=drones, lost=lost, wanted=tuple(members)))
+
+    def noted(known: Founding) -> Founding:
+        drones = tuple(drone for drone in known.drones if drone not in lost)
+        return replace(known, drones=drones, lost=tuple(sorted({*known.lost, *lost})), wanted=tuple(members))
+
+    folder.change(noted)
 
 
 async def _until_settled(waiting: Waiting, say: Callable[[str], Any], still: Callable[[], None]) -> None:

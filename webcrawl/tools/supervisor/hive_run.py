@@ -101,6 +101,7 @@ class Watching:
         self.drones = list(folder.known().drones)
         self.figures: Mapping[str, Any] = saved(folder)
         self._told = False
+        self._unwritten = ""  # why hive.json cannot be written
         self.trouble: Exception | None = None  # why it does not watch any more
 
     async def run(self) -> None:
@@ -153,15 +154,14 @@ class Watching:
             self.figures = saved(self._folder)
 
     def _follow(self, look: Look) -> None:
-        before = self._folder.known()  # as it is now: `scrapy hive resize` may have been quicker than the server
-        now = self._change.followed(before, look)
-        if now == before:
-            return
-        try:
-            self._folder.write(now)
+        try:  # as hive.json is now: `scrapy hive resize` may have been quicker than the server
+            before, now = self._folder.change(lambda known: self._change.followed(known, look))
         except HiveError as error:  # the disk is full, perhaps: it is tried again
-            logger.warning("%s", error)
+            if str(error) != self._unwritten:
+                self._unwritten = str(error)
+                logger.warning("%s", error)
             return
+        self._unwritten = ""
         if before.wanted and not now.wanted:
             logger.info("the web is shared by %s now", count(len(now.drones), "drone"))
 
