@@ -719,7 +719,7 @@ def changing(state):
     try:
         with patch.object(hive_orders, "unsettled", lambda *_: ""):
             if state.get("changed"):
-                made = hive_orders._changed(lambda: operator, None, (0, 1), (), str)
+                made = hive_orders._changed(lambda: operator, None, lambda _: (0, 1), (), str)
             else:
                 made = hive_orders.Waiting(operator, folder, (0, 1), (), clock).look()
             return str(asyncio.run(made))

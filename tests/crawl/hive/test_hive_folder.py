@@ -57,7 +57,7 @@ def test_two_who_change_hive_json(tmp_path):
 
     def add(begin):
         for number in range(begin, begin + half):
-            hive_orders._note(folder, (0, 1), (number,))
+            hive_orders._note(folder, tuple, (number,))
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(add, (2, 2 + half)))
@@ -78,7 +78,7 @@ def test_an_order_while_the_hive_follows_the_one_before(tmp_path):
 
         def followed(self, known, _):
             given.append(tuple(range(3 + len(given))))
-            order = orders.submit(hive_orders._note, folder, given[-1], ())
+            order = orders.submit(hive_orders._note, folder, lambda _: given[-1], ())
             wait([order], 0.5)  # it has been noted, or has to wait
             return replace(known, wanted=())
 
@@ -95,10 +95,10 @@ def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     monkeypatch.setattr(hive_folder, "PATIENCE", 0.0)
     with closing(FileLock(tmp_path / "hive.json")), pytest.raises(HiveError, match=r"hive.json: another process is"):
-        hive_orders._note(folder, (0,), ())
+        hive_orders._note(folder, lambda _: (0,), ())
 
     assert folder.known().wanted == ()
-    hive_orders._note(folder, (0,), ())
+    hive_orders._note(folder, lambda _: (0,), ())
     assert folder.known().wanted == (0,)
 
 

@@ -32,6 +32,7 @@ from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.lock import Lock
 from webcrawl.tools.supervisor import hive_orders, hive_run
+from webcrawl.tools.supervisor.hive_orders import Waiting
 from webcrawl.tools.supervisor.hive_run import Watching
 from webcrawl.tools.supervisor.servers import URL, at
 
@@ -478,6 +479,55 @@ def test_an_order_is_not_overtaken_by_the_one_before(folder):
     assert folder.known().wanted == (0,)
 
 
+class Unreached(Scripted):
+    """A server that goes away before it hears of the order."""
+
+    async def resize(self, *_):
+        raise Away("closed")
+
+
+class TestTwoAtOnce:
+    """Of two orders neither is forgotten."""
+
+    @pytest.mark.parametrize(
+        ("pending", "asked", "wanted"),
+        [
+            ((), (), (0,)),
+            ((0, 1, 2, 3), (), (0, 2, 3)),
+            ((0, 1, 2, 3), (0, 1, 2, 3), (0, 2, 3)),
+            ((), (0, 1, 2), (0, 2)),
+        ],
+    )
+    def test_a_drone_is_given_up_while_their_number_changes(self, folder, pending, asked, wanted):
+        """The others are those of the change: by hive.json, where it stands first, or by the server alone."""
+        folder.write(replace(folder.known(), wanted=pending))
+        look = replace(seen([0, 1]), map=SlotMap.fair(range(2)), reports={}, wanted=frozenset(asked))
+        target = SimpleNamespace(running=lambda: partial(Unreached, look), folder=folder)
+        with closing(folder.lock()), pytest.raises(CannotStart, match="the change goes on when it is back"):
+            hive_orders.give_up(target, 1, str)
+
+        assert folder.known().wanted == wanted
+
+    def test_nobody_is_left(self, folder):
+        """The last drone that another order has left is not given up."""
+        folder.write(replace(folder.known(), wanted=(1,)))
+        look = replace(seen([0, 1]), map=SlotMap.fair(range(2)), reports={})
+        target = SimpleNamespace(running=lambda: partial(Unreached, look), folder=folder)
+        with closing(folder.lock()), pytest.raises(CannotStart, match="--drone 1: no drone would be left"):
+            hive_orders.give_up(target, 1, str)
+
+        assert folder.known().wanted == (1,)
+
+    def test_the_first_one_reaches_the_server_last(self, folder):
+        """Whoever runs the hive tells the server what hive.json says: until then the second command waits."""
+        folder.write(replace(folder.known(), wanted=(0, 1)))
+        look = replace(seen([0, 1]), wanted=frozenset({0, 1, 2}))
+        with closing(folder.lock()):
+            waits = asyncio.run(Waiting(Scripted(look), folder, (0, 1), ()).look())
+
+        assert waits == "the new map"
+
+
 @pytest.mark.campaign
 class TestResize:
     def test_while_it_runs(self, folder, url):
@@ -572,6 +622,16 @@ class TestAdopt:
         assert (folder.known().drones, folder.known().lost) == ((0,), (1,))
         assert refused("adopt", folder.path, "--drone", 1, "--lost") == "--drone 1: no member of this hive"
         assert refused("adopt", folder.path, "--drone", 0, "--lost") == "--drone 0: no drone would be left"
+
+    def test_a_hive_that_is_stopped_in_a_change(self, folder):
+        """The change goes on at the next start, without the drone that was given up."""
+        folder.write(replace(folder.known(), wanted=(0, 1, 2)))
+        done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
+
+        assert done.stdout.splitlines()[-1] == "the others take over its hosts when the hive is started, with 2 drones"
+        assert (folder.known().drones, folder.known().lost, folder.known().wanted) == ((0,), (1,), (0, 2))
+        folder.write(replace(folder.known(), drones=(0, 2), wanted=(2,)))
+        assert refused("adopt", folder.path, "--drone", 2, "--lost") == "--drone 2: no drone would be left"
 
     def test_what_would_be_lost(self, url):
         """Of a drone whose state is gone the losses are said exactly, and nothing is done without --yes."""

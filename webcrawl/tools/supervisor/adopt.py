@@ -17,7 +17,7 @@ from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.lock import is_held
-from webcrawl.tools.supervisor.hive_orders import LOOKS, give_up, must_run, one_look, others
+from webcrawl.tools.supervisor.hive_orders import LOOKS, check_given_up, give_up, must_run, one_look, others
 from webcrawl.tools.supervisor.plan import command, given_by_command
 from webcrawl.tools.supervisor.servers import DEFAULT, Target
 
@@ -41,12 +41,9 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Callable[[str], Any], *, s
     """Adopts what is lost of a hive that does not run: its drones hear of it when they are started."""
     lock = folder.lock()
     try:
-        founding = folder.known()
-        left = tuple(one for one in founding.drones if one != drone)
-        if left == founding.drones:
+        if drone not in folder.known().drones:
             raise CannotStart(f"--drone {drone}: no member of this hive")
-        if not left:
-            raise CannotStart(f"--drone {drone}: no drone would be left")
+        _without(folder.known(), drone)
         figures = folder.figures(drone)
         queued, pages = (int(figures.get(name, 0)) for name in ("queued", "pages"))
         known = f"{count(queued, 'URL')} queued, {count(pages, 'page')}" if figures else "its URLs, its pages"
@@ -57,15 +54,18 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Callable[[str], Any], *, s
             say("nothing was changed: repeat the command with --yes to give it up")
             return 1
         _, after = folder.change(lambda now: _without(now, drone))
-        say(f"the others take over its hosts when the hive is started, with {count(len(after.drones), 'drone')}")
+        left = count(len(after.wanted or after.drones), "drone")
+        say(f"the others take over its hosts when the hive is started, with {left}")
         return 0
     finally:
         lock.close()
 
 
 def _without(founding: Founding, drone: int) -> Founding:
-    left = tuple(one for one in founding.drones if one != drone)
-    return replace(founding, drones=left, lost=tuple(sorted({*founding.lost, drone})), wanted=())
+    """A change of the number of drones that has not ended goes on."""
+    wanted = others(drone, founding.wanted) if founding.wanted else ()
+    lost = tuple(sorted({*founding.lost, drone}))
+    return replace(founding, drones=others(drone, founding.drones), lost=lost, wanted=wanted)
 
 
 def _say_what_follows(say: Callable[[str], Any]) -> None:
@@ -89,7 +89,7 @@ def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: C
     """
     must_run(target)
     look = one_look(target)
-    others(look, drone)
+    check_given_up(look, drone)
     _check_folder(target.name, look, drone, found)
     with subprocess.Popen(words, stdin=subprocess.PIPE) as process:  # noqa: S603 - this very program
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from webcrawl.base.errors import CannotStart
@@ -25,6 +26,7 @@ EXCLUDE, STOP = "exclude", "stop"
 LATER = "; the change goes on when it is back"
 PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
 LOOKS = 0.5  # seconds between two
+Asked = Callable[[Collection[int]], tuple[int, ...]]  # the drones that shall share the web, by those that shall now
 SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
 
 
@@ -108,7 +110,7 @@ def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
     if not 1 <= wanted <= MOST_DRONES:
         raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
     must_run(target)
-    return asyncio.run(_changed(target.running(), target.folder, range(wanted), (), say))
+    return asyncio.run(_changed(target.running(), target.folder, lambda _: tuple(range(wanted)), (), say))
 
 
 def give_up(
@@ -120,8 +122,9 @@ def give_up(
 ) -> int:
     """Gives the slots of a drone to the others; with `lost`, though its state is gone. `still` may end the waiting."""
     must_run(target)
-    members = others(one_look(target), drone)
-    return asyncio.run(_changed(target.running(), target.folder, members, lost, say, still))
+    check_given_up(one_look(target), drone)
+    asked = partial(others, drone)
+    return asyncio.run(_changed(target.running(), target.folder, asked, lost, say, still))
 
 
 def must_run(target: Target) -> None:
@@ -140,14 +143,25 @@ def stopped(folder: HiveFolder) -> str:
     return f"{folder.path}: the hive {state}, and {change}: start it again, and it goes on with that"
 
 
-def others(look: Look, drone: int) -> tuple[int, ...]:
-    """All members but this drone; CannotStart if it is none, or the last one."""
-    members = look.map.drones if look.map is not None else ()
+def check_given_up(look: Look, drone: int) -> None:
+    """CannotStart if this drone is no member, nor is to be one, or if no other is."""
+    members = sorted({*(look.map.drones if look.map is not None else ()), *look.wanted})
     if drone not in members:
         raise CannotStart(f"--drone {drone}: the hive has the drones {', '.join(map(str, members))}")
-    if len(members) == 1:
+    others(drone, _wanted(look))
+
+
+def others(drone: int, drones: Collection[int]) -> tuple[int, ...]:
+    """All of these but this one; CannotStart if there are none."""
+    left = tuple(one for one in sorted(drones) if one != drone)
+    if not left:
         raise CannotStart(f"--drone {drone}: no drone would be left")
-    return tuple(one for one in members if one != drone)
+    return left
+
+
+def _wanted(look: Look) -> Collection[int]:
+    """The drones that shall share the web, as far as the server knows."""
+    return look.wanted or (look.map.drones if look.map is not None else ())
 
 
 def one_look(target: Target) -> Look:
@@ -169,7 +183,7 @@ async def looked(make_operator: MakeOperator) -> Look:
 async def _changed(
     make_operator: MakeOperator,
     folder: HiveFolder | None,
-    members: Collection[int],
+    asked: Asked,
     lost: Collection[int],
     say: Callable[[str], Any],
     still: Callable[[], None] = lambda: None,
@@ -177,9 +191,11 @@ async def _changed(
     """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
     operator, later = make_operator(), ""
     try:
-        _check(await operator.look(), lost)
-        if folder is not None:
-            _note(folder, members, lost)
+        _check(look := await operator.look(), lost)
+        if folder is None:
+            members = asked(_wanted(look))
+        else:
+            members = _note(folder, lambda pending: asked(pending or _wanted(look)), lost)
             later = LATER
         await operator.resize(members, lost)
         later = LATER
@@ -200,14 +216,18 @@ def _check(look: Look, lost: Collection[int]) -> None:
             raise CannotStart(f"the hive cannot be resized: {why}")
 
 
-def _note(folder: HiveFolder, members: Collection[int], lost: Collection[int]) -> None:
-    """What is wanted stands in hive.json first: whoever runs the hive tells the server that, if all else dies now."""
+def _note(folder: HiveFolder, asked: Asked, lost: Collection[int]) -> tuple[int, ...]:
+    """What is wanted stands in hive.json first: whoever runs the hive tells the server that, if all else dies now.
+
+    `asked` gets the drones of a change that has not ended, and may have been asked for at the same moment.
+    """
 
     def noted(known: Founding) -> Founding:
         drones = tuple(drone for drone in known.drones if drone not in lost)
-        return replace(known, drones=drones, lost=tuple(sorted({*known.lost, *lost})), wanted=tuple(members))
+        return replace(known, drones=drones, lost=tuple(sorted({*known.lost, *lost})), wanted=asked(known.wanted))
 
-    folder.change(noted)
+    _, after = folder.change(noted)
+    return after.wanted
 
 
 async def _until_settled(waiting: Waiting, say: Callable[[str], Any], still: Callable[[], None]) -> None:
@@ -250,7 +270,7 @@ class Waiting:
             self._heard = self._clock()
         elif self._is_silent():
             raise CannotStart("no drone of this hive is there any more: the change goes on when they are started again")
-        if look.wanted and look.wanted - {*self._lost} != {*self.members}:
+        if self._folder is None and look.wanted and look.wanted - {*self._lost} != {*self.members}:
             raise _overtaken(look.wanted)
         waits = unsettled(look, self.members, self._lost)
         return waits or ("the drones that leave" if self._folder is not None else "")
