@@ -216,16 +216,16 @@ class TestPast:
         assert of_hive([]) == []
 
     def test_revisits_of_drones(self, tmp_path):
-        """They are added up, but freshness and age are means by pages; a drone may have none."""
+        """They are added up; freshness and age are means by pages, of drones that have pages and estimates."""
         pasts = []
-        for number, share in enumerate((0.5, 0.9, None)):
+        for number, share in enumerate((0.5, 0.9, None, 0.0)):
             revisits = {} if share is None else {"revisit/records": 100 + 200 * number, "revisit/freshness": share}
             made(tmp_path / f"{number}", history=[(NOW + at, {**FIGURES, **revisits}) for at in (0, 10)])
             pasts.append(Past(tmp_path / f"{number}"))
             pasts[-1].read()
         found = of_hive(pasts)[-1].revisits
 
-        assert (found.records, round(found.freshness, 6)) == (400, 0.8)
+        assert (found.records, round(found.freshness, 6)) == (1100, 0.8)
 
     def test_a_drone_that_has_ended(self, tmp_path):
         """What it had when it ended counts from then on, and its kill is no fall of the sum."""

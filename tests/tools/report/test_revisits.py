@@ -10,7 +10,7 @@ from tests.support.reports import Report
 from tests.support.revisited import COUNTS, HOSTS, announced, revisited
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.history_line import PATH
+from webcrawl.store.jobdir.history_line import PATH, line
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.report.report_page import report
@@ -145,6 +145,17 @@ class TestDamage:
         path.write_bytes(line.ljust(len(first)) + b"\n" + rest)
 
         assert "What revisits found" in report(jobdir, {}, 0.0)
+
+    def test_a_time_of_which_nobody_knew(self, tmp_path):
+        """Before the first estimate copies were not all out of date: freshness begins with that estimate."""
+        jobdir = revisited(tmp_path / "job", lines=4)
+        path = jobdir / PATH
+        first, *rest = path.read_bytes().splitlines(keepends=True)
+        row = json.loads(first)
+        row["revisits"][-2:] = 0, 0
+        path.write_bytes(line(row) + b"".join(rest))
+
+        assert "Between 0.0%" not in report(jobdir, {}, 0.0)
 
     def test_without_the_history(self, tmp_path):
         """All else is there."""

@@ -79,7 +79,7 @@ def line(row: Mapping[str, Any]) -> bytes:
 
 
 class Revisited(NamedTuple):
-    """The figures of pages that are fetched again; the last two are estimates, means by `records`."""
+    """The figures of pages that are fetched again; the last two are estimates, means by `records` of who has any."""
 
     records: float
     taken: float
@@ -89,11 +89,18 @@ class Revisited(NamedTuple):
     freshness: float
     age: float
 
+    @property
+    def is_estimated(self) -> bool:
+        """False while nobody knows how fresh copies are: if none was fresh, they would have an age."""
+        return bool(self.freshness or self.age)
+
     @classmethod
     def together(cls, each: Sequence[Revisited]) -> Revisited:
         """The figures of crawls that share the web between them, as those of one."""
         sums = cls(*map(sum, zip(*each, strict=True)))
-        fresh, age = (sum(one.records * one[at] for one in each) / (sums.records or 1) for at in (-2, -1))
+        known = [one for one in each if one.is_estimated]
+        records = sum(one.records for one in known) or 1
+        fresh, age = (sum(one.records * one[at] for one in known) / records for at in (-2, -1))
         return cls(*sums[:-2], fresh, age)
 
 

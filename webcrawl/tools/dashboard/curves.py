@@ -89,7 +89,7 @@ def revisited(name: str) -> Callable[[Moment, Moment], float | None]:
 
 def freshness(_before: Moment, after: Moment) -> float | None:
     """The share of copies that are fresh, in percent; nothing where nobody knows."""
-    return 100 * after.revisits.freshness if after.revisits is not None and after.revisits.records else None
+    return 100 * after.revisits.freshness if after.revisits is not None and after.revisits.is_estimated else None
 
 
 def quantile(share: float) -> Callable[[Moment, Moment], float | None]:

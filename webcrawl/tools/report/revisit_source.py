@@ -96,9 +96,9 @@ def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
 
 
 def _past(found: Iterator[bytes]) -> list[Moment]:
-    """Without the time before there were pages that are fetched again."""
+    """Without the time before anything was known of pages that are fetched again."""
     moments = filter(None, map(read, found))
-    return [Moment(one.at, *one.revisits) for one in moments if one.revisits is not None and one.revisits.records]
+    return [Moment(one.at, *one.revisits) for one in moments if one.revisits is not None and one.revisits.is_estimated]
 
 
 def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
