@@ -596,7 +596,7 @@ def hive_begun(state):
     run, said = hive_run.HiveRun({}, MagicMock(folder=folder)), []
     run._own = run._url = run._operators = run._say_who_shares = run._watch = MagicMock()
     founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()))
-    found = {"pages": 7, "drones": [{"reason": reason} for reason in state.get("reasons", ())]}
+    found = {"pages": 7, "drones": [{"reason": reason} for reason in state.get("reasons", ("finished",))]}
     with (
         patch.multiple(
             hive_run, Supervisor=MagicMock(), Watching=MagicMock(), Unstored=MagicMock(), asyncio=MagicMock()
@@ -605,7 +605,7 @@ def hive_begun(state):
         patch.object(hive_run, "time", MagicMock(monotonic=MagicMock(side_effect=range(0, 999, 25)))),
         patch.multiple(hive_run.stats_file, write=MagicMock(side_effect=state.get("write")), plain=MagicMock()),
         patch.object(hive_run.sys, "stderr", MagicMock(write=said.append)),
-        patch.multiple(hive_run.logger, warning=DEFAULT, info=DEFAULT) as log,
+        patch.multiple(hive_run.logger, critical=DEFAULT, warning=DEFAULT, info=DEFAULT) as log,
     ):
         try:
             run._wait_for_the_last_run(founding)
@@ -2377,6 +2377,12 @@ CLAIMS = {
                 hive_begun,
             ),
             ("{}: not written: {}", {"write": OSError("full")}, {}, hive_begun),
+            (
+                "{}: moved or removed: its drones have what their last checkpoints have",
+                {"reasons": ()},
+                {},
+                hive_begun,
+            ),
             (
                 "{} has what the last checkpoints of its drones have",
                 {"reasons": ("finished", "store_failed")},

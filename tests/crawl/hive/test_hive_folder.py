@@ -1,12 +1,13 @@
 """The folder of a hive on one machine."""
 
+import asyncio
 import errno
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -14,6 +15,7 @@ from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.drone_identity import KEY, take_up
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.lock import FileLock
 from webcrawl.tools.supervisor import hive_orders
@@ -119,3 +121,21 @@ def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):
     assert folder.known().wanted == ()
     said = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert said == [f"{tmp_path}/hive.json: cannot be written: No space left on device"]
+
+
+def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
+    """It is refused before anybody hears of it, and nothing is left beside hive.json."""
+    folder = HiveFolder(tmp_path)
+    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+    operator = Mock(look=AsyncMock(return_value=Look(leases={0: 9.0})), close=AsyncMock())
+
+    def half(file, *_, **__):
+        file.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(HiveError, match=r"hive.json: cannot be written: No space left on device"):
+        asyncio.run(hive_orders._changed(lambda: operator, folder, lambda _: (0,), (), str))
+
+    assert not operator.resize.called
+    assert [path.name for path in tmp_path.iterdir()] == ["hive.json"]

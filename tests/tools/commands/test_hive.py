@@ -247,6 +247,20 @@ class TestEnds:
         assert done.returncode == 0
         assert "resumed by 2 drones with 14 pages" in done.stderr
 
+    def test_the_folder_is_moved(self, hive):
+        """The drones end, and so does the hive with status 1: it makes no folder anew, nor counts what is elsewhere."""
+        for number in range(2):
+            hive.script(number, "wait")
+        process = hive.start("-n", 2)
+        hive.wait_for(2)
+        hive.jobdir.rename(hive.jobdir.with_name("moved"))
+        said = process.ended()
+
+        assert process.returncode == 1
+        assert said.endswith(f"{hive.jobdir}: moved or removed: its drones have what their last checkpoints have\n")
+        assert " pages in " not in said
+        assert not hive.jobdir.exists()
+
 
 class TestRefusals:
     def refused(self, hive, *words, **settings):

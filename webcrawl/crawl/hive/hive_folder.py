@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -140,6 +140,8 @@ class HiveFolder:
             new.write_text(f"{json.dumps({'version': VERSION, **asdict(founding)}, indent=1)}\n", encoding="utf-8")
             new.replace(file)
         except OSError as error:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
             raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
 
     def change(self, changed: Callable[[Founding], Founding]) -> tuple[Founding, Founding]:

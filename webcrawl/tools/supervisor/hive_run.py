@@ -110,8 +110,9 @@ class Watching:
         try:
             while not task.cancelling():  # what cuts a connection may end with its failure instead
                 await asyncio.sleep(INTERVAL)
+                founding = self._folder.known()  # before a server is started again in a folder that is gone
                 self._check_server()
-                self.drones = self._change.to_run(self._folder.known())
+                self.drones = self._change.to_run(founding)
                 await self._look(operator)
         except Exception as error:
             self.trouble = error
@@ -248,6 +249,9 @@ class HiveRun:
         for number in SIGNALS:  # all is over
             signal.signal(number, signal.SIG_IGN)
         found = saved(self._folder)
+        if not found["drones"]:
+            logger.critical("%s: moved or removed: its drones have what their last checkpoints have", self._folder.path)
+            return 1
         self._write(found)
         lines = summary(self._folder.path, found, time.monotonic() - begun, before)
         reasons = {drone.get("reason") for drone in found.get("drones", ())}
