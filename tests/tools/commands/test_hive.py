@@ -459,7 +459,8 @@ class TestRefusals:
         finally:
             server.stop()
 
-        assert line == again == "the server knows another hive named web: each needs a HIVE_NAME of its own"
+        where = "(drone 0 in /crawl/drone-0 on kiwi)"
+        assert line == again == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
         assert (found, members.commands) == (False, [])
 
     def test_a_server_that_is_not_there(self, hive):

@@ -314,7 +314,9 @@ class TestCommands:
             done = command(COMMAND, *words, *[folder.path] * (words[0] == "hive"), "-s", f"REDIS_URL={url}")
 
         assert (done.returncode, done.stdout) == (1, "")
-        assert "the server knows another hive named web: each needs a HIVE_NAME of its own\n" in done.stderr
+        assert (
+            "the server knows another hive named web (drone 0 in /crawl/drone-0 on kiwi): each needs a " in done.stderr
+        )
         assert (members.commands, folder.known().wanted) == ([], ())
 
     def test_a_command_that_no_drone_would_hear_is_refused(self, url):

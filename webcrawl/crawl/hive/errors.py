@@ -17,9 +17,9 @@ def refused(error: OSError, file: Path) -> HiveError:
 class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
     """The server knows another hive by this name, whose drones an operator may neither see nor command."""
 
-    def __init__(self, name: str, *, gives_way: bool = False) -> None:
-        """`gives_way`: to the first drone that comes and has the state of an older hive."""
-        super().__init__(f"the server knows another hive named {name}: each needs a HIVE_NAME of its own")
+    def __init__(self, name: str, where: str, *, gives_way: bool = False) -> None:
+        """`where`: one of its drones is; `gives_way`: to the first drone that has the state of an older hive."""
+        super().__init__(f"the server knows another hive named {name}{where}: each needs a HIVE_NAME of its own")
         self.gives_way = gives_way
 
 

@@ -34,6 +34,11 @@ class Look:
     fresh: bool = False  # the hive's founder had no state
 
     @property
+    def gives_way(self) -> bool:
+        """True if this is a hive that is being founded, to the first drone that comes and has the state of an older."""
+        return self.fresh and len(self.states) < self.founders
+
+    @property
     def drones(self) -> list[int]:
         """All that anything is known of."""
         members = self.map.drones if self.map else ()
@@ -56,7 +61,7 @@ class Operator(Board):
         found = await self._do(self._look)
         if found.key and found.key != self._meant:
             if not self._is_meant(found):
-                raise AnotherHive(self._name, gives_way=found.fresh and len(found.states) < found.founders)
+                raise AnotherHive(self._name, _where(found), gives_way=found.gives_way)
             self._meant = found.key
         return found
 
@@ -96,6 +101,11 @@ class Operator(Board):
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+def _where(look: Look) -> str:
+    """One of its drones, by which its operator may know it."""
+    return next((f" (drone {drone} in {one.jobdir} on {one.host})" for drone, one in sorted(look.reports.items())), "")
 
 
 def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
