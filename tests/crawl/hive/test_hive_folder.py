@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
@@ -112,7 +113,7 @@ def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):
     watching._change = SimpleNamespace(followed=lambda known, _: replace(known, wanted=()))
 
     with monkeypatch.context() as full:
-        full.setattr(Path, "write_text", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        full.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
         watching._follow(None)
         watching._follow(None)
     assert folder.known().wanted == (0, 1)
@@ -129,13 +130,23 @@ def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     operator = Mock(look=AsyncMock(return_value=Look(leases={0: 9.0})), close=AsyncMock())
 
-    def half(file, *_, **__):
-        file.touch()
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", half)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(HiveError, match=r"hive.json: cannot be written: No space left on device"):
         asyncio.run(hive_orders._changed(lambda: operator, folder, lambda _: (0,), (), str))
 
     assert not operator.resize.called
     assert [path.name for path in tmp_path.iterdir()] == ["hive.json"]
+
+
+def test_a_power_cut(tmp_path, monkeypatch):
+    """What hive.json says is on the disk before it is at its name, and then its name is."""
+    folder, synced, sync = HiveFolder(tmp_path), [], os.fsync
+
+    def noted(descriptor):
+        synced.append((Path(f"/proc/self/fd/{descriptor}").resolve().name, (tmp_path / "hive.json").exists()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+
+    assert synced == [("hive.json.new", False), (tmp_path.name, True)]

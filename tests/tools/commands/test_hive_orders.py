@@ -227,6 +227,15 @@ class TestStatus:
         assert [(row["state"], row["seen"]) for row in rows] == [("away", "-")] * 2
         assert all(row["pages"] for row in rows)
 
+    def test_drones_here_that_are_away(self, folder, url):
+        """Of a drone whose folder is here the last sign of life is its last checkpoint."""
+        serve(folder, url)
+        with Members(url, 2):
+            pass
+
+        rows = json.loads(hive("status", folder.path, "--json").stdout)["drones"]
+        assert [(row["state"], row["seen"]) for row in rows] == [("away", "2026-11-21T12:00:00Z")] * 2
+
     def test_nothing_there(self, url, tmp_path):
         """A folder without a hive, a server without one, and a server that is not there, are one line each."""
         assert refused("status", tmp_path) == f"{tmp_path}: no hive: hive.json is missing"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -13,7 +14,7 @@ from typing import Any
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.errors import HiveError, refused
 from webcrawl.crawl.hive.partition import MOST_DRONES
-from webcrawl.store.disk import appending, regular
+from webcrawl.store.disk import Disk, appending, regular
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of, is_crawl, number_of
@@ -133,12 +134,15 @@ class HiveFolder:
         return founding
 
     def write(self, founding: Founding) -> None:
-        """Replaces hive.json as a whole. HiveError: it cannot be written."""
+        """Replaces hive.json as a whole, for good. HiveError: it cannot be written."""
         file = self.path / HIVE
         new = file.with_suffix(".json.new")
         try:
-            new.write_text(f"{json.dumps({'version': VERSION, **asdict(founding)}, indent=1)}\n", encoding="utf-8")
-            new.replace(file)
+            with new.open("w", encoding="utf-8") as opened:
+                opened.write(f"{json.dumps({'version': VERSION, **asdict(founding)}, indent=1)}\n")
+                opened.flush()
+                os.fsync(opened.fileno())
+            Disk().rename(new, file)
         except OSError as error:
             with suppress(OSError):
                 new.unlink(missing_ok=True)

@@ -60,7 +60,8 @@ def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         common |= _as_found(now, common)
         common |= revisits({**stats, **{drone: report.figures for drone, report in now.reports.items()}}.values())
         for drone in now.drones:
-            found[drone] = found.get(drone, _from_file(drone, {}, "")) | _from_report(drone, before, now)
+            unknown = _from_file(drone, {}, "") | {"seen": "-"}  # the server keeps what it said, but not when
+            found[drone] = found.get(drone, unknown) | _from_report(drone, before, now)
     return [found[drone] for drone in sorted(found)], common
 
 
@@ -127,8 +128,8 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
     row: dict[str, Any] = {}
     if report is None:
         return row | {"state": "starting" if left is not None else "away"}
-    # of a drone that is away, or of an earlier version, the server knows what it said, but not when
-    row["seen"] = "-" if left is None or not report.lease else f"{max(report.lease - left, 0):.0f} s ago"
+    if left is not None and report.lease:  # one of an earlier version does not tell it
+        row["seen"] = f"{max(report.lease - left, 0):.0f} s ago"
     where = report.host or host
     state = str(report.state) + (", idle" if report.idle else "")
     if left is None and now.map is not None and drone not in now.map.drones:
