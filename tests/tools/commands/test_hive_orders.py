@@ -306,26 +306,24 @@ class TestCommands:
     @pytest.mark.parametrize(
         "words",
         [
-            ["hive", "stop"],
-            ["hive", "exclude", "a.test"],
-            ["hive", "resize", "-n", "1"],
-            ["hive", "adopt", "--drone", "1"],
-            ["hive", "adopt", "--drone", "1", "--lost", "--yes"],
-            ["ctl", "JOBDIR", "status"],
-            ["ctl", "JOBDIR", "pause"],
+            ["stop"],
+            ["exclude", "a.test"],
+            ["resize", "-n", "1"],
+            ["adopt", "--drone", "1"],
+            ["adopt", "--drone", "1", "--lost", "--yes"],
         ],
     )
     def test_another_hive_of_the_name(self, folder, url, words):
         """What is for the folder's hive is not for one that the server knows by the same name, nor tells of it."""
         of_another_hive(folder)
-        words = [str(folder.path) if word == "JOBDIR" else word for word in words]
+        given = f"REDIS_URL={url}"
         with closing(folder.lock()), Members(url, 3) as members:  # somebody runs the one of the folder, too
-            done = command(COMMAND, *words, *[folder.path] * (words[0] == "hive"), "-s", f"REDIS_URL={url}")
+            line = refused(*words, folder.path, "-s", given)
+            asked = command(COMMAND, "ctl", folder.path, "pause", "-s", given)
 
-        assert (done.returncode, done.stdout) == (1, "")
-        assert (
-            "the server knows another hive named web (drone 0 in /crawl/drone-0 on kiwi): each needs a " in done.stderr
-        )
+        where = "(drone 0 in /crawl/drone-0 on kiwi)"
+        assert line == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
+        assert (asked.returncode, asked.stderr) == (2, f"{folder.path}: {line}\n")
         assert (members.commands, folder.known().wanted) == ([], ())
 
     def test_a_command_that_no_drone_would_hear_is_refused(self, url):

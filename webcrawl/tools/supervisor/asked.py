@@ -20,7 +20,7 @@ from webcrawl.crawl.control.seed_sources import named, spooled
 from webcrawl.crawl.control.wire import NAME as SOCKET
 from webcrawl.crawl.control.wire import UNKEPT
 from webcrawl.crawl.hive.drone_report import State
-from webcrawl.crawl.hive.errors import Away, HiveError
+from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import partition_of
@@ -68,6 +68,8 @@ class AskedHive:
             look = asyncio.run(looked(self._target.running()))
         except CannotStart as error:
             raise NotRunning(str(error)) from error
+        except AnotherHive as error:
+            raise NotRunning(f"{self._target.text}: {error}") from error
         except Away as error:  # its drones may run all the same
             raise NotRunning(f"{self._target.text}: the hive's server is {error.state}: {error}") from error
         if not look.leases:
