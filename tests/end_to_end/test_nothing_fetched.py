@@ -28,6 +28,14 @@ class Leading(Site):
         self.say(302, b"", location=f"http://{self.elsewhere}/robots.txt")
 
 
+class Numbered(Site):
+    """Its first page links to five others."""
+
+    def answer(self):
+        links = "".join(f"<a href=/{at}>{at}</a>" for at in range(5)) if self.path == "/" else self.path
+        self.say(404 if self.path == "/robots.txt" else 200, links.encode(), content_type="text/html")
+
+
 def crawl_of(tmp_path, *seeds, **settings):
     return Crawl(tmp_path / "job", {"seeds": ",".join(seeds)}, {**OPEN, **settings})
 
@@ -175,6 +183,23 @@ class TestComplete:
         )
         assert (tmp_path / "pages.jsonl").read_text().partition("fetched_at")[0] == feed.partition("fetched_at")[0]
         assert sorted(path.name for path in (tmp_path / "crawls").iterdir()) == ["web", "web.1"]
+
+    def test_what_is_over_the_budget_may_wait(self, tmp_path):
+        """A crawl of which only such URLs are left is complete, until its budget is larger."""
+        with serving(Numbered) as site:
+            crawl = Crawl(
+                tmp_path / "job",
+                {"seeds": f"{site}/"},
+                {**OPEN, "DOMAIN_BUDGET": "webcrawl.frontier.allowances.fixed.Fixed", "DOMAIN_BUDGET_PAGES": 2},
+            )
+            assert (crawl.run(), crawl.run()) == (0, 0)
+            assert (
+                "job: complete, with 3 pages: only 4 URLs over the budgets of domains left to do (a larger "
+                "DOMAIN_BUDGET_PAGES fetches more); take another JOBDIR" in crawl.output.read_text()
+            )
+            assert crawl.run(DOMAIN_BUDGET_PAGES=10) == 0
+
+        assert crawl.stats["pages"] == 7
 
     def test_new_seeds_are_crawled(self, tmp_path):
         """More lines in the list, or another list, are work to do."""

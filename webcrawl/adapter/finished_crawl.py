@@ -93,26 +93,41 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
             crawl.parts.discovery.submit(Link(canonical(url)))
         except InvalidUrl:
             return
-    until = time.monotonic() + LOOK
-    while crawl.pending:
-        crawl.feed()
-        if crawl.stats()["queued"] or time.monotonic() > until:
-            return
-        time.sleep(SOON)
+    if _goes_on(crawl):
+        return
     if crawl.parts.seeding.away > 0:  # a list that cannot be read any more
         return
     figures = crawl.stats()
     over = figures["over_budget"]
     if figures["queued"] > over:  # of hosts set aside, which this run may try
         return
-    alike = " or folded" if figures.get("frontier/folded") else ""
-    left = f"only {counted(int(over), 'URL')} over the budgets of domains{alike}" if over else "nothing"
+    left = "nothing left to do"
+    if over:
+        alike, by = (" or folded", " or TRAP_RULES=0") if figures.get("frontier/folded") else ("", "")
+        left = (
+            f"only {counted(int(over), 'URL')} over the budgets of domains{alike} left to do "
+            f"(a larger DOMAIN_BUDGET_PAGES{by} fetches more)"
+        )
     pages = counted(crawl.parts.counters["pages"], "page")
     out = ""
     if lost := int(figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0)):
         out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)"
     changed = _changed(folder, *_terms(folder, parts.db))
-    raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}{changed}")
+    raise NothingLeft(f"{folder}: complete, with {pages}: {left}{out}; take another JOBDIR{anew}{changed}")
+
+
+def _goes_on(crawl: Crawl) -> bool:
+    """Whether something is left to do now, as far as can be told in LOOK seconds."""
+    until = time.monotonic() + LOOK
+    while crawl.pending:
+        crawl.feed()
+        figures = crawl.stats()
+        if figures["queued"] > figures["over_budget"] or time.monotonic() > until:  # or of hosts set aside
+            return True
+        if crawl.parts.frontier.take(crawl.parts.clock()) is not None:  # it looks at what is over budget or folded
+            return True
+        time.sleep(SOON)
+    return False
 
 
 def _terms(folder: Path, db: CrawlDB) -> tuple[last_run.Terms, last_run.Terms]:
