@@ -194,8 +194,8 @@ class TestComplete:
             )
             assert (crawl.run(), crawl.run()) == (0, 0)
             assert (
-                "job: complete, with 3 pages: only 4 URLs over the budgets of domains left to do (a larger "
-                "DOMAIN_BUDGET_PAGES fetches more); take another JOBDIR" in crawl.output.read_text()
+                "job: complete, with 3 pages: only 4 URLs over the budgets of domains (DOMAIN_BUDGET_PAGES) left to "
+                "do; take another JOBDIR" in crawl.output.read_text()
             )
             assert crawl.run(DOMAIN_BUDGET_PAGES=10) == 0
 

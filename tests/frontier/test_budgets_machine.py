@@ -169,7 +169,7 @@ class BudgetsMachine(RuleBasedStateMachine):
     @invariant()
     def figures_agree(self):
         waiting = [len(twin.queue) for twin in self.model.domains.values() if twin.queue]
-        assert (self.budgets.held, self.budgets.domains) == (sum(waiting), len(waiting))
+        assert (self.budgets.table.held, self.table.over.domains) == (sum(waiting), len(waiting))
         assert len(self.table._cached) <= 4
         assert len(self.budgets.listed) <= budgets.READY
 

@@ -57,7 +57,7 @@ def add(frontier, *urls, path=""):
 def over_budget(frontier):
     """The URLs over their domains' budgets, and these domains."""
     budgets = frontier.core.queues.budgets
-    return budgets.held, budgets.domains
+    return budgets.table.held, budgets.table.over.domains + budgets.table.folded.domains
 
 
 def drain(frontier, now, outcome=OK, most=1000):

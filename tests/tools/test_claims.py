@@ -928,7 +928,7 @@ OF_METRICS = [  # other figures that there are, and figures with what is said of
             "queued": "URLs in the frontier.",
             "aside": "URLs among these whose hosts are set aside.",
             "over_budget": "URLs among these beyond the budgets of their domains, or folded.",
-            "over_budget/domains": "Domains with such URLs.",
+            "over_budget/domains": "Domains beyond their budgets.",
             "in_flight": "Downloads under way.",
             "slots": "Downloads that can be under way at once; 0 is no limit.",
             "seen/keys": "Different URLs known.",
@@ -1006,10 +1006,15 @@ CLAIMS = {
             ("; of its pages: {}", {"now": {"OUTPUTS": "text"}}, {"now": {"URL_SCOPE": "any"}}),
             (" and {} more", {"now": dict.fromkeys("abcd", "1")}, {"now": dict.fromkeys("abc", "1")}),
             ("complete, with 3 pages: nothing left to do", {"pages": 3}, {"pages": 3, "queued": 1}),
-            ("only {} over the budgets of domains{}", {"queued": 2, "over_budget": 2}, {"queued": 0}),
+            ("only {}", {"queued": 2, "over_budget": 2}, {"queued": 0}),
             (
-                " or folded",
-                {"queued": 2, "over_budget": 2, "frontier/folded": 2},
+                "{} over the budgets of domains (DOMAIN_BUDGET_PAGES)",
+                {"queued": 2, "over_budget": 2},
+                {"queued": 2, "over_budget": 2, "over_budget/folded": 2},
+            ),
+            (
+                "{} (TRAP_RULES=0 fetches them)",
+                {"queued": 2, "over_budget": 2, "over_budget/folded": 2},
                 {"queued": 2, "over_budget": 2},
             ),
             (
@@ -1042,11 +1047,15 @@ CLAIMS = {
         last_lines,
         [
             ("{}, {} with earlier runs{}{}", {"before": 2, "pages": 5}, {"pages": 5}),
-            (" ({} over the budget of {}{})", {"over_budget": 2, "over_budget/domains": 1}, {"queued": 2}),
             (
-                " or folded: their like brought nothing new",
-                {"over_budget": 2, "frontier/folded": 1},
-                {"over_budget": 2},
+                "{} over the budget of {}",
+                {"over_budget": 2, "over_budget/domains": 1},
+                {"over_budget": 2, "over_budget/folded": 2},
+            ),
+            (
+                "{} folded: their like brought nothing new",
+                {"over_budget": 2, "over_budget/folded": 2},
+                {"over_budget": 2, "over_budget/domains": 1},
             ),
             ("{} of the answers are {}, repeats included ({}){}", {"status/503": 2}, {"status/404": 2}),
             ("errors of servers", {"status/429": 1}, {"status/404": 1}),
@@ -2570,7 +2579,7 @@ CLAIMS = {
             ),
             (
                 " or folded",
-                {"state": "stopped", "note": "finished", "queued": 3, "frontier/folded": 3},
+                {"state": "stopped", "note": "finished", "queued": 3, "over_budget/folded": 3},
                 {"state": "stopped", "note": "finished", "queued": 3},
             ),
             (

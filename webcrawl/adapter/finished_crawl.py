@@ -6,7 +6,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path, PurePosixPath
 
@@ -98,22 +98,24 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
     if crawl.parts.seeding.away > 0:  # a list that cannot be read any more
         return
     figures = crawl.stats()
-    over = figures["over_budget"]
-    if figures["queued"] > over:  # of hosts set aside, which this run may try
+    if figures["queued"] > figures["over_budget"]:  # of hosts set aside, which this run may try
         return
-    left = "nothing left to do"
-    if over:
-        alike, by = (" or folded", " or TRAP_RULES=0") if figures.get("frontier/folded") else ("", "")
-        left = (
-            f"only {counted(int(over), 'URL')} over the budgets of domains{alike} left to do "
-            f"(a larger DOMAIN_BUDGET_PAGES{by} fetches more)"
-        )
     pages = counted(crawl.parts.counters["pages"], "page")
     out = ""
     if lost := int(figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0)):
         out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)"
     changed = _changed(folder, *_terms(folder, parts.db))
-    raise NothingLeft(f"{folder}: complete, with {pages}: {left}{out}; take another JOBDIR{anew}{changed}")
+    left = _left(figures)
+    raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}{changed}")
+
+
+def _left(figures: Mapping[str, float]) -> str:
+    """What waits behind all others, and what would fetch it."""
+    folded = int(figures.get("over_budget/folded", 0))
+    over = int(figures["over_budget"]) - folded
+    said = [f"{counted(over, 'URL')} over the budgets of domains (DOMAIN_BUDGET_PAGES)"] if over else []
+    said += [f"{counted(folded, 'folded URL')} (TRAP_RULES=0 fetches them)"] if folded else []
+    return f"only {' and '.join(said)}" if said else "nothing"
 
 
 def _goes_on(crawl: Crawl) -> bool:

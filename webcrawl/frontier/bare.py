@@ -43,7 +43,16 @@ class NoLook:
         self._frontier = frontier
 
     def figures(self) -> dict[str, int | float]:
-        none = ("over_budget", "over_budget/domains", "hosts", "aside", "hosts_aside", "hosts_paused", "aside_due")
+        none = (
+            "over_budget",
+            "over_budget/domains",
+            "over_budget/folded",
+            "hosts",
+            "aside",
+            "hosts_aside",
+            "hosts_paused",
+            "aside_due",
+        )
         return {
             "queued": self._frontier.queued,
             "in_flight": self._frontier.in_flight,

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from webcrawl.base.model import Packed, is_found, is_requisite, is_seed, url_of
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
+from webcrawl.frontier.domain_table import FAMILIES, TOP, Domain, DomainTable, Place
 from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.reputation import Reputation
 
@@ -27,7 +27,6 @@ LOOK = 64  # domains looked at in one step, 20 us each
 SEEN = 256  # domains looked at per checkpoint
 
 UNLIMITED = float("inf")
-FAMILIES = "/families"  # after a domain's name, in the record of its URLs whose families make nothing new
 
 
 class Budgets:
@@ -48,7 +47,6 @@ class Budgets:
         self._own: Mapping[str, Allowance | None] | None = None
         self.counts = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
         self.families = families if self.counts else None
-        self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
         self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
         self.listed: set[str] = set()  # domains of which URLs may go on
         self._turn = count()
@@ -78,16 +76,13 @@ class Budgets:
             if self._may_show(domain):
                 self._charge(domain, record)
                 return True
-            self.domains += domain.queue is None
         elif domain.queue is None:
             if domain.used >= domain.most:
                 self.rate(domain)
             if self._may(domain):
                 self._charge(domain, record)
                 return True
-            self.domains += 1
         self.table.hold(domain, record)
-        self.held += 1
         return False
 
     def answered(self, name: str, *, new: bool) -> int:
@@ -177,15 +172,12 @@ class Budgets:
     def unsettled(self) -> bool:
         """True if URLs wait that may turn out to go on when budgets are looked at again."""
         heard = self.reputation.waits or self.reputation.grown  # a checkpoint writes it, but looks at few domains
-        return self.held > 0 and (self.moved or heard or self._round is not None)
+        return self.table.held > 0 and (self.moved or heard or self._round is not None)
 
     def fold(self, name: str, record: Packed) -> None:
         """A URL of the domain that was let in waits behind all others: its family makes nothing new."""
         self.refund(name)
-        domain = self.get(name + FAMILIES)
-        self.domains += domain.queue is None
-        self.table.hold(domain, record)
-        self.held += 1
+        self.table.hold(self.get(name + FAMILIES), record)
 
     def unfold(self, name: str, most: int) -> None:
         """So many of these URLs may go on: in the record's debt is how many."""
@@ -211,8 +203,6 @@ class Budgets:
             domain = self.get(name)
             record = self.table.release(domain) if self._may(domain) else None
             if record is not None:
-                self.held -= 1
-                self.domains -= domain.queue is None
                 if name.endswith(FAMILIES):
                     domain.debt = max(domain.debt - 1, 0)
                     if not self.admits(domain_of(name), record):
@@ -267,7 +257,7 @@ class Budgets:
         yield from self.table.prepare()
         if self.families is not None:
             yield from self.families.prepare()
-        for _ in range(SEEN // LOOK if self.held else 0):
+        for _ in range(SEEN // LOOK if self.table.held else 0):
             self._place = self._look_at(self._place, LOOK) or TOP
             yield
             if self._place == TOP:

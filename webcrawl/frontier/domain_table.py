@@ -16,13 +16,14 @@ BATCH = 256  # rows written or let go at once: about 1 ms
 LEAST = 4  # objects, whatever the memory: the caller works with one
 STORE = "INSERT OR REPLACE INTO domain VALUES (?, ?, ?, ?, ?)"
 NAMES = "SELECT name FROM domain WHERE name > ? ORDER BY name LIMIT ?"
-COUNT = "SELECT count(*), coalesce(sum(waiting), 0) FROM domain WHERE waiting > 0"
+COUNT = "SELECT count(*), coalesce(sum(waiting), 0) FROM domain WHERE waiting > 0 AND (name GLOB ?) = ?"
 NEXT = (
     "SELECT name, rank FROM domain WHERE waiting > 0 AND rank <= ?1 AND (rank < ?1 OR name > ?2) "
     "ORDER BY rank DESC, name LIMIT ?3"
 )
 Place = tuple[int, str]  # rank and name of a domain with URLs that wait
 TOP: Place = (2**31, "")
+FAMILIES = "/families"  # after a domain's name, in the record of its URLs whose families make nothing new
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +48,14 @@ class Domain:
         return self.used - self.debt + self.old
 
 
+@dataclass(slots=True)
+class Waiting:
+    """The number of domains with URLs that wait, and of these URLs."""
+
+    domains: int
+    urls: int
+
+
 class DomainTable:
     """The table `domain`. Changes are written when an object has to make room, and before a checkpoint."""
 
@@ -55,6 +64,7 @@ class DomainTable:
         self._cached: OrderedDict[str, Domain] = OrderedDict()
         self._dirty: dict[str, Domain] = {}
         pool.on_spill = self.touch
+        self.over, self.folded = self._count(folded=False), self._count(folded=True)
 
     def get(self, name: str) -> Domain:
         """The domain's record; `most` is 0 if it has just become an object. Valid until the next call."""
@@ -73,6 +83,17 @@ class DomainTable:
         for domain in self._cached.values():
             domain.most = 0
 
+    @property
+    def held(self) -> int:
+        """The number of URLs that wait."""
+        return self.over.urls + self.folded.urls
+
+    def _count(self, *, folded: bool) -> Waiting:
+        return Waiting(*self._db.query(COUNT, (f"*{FAMILIES}", folded))[0])
+
+    def _waiting(self, domain: Domain) -> Waiting:
+        return self.folded if domain.name.endswith(FAMILIES) else self.over
+
     def _unpack(self, row: tuple[str, int, int, bytes, int]) -> Domain:
         try:
             name, rank, waiting, seed, used, debt, old, queue = read(row)
@@ -90,9 +111,12 @@ class DomainTable:
 
     def hold(self, domain: Domain, record: bytes) -> None:
         """Puts a URL at the end of the domain's queue."""
+        waiting = self._waiting(domain)
         if domain.queue is None:
             domain.queue = self._fifo(domain)
+            waiting.domains += 1
         domain.queue.push(record)
+        waiting.urls += 1
         self.touch(domain)
 
     def release(self, domain: Domain) -> bytes | None:
@@ -101,9 +125,12 @@ class DomainTable:
         if queue is None:
             return None
         record = queue.pop()
+        waiting = self._waiting(domain)
+        waiting.urls -= 1
         if not queue.count:
             queue.close()
             domain.queue = None
+            waiting.domains -= 1
         self.touch(domain)
         return record
 
@@ -137,11 +164,6 @@ class DomainTable:
             domain.dirty = False  # after packing, which may spill the queue and so touch it
             self._dirty.pop(domain.name, None)
         self._db.executemany(STORE, rows)
-
-    def waiting(self) -> tuple[int, int]:
-        """The number of domains with URLs that wait, and of these URLs; all must be written."""
-        domains, urls = self._db.query(COUNT)[0]
-        return domains, urls
 
     def next(self, place: Place, most: int) -> list[Place]:
         """The next domains with URLs that wait, by falling rank; all must be written."""

@@ -102,7 +102,7 @@ class Frontier:
         It is 0 as long as their budgets are not looked at, once nothing else is left to do.
         """
         budgets = self.core.queues.budgets
-        return 0 if budgets.unsettled or budgets.listed else budgets.held
+        return 0 if budgets.unsettled or budgets.listed else budgets.table.held
 
     def resting(self) -> bool:
         """True if the URLs that are left are all of hosts set aside, or tried from there, or over budgets."""

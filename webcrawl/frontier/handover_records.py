@@ -80,10 +80,8 @@ class DomainMoves:
     def hold(self, name: str, records: Sequence[Packed]) -> None:
         """URLs of a domain wait for its budget."""
         domain = self._budgets.get(name)
-        self._budgets.domains += domain.queue is None and len(records) > 0
         for record in records:
             self._table.hold(domain, record)
-        self._budgets.held += len(records)
 
     def _release(self, name: str, size: int) -> list[Packed]:
         """Removes and returns URLs of a domain that wait, so many bytes or one, whatever its budget."""
@@ -91,13 +89,11 @@ class DomainMoves:
         while size > 0 and (record := self._table.release(domain)) is not None:
             records.append(record)
             size -= len(record)
-        self._budgets.held -= len(records)
-        self._budgets.domains -= bool(records) and domain.queue is None
         return records
 
     def released(self, most: int) -> Iterator[Packed]:
         """At most so many of the URLs that wait, whatever the budgets: for a crawl that has no hosts any more."""
-        if not self._budgets.held:
+        if not self._table.held:
             return
         for _ in self._table.prepare():
             pass

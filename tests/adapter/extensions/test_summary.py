@@ -128,9 +128,10 @@ def test_answers_that_are_no_pages_are_named(tmp_path):
 
 
 def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
-    """They wait with those over a budget, and the first line says so."""
-    figures = {"pages": 9, "failures": 0, "queued": 4, "frontier/folded": 6}
-    figures |= {"over_budget": 4, "over_budget/domains": 1}
+    """The first line counts them apart from those over a budget."""
+    figures = {"pages": 9, "failures": 0, "queued": 4, "over_budget": 4}
+    both = figures | {"over_budget/folded": 3, "over_budget/domains": 1}
 
-    first = summary(tmp_path, figures, 1.0)[0]
-    assert "4 URLs queued (4 URLs over the budget of 1 domain or folded: their like brought nothing new)" in first
+    said = "4 URLs queued (1 URL over the budget of 1 domain, 3 folded: their like brought nothing new)"
+    assert said in summary(tmp_path, both, 1.0)[0]
+    assert "(4 folded: " in summary(tmp_path, figures | {"over_budget/folded": 4, "over_budget/domains": 0}, 1.0)[0]

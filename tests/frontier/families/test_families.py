@@ -197,12 +197,32 @@ class TestState:
 
         assert (place.where, place.place) == (FAMILY, 0)
 
+    def test_a_domain_with_both_kinds_counts_once(self, db):
+        """Of a domain over its budget that has folded URLs too, either number is known, also after a restart."""
+        frontier = folding(db)
+        budgets = frontier.core.queues.budgets
+        fetched(frontier, sites.TRAPS["log_in"])
+        folded = budgets.table.held
+        budgets.get("zoo.test").used = BUDGET
+        frontier.add([Link(f"{HOME}{name}", "L").pack() for name in ("a", "b")])
+        fetched(frontier, sites.TRAPS["log_in"])
+        before = frontier.look.figures()
+        prepared(db)
+        after = folding(db).look.figures()
+
+        assert before["over_budget/folded"] == folded
+        assert before["over_budget/domains"] == 1
+        assert before["over_budget"] > folded
+        assert {name: after[name] for name in after if "over" in name} == {
+            name: before[name] for name in before if "over" in name
+        }
+
     def test_urls_that_wait_are_not_called_over_budget(self, tmp_path):
-        """The report and `verify` count them apart: a larger budget would fetch none of them."""
+        """The figures, the report and `verify` count them apart: a larger budget would fetch none of them."""
         db = CrawlDB(tmp_path / "state")
         frontier = folding(db)
         fetched(frontier, sites.TRAPS["log_in"])
-        held, found = over_budget(frontier)[0], Counter()
+        held, found, figures = over_budget(frontier)[0], Counter(), frontier.look.figures()
         prepared(db)
         db.checkpoint()
         db.close()
@@ -211,5 +231,6 @@ class TestState:
             state = read_state(snapshot)
             damages = [*check_domains(snapshot, SavedQueues(snapshot), found)]
 
+        assert (figures["over_budget/domains"], figures["over_budget/folded"]) == (0, held)
         assert (state.over_budget, state.folded) == ((0, 0), (1, held))
         assert (damages, found["over budget"], found["folded"]) == ([], 0, held)

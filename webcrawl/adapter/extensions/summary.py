@@ -140,10 +140,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
     done = f"{run}, {figures['pages']} with earlier runs{',' * bool(hosts)}{hosts}" if before else f"{run}{hosts}"
     archives = list(_sizes(folder))
-    over = figures.get("over_budget", 0)
-    if over:
-        alike = " or folded: their like brought nothing new" if figures.get("frontier/folded") else ""
-        queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')}{alike})"
+    if held := _held(figures):
+        queued += f" ({', '.join(held)})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
     lines = [
@@ -313,3 +311,12 @@ def _sizes(folder: Path) -> Iterator[int]:
 
 def _queued(urls: int) -> str:
     return f"{count(urls, 'URL')} queued"
+
+
+def _held(figures: Mapping[str, Any]) -> list[str]:
+    """How many of these wait behind all others, and why."""
+    folded = figures.get("over_budget/folded", 0)
+    over = figures.get("over_budget", 0) - folded
+    domains = count(figures.get("over_budget/domains", 0), "domain")
+    said = [f"{count(over, 'URL')} over the budget of {domains}"] if over else []
+    return [*said, f"{folded} folded: their like brought nothing new"] if folded else said

@@ -110,7 +110,7 @@ GAUGES = (
     Row("queued", "queued_urls", "URLs in the frontier."),
     Row("aside", "aside_urls", "URLs among these whose hosts are set aside."),
     Row("over_budget", "over_budget_urls", "URLs among these beyond the budgets of their domains, or folded."),
-    Row("over_budget/domains", "over_budget_domains", "Domains with such URLs."),
+    Row("over_budget/domains", "over_budget_domains", "Domains beyond their budgets."),
     Row("in_flight", "downloads", "Downloads under way."),
     Row("slots", "download_slots", "Downloads that can be under way at once; 0 is no limit."),
     Row("seen/keys", "seen_urls", "Different URLs known."),

@@ -41,7 +41,7 @@ def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
     if sample.state in ("silent", "new", "killed", "gone"):
         return _sentence(sample.note)
     if sample.state == "stopped":
-        return _end(sample.note, int(sample.number("queued")), folded=sample.number("frontier/folded") > 0)
+        return _end(sample.note, int(sample.number("queued")), folded=sample.number("over_budget/folded") > 0)
     if sample.state == "stopping":
         return f"Finishing {numbers.count(int(sample.number('in_flight')), 'download')} under way."
     if sample.state == "paused":

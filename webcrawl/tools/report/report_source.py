@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from webcrawl.frontier.budgets import FAMILIES
+from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics.statistics import Statistics, joined
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.history_line import PATH

@@ -14,7 +14,7 @@ import msgpack
 
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit.announcers import Announcer
-from webcrawl.frontier.budgets import FAMILIES
+from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.frontier.hosts_set_aside import Entry, unpack
 from webcrawl.frontier.state import open_frontier
 from webcrawl.net.robots_packed import split

@@ -12,7 +12,7 @@ import zstandard
 
 from webcrawl.base.model import Packed, is_link, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.budgets import FAMILIES
+from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.frontier.seen.portions import Portion
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.domain_row import domain_row

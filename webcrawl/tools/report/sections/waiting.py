@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from webcrawl.base.program import program
-from webcrawl.frontier.budgets import FAMILIES, domain_of
+from webcrawl.frontier.budgets import domain_of
+from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.log_summary import Extreme, Log
