@@ -156,7 +156,7 @@ ROWS = [
     ("it waits in the queue of its host, {}", place(queued.HOST), place(queued.FRONT)),
     ("{}: it waits for more, {}", place(queued.BUDGET), place(queued.HOST)),
     (
-        "URLs like it brought nothing new: it waits behind all others of its domain, {}",
+        "URLs like it brought nothing new: it waits behind all others of its domain, {}; TRAP_RULES=0 fetches it",
         place(queued.FAMILY),
         place(queued.BUDGET),
     ),

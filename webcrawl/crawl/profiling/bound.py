@@ -253,7 +253,7 @@ HELPS = {
         f"{program()} ctl JOBDIR host NAME "
         "resume, for one that was paused by command"
     ),
-    Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET",
+    Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET; TRAP_RULES=0 for URLs that are folded",
     Cause.WORK: (
         "more seeds, a wider URL_SCOPE; where pages are fetched again, a smaller REVISIT_AGE or a higher REVISIT_RATE"
     ),

@@ -271,7 +271,10 @@ def _queued(facts: Facts, place: Place) -> str:
     elif place.where == queued.BUDGET:
         said = f"{_over_budget(facts)}: it waits for more, {before}"
     elif place.where == queued.FAMILY:
-        said = f"URLs like it brought nothing new: it waits behind all others of its domain, {before}"
+        said = (
+            f"URLs like it brought nothing new: it waits behind all others of its domain, {before}; "
+            "TRAP_RULES=0 fetches it"
+        )
     elif place.where == queued.LINE:
         said = f"it waits until others of its domain, address or origin are done, {before}"
     else:
