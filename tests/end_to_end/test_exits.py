@@ -39,11 +39,25 @@ class TestWhileItRuns:
         assert crawl.run() == 7
         assert "sys.exit(7) in heard (" in crawl.output.read_text()
 
+    def test_after_its_end(self, tmp_path, simweb):
+        """A crawl that was closed already is not said to resume from a checkpoint."""
+        server = simweb(2, 10)
+        crawl = crawl_of(tmp_path, server)
+
+        assert crawl.run(EXTENSIONS=f'{{"{WHERE}.Closed": 500}}') == 3
+        assert crawl.output.read_text().endswith(" has ended the process, after the crawl was closed\n")
+        fetched = len(server.log.hits)
+        assert crawl.run() == 0
+        assert len(server.log.hits) == fetched
+
 
 class TestBeforeItRuns:
-    def test_a_class_that_is_made(self, tmp_path, simweb):
-        """A crawl whose feature exits while it is made cannot start, in one line that says where."""
-        crawl = crawl_of(tmp_path, simweb(2, 10), FEATURES=f"{WHERE}.Made")
+    @pytest.mark.parametrize(
+        "settings", [{"FEATURES": f"{WHERE}.Made"}, {"ITEM_PIPELINES": f'{{"{WHERE}.Made": 300}}'}], ids=str
+    )
+    def test_a_class_that_is_made(self, tmp_path, simweb, settings):
+        """A crawl whose feature or pipeline exits while it is made cannot start, in one line that says where."""
+        crawl = crawl_of(tmp_path, simweb(2, 10), **settings)
 
         assert crawl.run() == 1
-        assert "sys.exit(0) in __init__ (" in crawl.output.read_text()
+        assert "the crawl cannot start: sys.exit(0) in __init__ (" in crawl.output.read_text()

@@ -1,6 +1,8 @@
-"""Components that call `sys.exit`: a pipeline on its third page and at its end, a feature, a class that is made."""
+"""Components that call `sys.exit`: on a third page, at the end of a crawl or after it, while they are made."""
 
 import sys
+
+from scrapy import signals
 
 
 class OnPages:
@@ -38,3 +40,14 @@ class Made:
 
     def heard(self, *_):
         pass
+
+
+class Closed:
+    @classmethod
+    def from_crawler(cls, crawler):
+        extension = cls()
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def closed(self):
+        sys.exit(3)

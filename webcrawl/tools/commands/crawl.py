@@ -183,9 +183,10 @@ class Command(CrawlCommand):
         del args
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
-        self._closed_well = False
+        self._closed_well, self._on_exit = False, "the crawl cannot start: %s"
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
         self._crawler = self.crawler_process.create_crawler(self._spider)
+        self._crawler.signals.connect(self._opened, signals.spider_opened)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         try:
             crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
@@ -193,7 +194,7 @@ class Command(CrawlCommand):
             self.crawler_process.start()
         except SystemExit as error:  # whoever called it: it has ended the event loop
             line, self.exitcode = _of_exit(error)
-            logger.critical("%s has ended the crawl, as a kill would: it resumes from its last checkpoint", line)
+            logger.critical(self._on_exit, line)
             return
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1
@@ -218,8 +219,11 @@ class Command(CrawlCommand):
         if error is not None:
             self.exitcode = 1
 
+    def _opened(self) -> None:
+        self._on_exit = "%s has ended the crawl, as a kill would: it resumes from its last checkpoint"
+
     def _closed(self) -> None:
-        self._closed_well = True
+        self._closed_well, self._on_exit = True, "%s has ended the process, after the crawl was closed"
 
 
 def _still(crawler: Crawler) -> Standstill | None:
