@@ -163,11 +163,31 @@ class TestPauses:
                 short.begins("too many open files")
                 short.begins("too many open files")
                 await short.end()
+            short.opened = True
             await asyncio.sleep(0.1)
 
         run(scenario())
 
         assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+    def test_a_shortage_is_not_over_before_a_connection_opens(self, monkeypatch, caplog):
+        """As long as nobody has tried, nobody says that there are sockets again."""
+        monkeypatch.setattr(shortage, "SHORTEST", 0.001)
+        monkeypatch.setattr(shortage, "QUIET", 0.001)
+        caplog.set_level(logging.INFO)
+
+        async def scenario():
+            short = Shortage()
+            short.begins("too many open files")
+            await short.end()
+            await asyncio.sleep(0.05)
+            before = caplog.messages[1:]
+            short.opened = True
+            await asyncio.sleep(0.05)
+            return before
+
+        assert run(scenario()) == []
+        assert caplog.messages[1:] == ["this machine has sockets again"]
 
     def test_idle_connections_are_given_up_first(self):
         """When a pause begins, connections that were kept for later requests are closed."""

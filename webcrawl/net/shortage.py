@@ -167,6 +167,9 @@ class Shortage:
         self.on_end()
 
     def _over(self) -> None:
+        if not self.opened:  # nobody has got a socket since the last pause, or nobody has tried
+            self._after(QUIET, self._over)
+            return
         self._seconds = 0.0
         logger.info("this machine has sockets again")
 
