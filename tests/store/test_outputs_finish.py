@@ -176,6 +176,16 @@ class TestTakenAway:
             said = [line.getMessage() for line in caplog.records if line.levelno == logging.WARNING]
         assert [line.partition(":")[0] for line in said] == [f"{tmp_path}/warc/a.b.cdxj"] * warns
 
+    def test_the_next_start_counts_them(self, tmp_path, caplog):
+        """One file is one file."""
+        with closing(Crawl(tmp_path)) as crawl:
+            _finished(crawl)
+            crawl.checkpoint()
+        (tmp_path / "warc/a").unlink()
+
+        with caplog.at_level(logging.INFO), closing(Crawl(tmp_path)):
+            assert f"{tmp_path}: 1 finished file no longer there: " in caplog.text
+
     def test_it_may_come_back(self, crawl, tmp_path):
         """A file that is back is left as it is; if it is too short by then, it is damaged."""
         _finished(crawl)

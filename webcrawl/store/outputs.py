@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from webcrawl.base.program import program
+from webcrawl.base.readable import count
 from webcrawl.store import lock, rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import remove_unnamed
@@ -81,9 +82,8 @@ class Outputs:
     def _tell_gone(self, gone: AbstractSet[str], here: AbstractSet[str]) -> None:
         """Archives may be moved with their indexes. If only an index is gone, that was hardly meant."""
         if gone:
-            logger.info(
-                "%s: %d finished files are no longer there: %s verify names them", self._root, len(gone), program()
-            )
+            files = count(len(gone), "finished file")
+            logger.info("%s: %s no longer there: %s verify names what is gone", self._root, files, program())
         names = [*sorted(here), ""]
         stems = {name: name.removesuffix(SORTED) + "." for name in sorted(gone) if name.endswith(SORTED)}
         lone = [name for name, stem in stems.items() if names[bisect(names, stem, hi=len(here))].startswith(stem)]
