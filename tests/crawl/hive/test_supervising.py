@@ -334,7 +334,7 @@ class TestSignals:
         scene.end(second, 0, "shutdown")
 
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
-        assert "drone 0 was down: it will go on from its last checkpoint" in caplog.messages
+        assert "drone 0 was down: the next start of the hive starts it too" in caplog.messages
 
     def test_checkpoints(self, scene):
         """SIGUSR1 is passed on to all that run."""

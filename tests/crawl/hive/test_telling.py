@@ -38,6 +38,14 @@ def test_the_line(tmp_path, caplog):
     assert [record.message for record in caplog.records] == ["the hive: 2 pages, 1 queued, 0 failures, drones: 2"] * 3
 
 
+def test_drones_that_are_away(tmp_path, caplog):
+    """They are among the drones, whether they have ever reported or not, and are said to be away."""
+    caplog.set_level(logging.INFO)
+    Telling(tmp_path).tell(0, reports(1), {1: 0.0, 2: 0.0})
+
+    assert caplog.messages == ["the hive: 2 pages, 1 queued, 0 failures, drones: 3, 2 away"]
+
+
 def test_a_folder_that_is_gone(tmp_path, caplog):
     """A file that cannot be written ends nothing."""
     Telling(tmp_path / "gone").tell(0, reports(1))

@@ -142,6 +142,8 @@ class Carrying:
             try:
                 self._post.outbox.close(time.monotonic(), all=self._crawling.idle())
                 await self.send_all()
+                if self._full:
+                    logger.info("the hive's server takes letters again")
                 self._full = False
             except NewEpoch as error:
                 self._contact.begin(error.epoch)

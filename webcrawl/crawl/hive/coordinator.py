@@ -36,8 +36,8 @@ class Telling:
         self._path = jobdir / NAME
         self._written_at = self._said_at = float("-inf")
 
-    def tell(self, now: float, reports: Collection[Report], *, last: bool = False) -> None:
-        """If it is time for it; `last`: the crawl is over."""
+    def tell(self, now: float, reports: Collection[Report], away: Collection[int] = (), *, last: bool = False) -> None:
+        """If it is time for it; `away`: drones that are not heard of; `last`: the crawl is over."""
         if not last and now - self._written_at < WRITE:
             return
         found = merged(report.stats() for report in reports)
@@ -52,7 +52,10 @@ class Telling:
             self._said_at = now
             pages, queued, failures = (int(found.get(name, 0)) for name in ("pages", "queued", "failures"))
             done = count(pages, "page"), queued, count(failures, "failure")
-            logger.info("the hive: %s, %d queued, %s, drones: %d", *done, len(reports))
+            drones = len({report.drone for report in reports}.union(away))
+            logger.info(
+                "the hive: %s, %d queued, %s, drones: %d%s", *done, drones, f", {len(away)} away" if away else ""
+            )
 
 
 class Reign:
@@ -76,7 +79,7 @@ class Reign:
         now = time.monotonic()
         reports = self._reports(beat, now)
         decided = self._queen.look(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
-        self._telling.tell(now, reports.values(), last=decided.over)
+        self._telling.tell(now, reports.values(), decided.away, last=decided.over)
         await self._act(decided, beat)
 
     async def _act(self, decided: Decisions, beat: Beat) -> None:

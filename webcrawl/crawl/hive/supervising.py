@@ -131,7 +131,7 @@ class Supervisor:
             self.stopping = True
             self._send(signal.SIGTERM)
             for number in self.down:
-                logger.warning("drone %d was down: it will go on from its last checkpoint", number)
+                logger.warning("drone %d was down: the next start of the hive starts it too", number)
                 self._failed = True
 
     def checkpoint(self) -> None:
