@@ -8,6 +8,7 @@ import pytest
 from tests.support.identities import pem_of
 from tests.support.nameserver import PTR, NameServer
 from webcrawl import settings as defaults
+from webcrawl.adapter.extensions import identity as extension
 from webcrawl.adapter.extensions.identity import Identity
 from webcrawl.crawl.checks import check
 from webcrawl.net.identity.signing_key import SigningKey
@@ -68,3 +69,11 @@ def test_addresses(caplog, zone, lines):
 
     assert found == lines
     assert questions[0][0] == ONE
+
+
+def test_slow_name_servers(caplog, monkeypatch):
+    """Of addresses that nobody could look up in time, nobody says that they are unknown to servers."""
+    monkeypatch.setattr(extension, "PATIENCE", 0.0)
+    found, _ = said(caplog, BOT_ADDRESSES="192.0.2.1/32")
+
+    assert found == ["BOT_ADDRESSES: the name servers are too slow to tell whether their names fit"]

@@ -155,7 +155,7 @@ class Checkpoints:
 
 def _tell(seconds: float, figures: Mapping[str, float]) -> None:
     pages, queued, hosts = (count(int(figures[name]), one) for name, one in FIGURES)
-    logger.info("checkpoint in %.2f s: %s, %s queued, %s waiting", seconds, pages, queued, hosts)
+    logger.info("checkpoint in %.2f s: %s, %s queued, %s in rotation", seconds, pages, queued, hosts)
 
 
 def _pipelines(crawler: Crawler) -> tuple[object, ...]:

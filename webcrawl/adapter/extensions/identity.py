@@ -66,7 +66,8 @@ class Identity:
             async with asyncio.timeout(PATIENCE):
                 found = await misfits(self._values["BOT_ADDRESSES"], asked)
         except TimeoutError:
-            found = ["the name servers are too slow to tell"]
+            logger.warning("BOT_ADDRESSES: the name servers are too slow to tell whether their names fit")
+            return
         finally:
             asked.close()
         if found:
