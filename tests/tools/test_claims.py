@@ -9,6 +9,7 @@ import asyncio
 import html
 import re
 from collections import Counter
+from contextlib import suppress
 from itertools import count, cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,12 +20,13 @@ from zlib import crc32
 import pytest
 from scrapy import Request
 
+from tests.crawl.hive.test_supervising import Scene
 from tests.support.archive_files import gzipped, response
 from tests.support.claims import pattern, templates
 from tests.support.objectstore import FakePlace
 from tests.support.places import ROOT
 from webcrawl.adapter import earlier_pages, finished_crawl, last_pages, seed_fates, standstill
-from webcrawl.adapter.extensions import disk_space, process_progress, progress, redis_seeds, summary
+from webcrawl.adapter.extensions import checkpoints, disk_space, process_progress, progress, redis_seeds, summary
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
@@ -34,15 +36,17 @@ from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.control.in_force import PausedHosts
-from webcrawl.crawl.hive.errors import Away, HiveError
+from webcrawl.crawl.hive import carrying, coordinator, supervising
+from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, HiveError
 from webcrawl.crawl.hive.operator import Look as HiveLook
+from webcrawl.crawl.hive.queen import Decisions
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
-from webcrawl.net import dns_silence
+from webcrawl.net import address_families, dns_silence
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.errors import DnsFailed, PortRefused
 from webcrawl.record.archives import archives
@@ -542,6 +546,95 @@ def watched(state):
         patch.multiple(hive_run.logger, warning=DEFAULT, info=DEFAULT) as log,
     ):
         asyncio.run(watch())
+    return logged(log)
+
+
+def supervised(steps):
+    """What is said of two drones.
+
+    A step is seconds that pass, an end of a drone (number, status, reason), a signal to all, a line of drone 0, the
+    drones that are wanted, or why none can be started.
+    """
+    scene = Scene()
+    scene.begin(2)
+    with patch.multiple(supervising.logger, warning=DEFAULT, info=DEFAULT, error=DEFAULT) as log:
+        for step in steps:
+            if step == "signal":
+                scene.now += supervising.SAME
+                scene.supervisor.signalled()
+            elif isinstance(step, tuple):
+                latest = {process.number: process for process in scene.started}
+                scene.end(latest[step[0]], *step[1:])
+            elif isinstance(step, str):
+                scene.started[0].said.append(step)
+            elif isinstance(step, list):
+                scene.supervisor.add(step)
+            elif isinstance(step, OSError):
+                scene.lack = step
+            else:
+                scene.after(step)
+    return logged(log)
+
+
+def carried(sends):
+    """What a drone says whose letters are sent with these ends, a minute apart or more; None: all have gone."""
+    ends = iter(sends)
+
+    async def send():
+        if (end := next(ends, asyncio.CancelledError)) is not None:
+            raise end
+        contact.found()
+
+    contact = carrying.Contact(MagicMock(), MagicMock())
+    contact.there = MagicMock(wait=AsyncMock(), is_set=lambda: False)
+    with (
+        patch.object(carrying, "time", MagicMock(monotonic=count(1.0, carrying.REMIND).__next__)),
+        patch.object(carrying.asyncio, "sleep", AsyncMock()),
+        patch.multiple(carrying.logger, warning=DEFAULT, info=DEFAULT) as log,
+        suppress(asyncio.CancelledError),
+    ):
+        letters = carrying.Carrying(MagicMock(), MagicMock(), contact, MagicMock(), MagicMock())
+        letters.send_all = send
+        asyncio.run(letters.out())
+    return logged(log)
+
+
+def read_letters(received):
+    """What a drone says of a letter in its stream that its inbox receives so."""
+    post, server = MagicMock(), MagicMock(read=AsyncMock(return_value=[("1-0", b"x")]))
+    post.inbox.received.side_effect = received
+    with patch.object(carrying.logger, "warning") as log:
+        asyncio.run(carrying.Carrying(post, server, MagicMock(), MagicMock(), MagicMock())._read())
+    return logged({"warning": log})
+
+
+def reigned(decided):
+    """What the queen says of her decisions in a hive of the drones 0 and 1, of which 0 is alive."""
+    with patch.multiple(coordinator.logger, warning=DEFAULT, info=DEFAULT) as log:
+        reign = coordinator.Reign(0, AsyncMock(), MagicMock(), ((),), MagicMock())
+        asyncio.run(reign._act(Decisions(**decided), SimpleNamespace(members=(0, 1), alive=(0,))))
+    return logged(log)
+
+
+def connected(tries):
+    """What is said of addresses that accept a connection, or fail with a route to them or without one."""
+    with patch.multiple(address_families.logger, warning=DEFAULT, info=DEFAULT) as log:
+        families = address_families.Families(lambda: 0.0)
+        for address, end in tries:
+            if end == "open":
+                families.connected(address)
+            else:
+                families.failed(address, no_route=end == "no route")
+    return logged(log)
+
+
+def at_checkpoints(state):
+    """What is said of a checkpoint with these figures, or of a pipeline that has these hooks."""
+    with patch.multiple(checkpoints.logger, warning=DEFAULT, info=DEFAULT) as log:
+        if "hooks" in state:
+            checkpoints._takes_part(SimpleNamespace(**dict.fromkeys(state["hooks"], str)))
+        else:
+            checkpoints._tell(0.5, state)
     return logged(log)
 
 
@@ -2400,6 +2493,113 @@ CLAIMS = {
             ),
         ],
     ),
+    "crawl/hive/supervising.py": (
+        supervised,
+        [
+            ("stopping the drones; a second signal ends them at once", ["signal"], [(0, 0, "shutdown")]),
+            (
+                "ending the drones at once: their state is as of their last checkpoints",
+                ["signal", "signal"],
+                ["signal", (0, 0)],
+            ),
+            (
+                "drone {} was down: the next start of the hive starts it too",
+                [(0, -9), "signal"],
+                [(0, -9), 60, "signal"],
+            ),
+            ("drone {} cannot be started: {}", [OSError(12, "no memory"), (0, -9), 60], [(0, -9), 60]),
+            ("drone {} died ({}): it is started again in {} s{}", [(0, -9)], ["signal", (0, -9)]),
+            ("; its last line: {}", ["no such setting", (0, 1)], ["no such setting", (0, -9)]),
+            ("drone {} ended with {}: it is no longer wanted", [[1], (0, 1)], [(0, 1)]),
+            (
+                "drone {} ended with {}: its state is as of its last checkpoint",
+                ["signal", (0, 1)],
+                ["signal", (0, -15)],
+            ),
+            (
+                "drone {} ended {} times in a row soon after its start; its last lines:",
+                [(0, 1), 60] * supervising.TRIES,
+                [(0, -9), 60] * supervising.TRIES,
+            ),
+            ("drone {} has ended ({}): the others end too", [(0, 0, "shutdown")], [(0, 0, "finished")]),
+        ],
+    ),
+    "crawl/hive/carrying.py": (
+        carried,
+        [
+            ("the hive's server is away ({}): going on with our own hosts", [Away("x")], [Full("x")]),
+            ("the hive's server is away for {} s now ({})", [Away("x"), Away("x")], [Away("x")]),
+            ("the hive's server is back after {} s", [Away("x"), None], [None]),
+            (
+                "the hive's server is full ({}): letters to other drones wait on our disk",
+                [Full("x")],
+                [Away("x")],
+            ),
+            ("the hive's server takes letters again", [Full("x"), None], [Full("x"), Full("x")]),
+            (
+                "a letter in our stream is not of this hive, and passed over: {}",
+                ForeignMessage("x"),
+                None,
+                read_letters,
+            ),
+        ],
+    ),
+    "crawl/hive/coordinator.py": (
+        reigned,
+        [
+            ("drone {} is lost: its hosts are others' now", {"forgotten": {1}}, {"forgotten": {2}}),
+            (
+                "drone {} has given away all it had, and is no part of the hive any more",
+                {"released": frozenset((1,))},
+                {"released": frozenset((0,))},
+            ),
+        ],
+    ),
+    "net/address_families.py": (
+        connected,
+        [
+            (
+                "{} does not work ({}): its addresses are asked last, hosts without others wait",
+                [("2001:db8::1", "no route")],
+                [("2001:db8::1", "closed")],
+            ),
+            (
+                "this machine has no route",
+                [("2001:db8::1", "no route")],
+                [("192.0.2.1", "open"), *((f"2001:{one}::1", "closed") for one in range(20, 40))] * 2,
+            ),
+            (
+                "{} does not work",
+                [("192.0.2.1", "no route"), ("2001:db8::1", "open")] * 2,
+                [("192.0.2.1", "no route")] * 2,
+            ),
+            (
+                "{} networks in a row are away",
+                [("192.0.2.1", "open"), *((f"2001:{one}::1", "closed") for one in range(20, 40))] * 2,
+                [("192.0.2.1", "open"), *(("2001:db8::1", "closed") for _ in range(20))] * 2,
+            ),
+            (
+                "{} works again",
+                [("2001:db8::1", "no route"), ("2001:db8::1", "open")],
+                [("2001:db8::1", "no route"), ("192.0.2.1", "open")],
+            ),
+        ],
+    ),
+    "adapter/extensions/checkpoints.py": (
+        at_checkpoints,
+        [
+            (
+                "checkpoint in 0.50 s: 1 page, 2 URLs queued, 3 hosts in rotation",
+                {"pages": 1, "queued": 2, "hosts": 3, "hosts_aside": 4},
+                {"pages": 1, "queued": 2, "hosts": 0, "hosts_aside": 3},
+            ),
+            (
+                "{} has {}, but not both hooks: it takes no part in the checkpoint",
+                {"hooks": ["checkpoint"]},
+                {"hooks": checkpoints.HOOKS},
+            ),
+        ],
+    ),
     "tools/supervisor/asked.py": (
         asked_of,
         [
@@ -2850,6 +3050,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "{}: a date or time, such as 2027-01-31 or 2027-01-31T12:00Z",
     },
     "crawl/control/client.py": {"an answer of more than {} bytes"},
+    "crawl/hive/supervising.py": {"exit status {}"},
     "crawl/host_orders.py": {
         " of a sheet",
         "URL_SCOPE seeds can be set for a domain only in a crawl with that scope",
@@ -3128,6 +3329,16 @@ PROVED = {  # sentences that need more around them: the test that looks at them
         "{} is not paused": "tests/crawl/control/test_host_commands.py",
         "{} is not set for {}": "tests/crawl/control/test_sheets.py",
     },
+    "crawl/hive/supervising.py": dict.fromkeys(
+        (
+            "drone {}: ended, but files not sent or verified: {}; {} does it, or the next start",
+            "drone {}: ended, but requests of the spider lost: {}, as its log says",
+        ),
+        "tests/crawl/hive/test_supervising.py",
+    ),
+    "crawl/hive/coordinator.py": dict.fromkeys(
+        ("the hive: {}, {} queued, {}, drones: {}{}", "{}: not written: {}"), "tests/crawl/hive/test_telling.py"
+    ),
     "crawl/uplink.py": dict.fromkeys(
         (
             (
