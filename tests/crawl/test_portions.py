@@ -125,7 +125,7 @@ class TestPortions:
             crawl.take(1.0)
 
             assert submitted(crawl) == 2 * PORTION
-            assert "1000 links of http://big.test/" in caplog.text
+            assert "http://big.test/: 1000 links lost" in caplog.text
 
     def test_a_slice_in_one_turn(self, tmp_path):
         """Links that nobody may ask for yet enter the frontier in slices, one per turn, and the crawl says: at once."""

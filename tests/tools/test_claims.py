@@ -25,8 +25,17 @@ from tests.support.archive_files import gzipped, response
 from tests.support.claims import pattern, templates
 from tests.support.objectstore import FakePlace
 from tests.support.places import ROOT
+from webcrawl import settings
 from webcrawl.adapter import earlier_pages, finished_crawl, last_pages, seed_fates, standstill
-from webcrawl.adapter.extensions import checkpoints, disk_space, process_progress, progress, redis_seeds, summary
+from webcrawl.adapter.extensions import (
+    checkpoints,
+    disk_space,
+    identity,
+    process_progress,
+    progress,
+    redis_seeds,
+    summary,
+)
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
@@ -46,9 +55,9 @@ from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
-from webcrawl.net import address_families, dns_silence
+from webcrawl.net import address_families, dns, dns_silence, shortage
 from webcrawl.net.dns_answer import Answer, Failure
-from webcrawl.net.errors import DnsFailed, PortRefused
+from webcrawl.net.errors import DnsFailed, PortRefused, Untried
 from webcrawl.record.archives import archives
 from webcrawl.record.objectstore import stored, upload
 from webcrawl.record.since.cdx_server import NoAnswer as Unanswered
@@ -86,6 +95,7 @@ from webcrawl.urls.optout import OptOut
 
 JOB = Path("job")
 PLACE = crawl_page.Site("", "token")
+LED, DENIED = Answer(("192.0.2.1",)), Answer(failure=Failure.NO_NAME)
 PROVEN = OptOut("example.org", 1.8e9 - 60, "proof of control (file)", "here")
 
 
@@ -626,6 +636,67 @@ def connected(tries):
             else:
                 families.failed(address, no_route=end == "no route")
     return logged(log)
+
+
+def witnessed(steps):
+    """What is said of answers to names, minutes apart, each with that to the names which led somewhere before."""
+
+    async def asked():
+        for at, (answer, again) in enumerate(steps):
+            now[0], check.return_value = 60.0 * at, again
+            await witnesses.confirm(f"x{at}.test", answer)
+
+    now, check = [0.0], AsyncMock()
+    witnesses = dns.Witnesses(check, lambda _: True, lambda: now[0])
+    with patch.multiple(dns.logger, warning=DEFAULT, info=DEFAULT) as log:
+        asyncio.run(asked())
+    return logged(log)
+
+
+def without_sockets(opened):
+    """What is said of a pause for want of a socket, and of the quiet after it; none of it if `opened` is None."""
+    calls, short = [], shortage.Shortage()
+    short._after = lambda _, call: calls.append(call)
+    with patch.multiple(shortage.logger, warning=DEFAULT, info=DEFAULT) as log:
+        if opened is not None:
+            short.begins("too many open files")
+            calls.pop()()
+            short.opened = opened
+            calls.pop()()
+    return logged(log)
+
+
+def timed_out(late):
+    """The cause of a time-out that is found so many seconds after its time."""
+    with patch.object(shortage.asyncio, "get_running_loop", lambda: SimpleNamespace(time=lambda: late)):
+        try:
+            shortage.until(0.0)._judge(TimeoutError())
+        except Untried as error:
+            return str(error)
+    return ""
+
+
+def limited(error):
+    """What is said of a limit of open files that is raised, or cannot be."""
+    with (
+        patch.multiple(shortage.resource, getrlimit=lambda _: (1, 2), setrlimit=MagicMock(side_effect=error)),
+        patch.object(shortage.logger, "info") as log,
+    ):
+        shortage.raise_limit()
+    return logged({"info": log})
+
+
+def identified(state):
+    """What is said at the start by a crawl with this USER_AGENT and these misfits of its addresses' names."""
+    values = {"USER_AGENT": state.get("agent", "x"), "BOT_KEY": None, "BOT_ADDRESSES": (), "DNS_NAMESERVERS": ()}
+    with (
+        patch.multiple(identity, ReverseNames=MagicMock(), misfits=AsyncMock(return_value=state.get("misfits", []))),
+        patch.object(identity.logger, "warning") as log,
+    ):
+        extension = identity.Identity(values)
+        extension.opened()
+        asyncio.run(extension._ask())
+    return logged({"warning": log})
 
 
 def at_checkpoints(state):
@@ -2585,6 +2656,50 @@ CLAIMS = {
             ),
         ],
     ),
+    "net/dns.py": (
+        witnessed,
+        [
+            (
+                "name servers deny 1 name that led to hosts before: no host is given up for that",
+                [(LED, LED), (DENIED, DENIED)],
+                [(LED, LED), (DENIED, LED)],
+            ),
+            ("name servers lead to hosts again", [(LED, LED), (DENIED, DENIED), (LED, LED)], [(LED, LED)] * 2),
+        ],
+    ),
+    "net/shortage.py": (
+        without_sockets,
+        [
+            ("this machine has no socket for another connection ({}): new ones wait", False, None),
+            ("this machine has sockets again", True, False),
+            (
+                "this process was busy elsewhere, or stopped, for {} s",
+                shortage.LATE + 0.1,
+                shortage.LATE - 0.1,
+                timed_out,
+            ),
+            ("the limit of open files stays {}: {}", OSError("x"), None, limited),
+            ("the limit of open files is raised from {} to {}", None, OSError("x"), limited),
+        ],
+    ),
+    "adapter/extensions/identity.py": (
+        identified,
+        [
+            (
+                (
+                    "USER_AGENT is the default, {}: add a page or an address where you can be reached, "
+                    "as in -s USER_AGENT='mybot/1.0 (+https://example.org/bot)'"
+                ),
+                {"agent": settings.USER_AGENT},
+                {"agent": "mybot"},
+            ),
+            (
+                ": servers that check names will not know this crawl",
+                {"misfits": ["192.0.2.1 could not be looked up", "192.0.2.2 has no name"]},
+                {"misfits": ["192.0.2.1 could not be looked up"]},
+            ),
+        ],
+    ),
     "adapter/extensions/checkpoints.py": (
         at_checkpoints,
         [
@@ -3051,6 +3166,8 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     },
     "crawl/control/client.py": {"an answer of more than {} bytes"},
     "crawl/hive/supervising.py": {"exit status {}"},
+    "net/dns.py": {"cache hits", "hosts file"},
+    "adapter/extensions/identity.py": {"{} identity verify {}"},
     "crawl/host_orders.py": {
         " of a sheet",
         "URL_SCOPE seeds can be set for a domain only in a crawl with that scope",
@@ -3335,6 +3452,13 @@ PROVED = {  # sentences that need more around them: the test that looks at them
             "drone {}: ended, but requests of the spider lost: {}, as its log says",
         ),
         "tests/crawl/hive/test_supervising.py",
+    ),
+    "adapter/extensions/identity.py": dict.fromkeys(
+        (
+            "requests are signed: key {}, directory {} ({})",
+            "BOT_ADDRESSES: the name servers are too slow to tell whether their names fit",
+        ),
+        "tests/adapter/extensions/test_identity.py",
     ),
     "crawl/hive/coordinator.py": dict.fromkeys(
         ("the hive: {}, {} queued, {}, drones: {}{}", "{}: not written: {}"), "tests/crawl/hive/test_telling.py"

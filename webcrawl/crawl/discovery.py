@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from webcrawl.base.model import Link, Packed, is_needed, may_need, pack_found, url_of
+from webcrawl.base.readable import count
 from webcrawl.base.row_bound import fitting
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.frontier.arguments import Heard
@@ -193,7 +194,7 @@ class Discovery:
         except (StoreError, OSError, MemoryError):
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
-            logger.exception("%d links of %s", len(portion.links), page.url)
+            logger.exception("%s: %s lost", page.url, count(len(portion.links), "link"))
         return bool(self._portions.links)
 
     def heard_of(self, url: str) -> bool:

@@ -15,7 +15,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
 from webcrawl.net.dns_records import ReverseNames
 from webcrawl.net.errors import DnsFailed
-from webcrawl.net.identity.identity_page import misfits
+from webcrawl.net.identity.identity_page import UNKNOWN, misfits
 from webcrawl.net.identity.signing_key import SigningKey
 
 logger = logging.getLogger(__name__)
@@ -71,4 +71,6 @@ class Identity:
         finally:
             asked.close()
         if found:
-            logger.warning("BOT_ADDRESSES: %s: servers that check names will not know this crawl", "; ".join(found))
+            faults = any(not one.endswith(UNKNOWN) for one in found)
+            what_follows = ": servers that check names will not know this crawl" if faults else ""
+            logger.warning("BOT_ADDRESSES: %s%s", "; ".join(found), what_follows)

@@ -39,13 +39,16 @@ def listed(networks: Iterable[Network], now: float) -> str:
     return json.dumps({"creationTime": made, "prefixes": prefixes}, indent=2)
 
 
+UNKNOWN = "could not be looked up"  # which is no fault of the name
+
+
 async def misfits(networks: Sequence[Network], asked: Names) -> list[str]:
     """The faults in the names of these addresses: servers look up a name, and then the address of that name."""
     found = []
     for address in islice(_each(networks), MOST):
         names = await asked.names(address)
         if names is None:
-            found.append(f"{address} could not be looked up")
+            found.append(f"{address} {UNKNOWN}")
         elif not names:
             found.append(f"{address} has no name")
         elif not any([address in (await asked.addresses(name) or ()) for name in names]):
