@@ -208,7 +208,7 @@ class TestLateOutputs:
 
         said = late_outputs(before, {"spider": "web", "OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path)
 
-        begins = "OUTPUTS: text, skipped begins now, with the pages that come"
+        begins = "OUTPUTS: text, skipped begin now, with the pages that come"
         assert said == f"{begins}; of the pages before: scrapy process {tmp_path} -s OUTPUTS='text'"
 
     @pytest.mark.parametrize(("before", "now"), [("warc, text", "warc"), ("warc", "warc"), ("warc", "none")])
@@ -231,6 +231,12 @@ class TestMorePages:
             in said
         )
         assert said.endswith("what was left out comes only with another JOBDIR, or --again")
+
+    def test_a_limit_of_one(self, tmp_path):
+        """One page is one page."""
+        said = more_pages({"HOST_MAX_PAGES": "1"}, {"spider": "web", "HOST_MAX_PAGES": "2"}, tmp_path)
+
+        assert "a host that has given 1 page goes on" in said
 
     @pytest.mark.parametrize(("before", "now"), [("10", "10"), ("10", "5"), ("0", "10"), ("0", "0")])
     def test_no_higher_one(self, tmp_path, before, now):

@@ -1221,7 +1221,7 @@ CLAIMS = {
                 {"over_budget": 2, "over_budget/folded": 2},
                 {"over_budget": 2, "over_budget/domains": 1},
             ),
-            ("{} of the answers are {}, repeats included ({}){}", {"status/503": 2}, {"status/404": 2}),
+            ("answers that are {}: {}, repeats included ({}){}", {"status/503": 1}, {"status/404": 2}),
             ("errors of servers", {"status/429": 1}, {"status/404": 1}),
             (
                 "; {} ended so, and crawl.log has them",

@@ -16,7 +16,7 @@ from typing import Any
 from webcrawl.base.names import current, path_of
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import program
-from webcrawl.base.readable import shortened, text_without_credentials
+from webcrawl.base.readable import count, shortened, text_without_credentials
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import TERMS as META
@@ -137,7 +137,8 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
         return ""
     command = made_later(before, now, jobdir)
     of_earlier = f"; of the pages before: {command}" if command else ""
-    return f"OUTPUTS: {', '.join(late)} begins now, with the pages that come{of_earlier}"
+    begin = "begins" if len(late) == 1 else "begin"
+    return f"OUTPUTS: {', '.join(late)} {begin} now, with the pages that come{of_earlier}"
 
 
 def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
@@ -158,9 +159,9 @@ def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
     old, new = (int(terms.get("HOST_MAX_PAGES", 0)) for terms in (before, now))
     if not old or 0 < new <= old or now[SPIDER] == PROCESS:
         return ""
-    retry = f"{program()} ctl {jobdir} host NAME retry"
+    given, retry = count(old, "page"), f"{program()} ctl {jobdir} host NAME retry"
     return (
-        f"HOST_MAX_PAGES: a host that has given {old} pages goes on, with links found from now on, after: {retry}; "
+        f"HOST_MAX_PAGES: a host that has given {given} goes on, with links found from now on, after: {retry}; "
         "what was left out comes only with another JOBDIR, or --again"
     )
 

@@ -121,9 +121,9 @@ def test_answers_that_are_no_pages_are_named(tmp_path):
     walls = Counter({"recognised/wall/anubis": 4})
 
     assert summary(tmp_path, figures, 1.0)[1] == (
-        "16 of the answers are errors of servers, repeats included (429: 1, 503: 15)"
+        "answers that are errors of servers: 16, repeats included (429: 1, 503: 15)"
     )
-    assert summary(tmp_path, walls, 1.0)[1] == "4 of the answers are walls, repeats included (anubis: 4)"
+    assert summary(tmp_path, walls, 1.0)[1] == "answers that are walls: 4, repeats included (anubis: 4)"
     assert "of the answers" not in "".join(summary(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))
 
 

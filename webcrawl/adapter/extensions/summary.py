@@ -169,7 +169,7 @@ def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
         if found:
             each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
             ended = _ended(figures) if found is errors else ""
-            yield f"{sum(found.values())} of the answers are {what}, repeats included ({each}){ended}"
+            yield f"answers that are {what}: {sum(found.values())}, repeats included ({each}){ended}"
 
 
 def _ended(figures: Mapping[str, Any]) -> str:

@@ -289,8 +289,8 @@ FIGURES = {
     Cause.RETRY_AFTER: "{told:.0f} of {waiting:.0f} hosts that wait have asked for it",
     Cause.CRAWL_DELAY: "{delayed:.0f} of {waiting:.0f} hosts that wait have one in robots.txt",
     Cause.POLITENESS: HOSTS,
-    Cause.ASIDE: "{aside:.0f} URLs wait for such hosts",
-    Cause.BUDGETS: "{over_budget:.0f} URLs wait for a larger one, or are folded: their like brought nothing new",
+    Cause.ASIDE: "URLs that wait for such hosts: {aside:.0f}",
+    Cause.BUDGETS: "URLs that wait for a larger one, or are folded (their like brought nothing new): {over_budget:.0f}",
 }
 
 
