@@ -28,6 +28,7 @@ from tests.support.places import ROOT
 from webcrawl import settings
 from webcrawl.adapter import earlier_pages, finished_crawl, last_pages, seed_fates, standstill
 from webcrawl.adapter.extensions import (
+    byte_limit,
     checkpoints,
     disk_space,
     identity,
@@ -39,7 +40,7 @@ from webcrawl.adapter.extensions import (
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
-from webcrawl.crawl import host_orders
+from webcrawl.crawl import host_orders, last_run, open_revisits
 from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
@@ -697,6 +698,36 @@ def identified(state):
         extension.opened()
         asyncio.run(extension._ask())
     return logged({"warning": log})
+
+
+def resumed(state):
+    """What is said of settings that were so before, and are so now."""
+    before, now = ({"spider": "web", **terms} for terms in state)
+    try:
+        last_run.refuse(JOB, before, now)
+    except last_run.OtherTerms as error:
+        return str(error)
+    lines = last_run.late_outputs(before, now, JOB), last_run.more_pages(before, now, JOB)
+    return "\n".join((*lines, *last_run.changes(before, now)))
+
+
+def revisits_begun(state):
+    """What is said at a start of pages that were fetched before."""
+    with patch.multiple(open_revisits.logger, warning=DEFAULT, info=DEFAULT) as log:
+        open_revisits._tell(**{"records": 0, "on": True, "late": False, **state})
+    return logged(log)
+
+
+def received(most):
+    """What is said of 100 bytes that were received, with this limit."""
+    with (
+        patch.object(byte_limit, "close_spider"),
+        patch.object(byte_limit.logger, "info") as log,
+    ):
+        extension = byte_limit.ByteLimit(MagicMock())
+        extension._crawl = MagicMock(parts=MagicMock(counters={"bytes": 100}))
+        extension._change({"CLOSESPIDER_BYTES": most})
+    return logged({"info": log})
 
 
 def at_checkpoints(state):
@@ -2700,6 +2731,95 @@ CLAIMS = {
             ),
         ],
     ),
+    "crawl/last_run.py": (
+        resumed,
+        [
+            (
+                "OUTPUTS: {} begin now, with the pages that come{}",
+                ({"OUTPUTS": "warc"}, {"OUTPUTS": "warc, text, index"}),
+                ({"OUTPUTS": "warc"}, {"OUTPUTS": "text"}),
+            ),
+            (
+                "OUTPUTS: {} begins now, with the pages that come{}",
+                ({"OUTPUTS": "warc"}, {"OUTPUTS": "warc, text"}),
+                ({"OUTPUTS": "warc"}, {"OUTPUTS": "warc"}),
+            ),
+            (
+                "; of the pages before: {}",
+                ({"OUTPUTS": "warc"}, {"OUTPUTS": "warc, text"}),
+                ({"OUTPUTS": "warc"}, {"OUTPUTS": "warc, skipped"}),
+            ),
+            (
+                (
+                    "HOST_MAX_PAGES: a host that has given {} goes on, with links found from now on, after: {}; "
+                    "what was left out comes only with another JOBDIR, or --again"
+                ),
+                ({"HOST_MAX_PAGES": "1"}, {"HOST_MAX_PAGES": "0"}),
+                ({"HOST_MAX_PAGES": "2"}, {"HOST_MAX_PAGES": "1"}),
+            ),
+            ("{} was {}, now {}", ({}, {"LOG": "x"}), ({}, {})),
+            ("{}: belongs to the spider {}, not {}: use another JOBDIR", ({}, {"spider": "own"}), ({}, {})),
+            (
+                (
+                    "{} was {}, now {}: it decides which URLs count as one, which cannot change within a crawl; "
+                    "change it back, or use another JOBDIR than {}"
+                ),
+                ({}, {"URL_FOLDINGS": "x"}),
+                ({"URL_FOLDINGS": "x"}, {"URL_FOLDINGS": "x"}),
+            ),
+            (
+                (
+                    "{} was {}, now {}: each keeps the URLs that wait in its own form; change it back, "
+                    "or use another JOBDIR than {}"
+                ),
+                ({}, {"FRONTIER": "x"}),
+                ({}, {"FRONTIER": last_run.OURS}),
+            ),
+            (
+                (
+                    "{} was {}, now {}: links that were found would be lost; "
+                    "change it back, or use another JOBDIR than {}"
+                ),
+                ({}, {"URL_FOLLOW": "walk"}),
+                ({}, {"URL_FOLLOW": "on"}),
+            ),
+            (
+                (
+                    "{} was {}, now seeds: the seeds' domains were not noted, so their links would be dropped; "
+                    "change it back, or use another JOBDIR than {}"
+                ),
+                ({"URL_SCOPE": "any"}, {"URL_SCOPE": "seeds"}),
+                ({"URL_SCOPE": "seeds"}, {"URL_SCOPE": "any"}),
+            ),
+            (
+                (
+                    "{} is on with {} = {}: the seeds' {}s were not noted, so links would be dropped; "
+                    "change it back, or use another JOBDIR than {}"
+                ),
+                ({"URL_SCOPE": "host"}, {"URL_SCOPE": "host", "REQUISITES": "on"}),
+                ({"URL_SCOPE": "seeds"}, {"URL_SCOPE": "domain", "REQUISITES": "on"}),
+            ),
+        ],
+    ),
+    "crawl/open_revisits.py": (
+        revisits_begun,
+        [
+            (
+                "REVISIT_POLICY = none: 1 page not fetched again; their records stay",
+                {"records": 1, "on": False},
+                {"on": False},
+            ),
+            (
+                "REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again",
+                {"late": True},
+                {"late": True, "on": False},
+            ),
+        ],
+    ),
+    "adapter/extensions/byte_limit.py": (
+        received,
+        [("CLOSESPIDER_BYTES = {}: {} bytes were received; a larger number goes on", 100, 101)],
+    ),
     "adapter/extensions/checkpoints.py": (
         at_checkpoints,
         [
@@ -3166,6 +3286,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     },
     "crawl/control/client.py": {"an answer of more than {} bytes"},
     "crawl/hive/supervising.py": {"exit status {}"},
+    "crawl/last_run.py": {"{} ctl {} host NAME retry"},
     "net/dns.py": {"cache hits", "hosts file"},
     "adapter/extensions/identity.py": {"{} identity verify {}"},
     "crawl/host_orders.py": {
