@@ -139,6 +139,13 @@ def operations(crawl):
     return Counter(crawl.jobdir.with_suffix(".ops").read_text().splitlines())
 
 
+def before(crawl, fault):
+    """What the last run did just before the operation at which this fault happened."""
+    done = ["", *crawl.jobdir.with_suffix(".ops").read_text().splitlines()]
+    places = [at for at, what in enumerate(done) if what == fault.what]
+    return done[places[fault.number - 1] - 1]
+
+
 def copied(crawl, folder):
     """The same crawl, to be resumed from a copy of its JOBDIR."""
     copy_of(crawl.jobdir, folder)
