@@ -244,7 +244,7 @@ class TestManners:
         assert crawl.run() == 0
         lines = [line for line in crawl.output.read_text().splitlines() if "checkpoint in" in line]
         assert lines
-        form = r".*: checkpoint in [\d.]+ s: \d+ pages?, \d+ URLs? queued, \d+ hosts? waiting"
+        form = r".*: checkpoint in [\d.]+ s: \d+ pages?, \d+ URLs? queued, \d+ hosts? in rotation"
         assert [line for line in lines if not re.fullmatch(form, line)] == []
 
     def test_the_log_can_be_followed(self, tmp_path, simweb):
