@@ -113,6 +113,12 @@ class TestOutput:
         assert [one["state"] for one in answers] == ["fetched"] * 3
         assert last == {"summary": [{"state": "fetched", "kind": "answered 200", "urls": 3}]}
 
+    def test_no_url(self, job, tmp_path):
+        """An empty file is said to have none."""
+        (tmp_path / "urls.txt").write_text("\n")
+
+        assert run(job, "--file", tmp_path / "urls.txt").stdout == f"{tmp_path / 'urls.txt'}: no URL in it\n"
+
     def test_a_sample(self, job):
         """So many URLs that are known and not fetched, each once."""
         *answers, _ = map(json.loads, run(job, "--sample", "20", "--json").stdout.splitlines())

@@ -68,9 +68,10 @@ class Command(ToolCommand):
 
         with Crawls(jobdir, deep=opts.deep, trusted=_OfProject(self)) as crawls:
             if opts.sample is not None:
-                _print_many(sample(crawls, int(opts.sample)), as_json=opts.json)
+                none = "found no URL that is known and not fetched"
+                _print_many(sample(crawls, int(opts.sample)), none, as_json=opts.json)
             elif opts.file is not None:
-                _print_many(crawls.answers(_lines(opts.file)), as_json=opts.json)
+                _print_many(crawls.answers(_lines(opts.file)), f"{opts.file}: no URL in it", as_json=opts.json)
             else:
                 (answer,) = crawls.answers(urls)
                 sys.stdout.write(_json(answer.to_json()) if opts.json else text_of(answer))
@@ -92,8 +93,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= MOST
 
 
-def _print_many(answers: Iterator[Answer], *, as_json: bool) -> None:
-    """An answer a line, and how many have which reason."""
+def _print_many(answers: Iterator[Answer], none: str, *, as_json: bool) -> None:
+    """An answer a line, and how many have which reason; that there is `none`."""
     from webcrawl.tools.why.why_text import line_of  # noqa: PLC0415 - as above
 
     kinds: Counter[tuple[str, str]] = Counter()
@@ -104,7 +105,7 @@ def _print_many(answers: Iterator[Answer], *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(_json({"summary": counted}))
         return
-    sys.stdout.write("\n")
+    sys.stdout.write("\n" if counted else f"{readable(none)}\n")
     for one in counted:
         sys.stdout.write(readable(f"{one['urls']:>8} {one['state']}: {one['kind']}") + "\n")
 
