@@ -7,6 +7,7 @@ then its revisits begin. `freshness` is of the last fifth of the visits, `by_vis
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -26,10 +27,7 @@ DRAWS, RANGE = 200, (0.1, 0.5, 0.9)  # sums of rates that are drawn from what is
 
 def measure(policy: str, args: argparse.Namespace, share: float) -> None:
     """One policy within one budget."""
-    if args.histories:
-        world = replayed(args.histories, args.pages, args.seed)
-    else:
-        world = World.make(args.pages, args.rates, args.seed, args.zipf)
+    world = _world(args)
     budget = share * float(world.rates.sum())
     more: dict[str, float] = {}
     with ExitStack() as opened:
@@ -60,6 +58,15 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
         us_per_visit=clock.cpu / (store.total + len(world)) * 1e6,
         **more,
     )
+
+
+def _world(args: argparse.Namespace) -> World:
+    if not args.histories:
+        return World.make(args.pages, args.rates, args.seed, args.zipf)
+    try:
+        return replayed(args.histories, args.pages, args.seed)
+    except (OSError, ValueError) as error:
+        sys.exit(str(error))
 
 
 def claims(store: Store) -> dict[str, float | list[float]]:

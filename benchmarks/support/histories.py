@@ -7,6 +7,7 @@ A folder has two files of tabs: `urlid_offset_history.txt` with an id, the days 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -21,19 +22,31 @@ SLOWEST, FASTEST, STEPS = 1e-6, 1e4, 50  # changes per day, and of the search be
 
 def replayed(folder: Path, pages: int, seed: int) -> World:
     """The first pages of the histories: each changes at the rate that makes its history most likely."""
-    rates: dict[str, float] = {}
-    with (folder / HISTORIES).open() as lines:
-        for line in islice(lines, pages):
-            page, _, history = line.rstrip("\n").split("\t")
-            rates[page] = rate(np.array(json.loads(history), float).reshape(-1, 2)) / DAY
+    rates = dict(islice(_rows(folder / HISTORIES, _history), pages))
     weights = dict.fromkeys(rates, 0.0)
-    with (folder / IMPORTANCE).open() as lines:
-        for line in lines:
-            page, weight = line.split("\t")
-            if page in weights:
-                weights[page] = float(weight)
+    weights.update((page, weight) for page, weight in _rows(folder / IMPORTANCE, _weight) if page in weights)
+    if not any(weights.values()):
+        raise ValueError(f"{folder}: no page with a history and an importance")
     weight = np.array([*weights.values()])
     return World(np.array([*rates.values()]), weight / weight.sum(), np.random.default_rng(seed))
+
+
+def _rows(path: Path, read: Callable[..., tuple[str, float]]) -> Iterator[tuple[str, float]]:
+    """What the lines have; ValueError with the line's number where it is something else."""
+    with path.open() as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield read(*line.rstrip("\n").split("\t"))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{path}:{number}: {error}") from error
+
+
+def _history(page: str, _: str, history: str) -> tuple[str, float]:
+    return page, rate(np.array(json.loads(history), float).reshape(-1, 2)) / DAY
+
+
+def _weight(page: str, weight: str) -> tuple[str, float]:
+    return page, float(weight)
 
 
 def rate(visits: Array) -> float:

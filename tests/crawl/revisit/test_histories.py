@@ -18,6 +18,24 @@ def test_a_folder_is_a_world(tmp_path):
     assert (world.rates * DAY).tolist() == pytest.approx([np.log(2), np.log(3) / 2])
 
 
+@pytest.mark.parametrize("row", ["5\t5.5", "5\t5.5\t[[1.0, 0], [1.0]]", "5\t5.5\tnone", ""])
+def test_a_line_of_another_form(tmp_path, row):
+    """Its number is told."""
+    (tmp_path / HISTORIES).write_text(f"5\t5.5\t[[1.0, 0]]\n{row}\n")
+
+    with pytest.raises(ValueError, match=f"{HISTORIES}:2: "):
+        replayed(tmp_path, 2, 1)
+
+
+def test_histories_of_other_pages(tmp_path):
+    """Files that have no page in common are not a web."""
+    (tmp_path / HISTORIES).write_text("5\t5.5\t[[1.0, 0]]\n")
+    (tmp_path / IMPORTANCE).write_text("6\t1\n")
+
+    with pytest.raises(ValueError, match="no page"):
+        replayed(tmp_path, 2, 1)
+
+
 def test_the_most_likely_rate():
     """It is that of the pages whose visits are so; one that never changed has the slowest."""
     random = np.random.default_rng(1)
