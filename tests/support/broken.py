@@ -63,8 +63,8 @@ class DoomedDisk(ForgetfulDisk):
             os.kill(os.getpid(), signal.SIGKILL)
             return None
 
-    def create(self, path):
-        return self.step(f"create {_kind(path)}", lambda: ForgetfulDisk.create(self, path))
+    def create(self, path, mode=0o644):
+        return self.step(f"create {_kind(path)}", lambda: ForgetfulDisk.create(self, path, mode))
 
     def append(self, path):
         return self.step(f"append {_kind(path)}", lambda: ForgetfulDisk.append(self, path))

@@ -24,9 +24,9 @@ class BreakingDisk(Disk):
             self.broken.append(what)
             raise OSError(self.error, f"{os.strerror(self.error)} (injected at operation {self.operations}: {what})")
 
-    def create(self, path: Path) -> int:
+    def create(self, path: Path, mode: int = 0o644) -> int:
         self._step(f"create {path.name}")
-        return super().create(path)
+        return super().create(path, mode)
 
     def append(self, path: Path) -> int:
         self._step(f"append {path.name}")
@@ -79,10 +79,10 @@ class ForgetfulDisk(Disk):
             self._new.add(path)
         return fd
 
-    def create(self, path: Path) -> int:
+    def create(self, path: Path, mode: int = 0o644) -> int:
         known = path.exists()
         self._synced[path] = 0
-        return self._opened(super().create(path), path, known=known, synced=0)
+        return self._opened(super().create(path, mode), path, known=known, synced=0)
 
     def append(self, path: Path) -> int:
         known = path.exists()

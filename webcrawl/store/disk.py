@@ -130,6 +130,42 @@ class Disk:
             os.close(fd)
 
 
+@contextlib.contextmanager
+def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
+    """A new file to write to, `NAME.new`, which gets its name when it is whole and on the disk.
+
+    After an error, a kill or a power cut the file is the old or the new one, never a piece. `NAME.new` is left by who
+    is killed, or cannot remove it; the next attempt does.
+    """
+    new = path.with_name(f"{path.name}.new")
+    disk.unlink(new)
+    fd = disk.create(new, mode)
+    try:
+        try:
+            yield fd
+            disk.sync(fd)
+        finally:
+            os.close(fd)
+        disk.rename(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            disk.unlink(new)
+        raise
+
+
+def rewrite(path: Path, data: bytes) -> None:
+    """Replaces a file that is written often, so that nobody sees half of it: without a sync, for which a crawl waits.
+
+    So after a power cut it may be empty. An attempt that fails leaves the old one, and `NAME.new`, which the next
+    attempt removes.
+    """
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    with new.open("xb") as file:  # follows no link that somebody put there
+        file.write(data)
+    new.replace(path)
+
+
 def remove_unnamed(disk: Disk, path: Path) -> None:
     """Removes a file that no checkpoint names. If that fails, the next start tries again."""
     try:

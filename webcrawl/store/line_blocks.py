@@ -17,7 +17,7 @@ from zlib import crc32
 
 import zstandard
 
-from webcrawl.store.disk import Disk, regular
+from webcrawl.store.disk import Disk, regular, replacing
 from webcrawl.store.errors import DamagedFile
 
 RUN = 1 << 20  # bytes sorted at once: about 3,000 lines, 2 ms in which no other thread of Python runs
@@ -30,9 +30,7 @@ def sort_lines(disk: Disk, source: Path, target: Path) -> None:
 
     Two files beside it are written meanwhile. What an attempt that was interrupted left of them does not matter.
     """
-    runs, new = (target.with_name(target.name + ending) for ending in SCRATCH)
-    with contextlib.ExitStack() as rest:
-        between, out = (rest.enter_context(_scratch(disk, path)) for path in (runs, new))
+    with replacing(disk, target) as out, _scratch(disk, target.with_name(f"{target.name}.runs")) as between:
         bounds = [0]
         with source.open("rb") as file:
             while lines := file.readlines(RUN):
@@ -42,13 +40,11 @@ def sort_lines(disk: Disk, source: Path, target: Path) -> None:
         parts = [_lines(between, start, end) for start, end in pairwise(bounds)]
         for piece in _pieces(merge(*parts)):
             disk.write(out, piece)
-        disk.sync(out)
-        disk.rename(new, target)
 
 
 @contextlib.contextmanager
 def _scratch(disk: Disk, path: Path) -> Iterator[int]:
-    """A new file, removed at the end if it is still there."""
+    """A new file, removed at the end."""
     disk.unlink(path)
     fd = disk.create(path)
     try:

@@ -138,6 +138,17 @@ def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["hive.json"]
 
 
+def test_who_may_change_it(tmp_path):
+    """The file is as writable as the umask lets it be, for orders of another user of the group."""
+    before = os.umask(0o002)
+    try:
+        HiveFolder(tmp_path).write(Founding("web", "web", "domain", 2, (0, 1)))
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "hive.json").stat().st_mode & 0o777 == 0o664
+
+
 def test_a_power_cut(tmp_path, monkeypatch):
     """What hive.json says is on the disk before it is at its name, and then its name is."""
     folder, synced, sync = HiveFolder(tmp_path), [], os.fsync

@@ -200,6 +200,6 @@ class TestAfterACrash:
 
     def test_no_room_for_the_file(self, tmp_path):
         """A disk that takes no more does not keep anybody from being told."""
-        (tmp_path / "metrics.new").mkdir()
+        (tmp_path / "metrics.json.new").mkdir()
 
         assert read(collector(tmp_path, pages=900).text())["webcrawl_pages_total",] == 900

@@ -5,6 +5,7 @@ import time
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.support.faults import BreakingDisk
 from tests.support.identities import serving
 from webcrawl.net.identity import key_directory as directory
 from webcrawl.net.identity.key_directory import NotPublished
@@ -32,6 +33,16 @@ def said(folder, monkeypatch, change, *, trusted=True):
             return str(error)
     assert keys == {KEY.keyid: KEY.public}
     return " ".join(finding.text for finding in findings if finding.wrong)
+
+
+def test_a_full_disk(tmp_path):
+    """Of a directory that cannot be written to the end no half of a file is left to be published."""
+    disk = BreakingDisk()
+    directory.write(tmp_path, b"{}", {}, disk)
+    for fail_at in range(1, disk.operations + 1):
+        with pytest.raises(OSError, match="injected"):
+            directory.write(tmp_path, b"{}", {}, BreakingDisk(fail_at))
+        assert [*tmp_path.rglob("*.new")] == []
 
 
 def test_as_it_should_be(tmp_path, monkeypatch):

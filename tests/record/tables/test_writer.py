@@ -167,10 +167,10 @@ class Failing(Disk):
         self._what = what
         self._fds = set()
 
-    def create(self, path):
+    def create(self, path, mode=0o644):
         if not self.room and self._what == "create" and ".parquet" in path.name:
             raise OSError(28, os.strerror(28))
-        fd = super().create(path)
+        fd = super().create(path, mode)
         if ".parquet" in path.name:
             self._fds.add(fd)
         return fd

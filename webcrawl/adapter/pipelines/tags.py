@@ -15,6 +15,7 @@ from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.content.html.tag_counts import TagCounts, start_tags
 from webcrawl.content.page import Page
+from webcrawl.store.disk import rewrite
 from webcrawl.store.errors import StoreError
 
 # In which a `<` may be half of a character
@@ -48,10 +49,9 @@ class TagsPipeline:
     def checkpoint(self) -> list[tuple[str, int, int]]:
         rows = self._counts.rows()
         if scheduler_of(self._crawler).crawl.parts.db.presence.taken_away() is None:  # the checkpoint is about to fail
-            new = self._path.with_suffix(".tsv.new")
+            lines = "".join(f"{name}\t{elements}\t{pages}\n" for name, elements, pages in rows)
             try:
-                new.write_text("".join(f"{name}\t{elements}\t{pages}\n" for name, elements, pages in rows))
-                new.replace(self._path)
+                rewrite(self._path, lines.encode())
             except OSError as error:
                 raise StoreError(f"{self._path}: {error}") from error
         return rows

@@ -5,7 +5,6 @@ What they say of all drones is a line in its log, and a file beside its own stat
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Collection
@@ -19,7 +18,8 @@ from webcrawl.crawl.hive.hive_command import OVER, RELEASE
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import Groups
 from webcrawl.crawl.hive.queen import Decisions, Queen
-from webcrawl.store.jobdir.stats_file import merged
+from webcrawl.store.disk import rewrite
+from webcrawl.store.jobdir.stats_file import merged, plain
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +42,8 @@ class Telling:
             return
         found = merged(report.stats() for report in reports)
         self._written_at = now
-        new = self._path.with_suffix(".json.new")
         try:
-            new.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")
-            new.replace(self._path)
+            rewrite(self._path, plain(found).encode())
         except OSError as error:  # the figures are in the server, too
             logger.warning("%s: not written: %s", self._path, error)
         if last or now - self._said_at >= SAY:

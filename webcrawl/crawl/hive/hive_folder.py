@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.errors import HiveError, refused
 from webcrawl.crawl.hive.partition import MOST_DRONES
-from webcrawl.store.disk import Disk, appending, regular
+from webcrawl.store.disk import Disk, appending, regular, replacing
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of, is_crawl, number_of
@@ -135,17 +134,11 @@ class HiveFolder:
 
     def write(self, founding: Founding) -> None:
         """Replaces hive.json as a whole, for good. HiveError: it cannot be written."""
-        file = self.path / HIVE
-        new = file.with_suffix(".json.new")
+        file, disk = self.path / HIVE, Disk()
         try:
-            with new.open("w", encoding="utf-8") as opened:
-                opened.write(f"{json.dumps({'version': VERSION, **asdict(founding)}, indent=1)}\n")
-                opened.flush()
-                os.fsync(opened.fileno())
-            Disk().rename(new, file)
+            with replacing(disk, file, 0o666) as fd:  # as the umask says: who changes it later opens it to write
+                disk.write(fd, stats_file.plain({"version": VERSION, **asdict(founding)}).encode())
         except OSError as error:
-            with suppress(OSError):
-                new.unlink(missing_ok=True)
             raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
 
     def change(self, changed: Callable[[Founding], Founding]) -> tuple[Founding, Founding]:

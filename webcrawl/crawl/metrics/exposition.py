@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
 from webcrawl.net import http_answerer
+from webcrawl.store.disk import rewrite
 
 MOST = 8  # connections at once: a scraper needs one
 PATIENCE = 10.0  # seconds for a request and its answer
@@ -67,11 +68,7 @@ class TextFile:
 
     def write(self, data: bytes) -> None:
         """Raises OSError."""
-        new = self.path.with_name(f"{self.path.name}.new")
-        new.unlink(missing_ok=True)
-        with new.open("xb") as file:  # follows no link that somebody put there
-            file.write(data)
-        new.replace(self.path)
+        rewrite(self.path, data)
 
     def remove(self) -> None:
         """Removes the file when the crawl has ended: figures that nobody renews are none."""
@@ -104,10 +101,8 @@ class Told:
         """Writes what was told. Without room for it, only a crash would show."""
         if not self._may_write():
             return
-        new = self._path.with_suffix(".new")
         with contextlib.suppress(OSError):
-            new.write_text(json.dumps(self._told), encoding="utf-8")
-            new.replace(self._path)
+            rewrite(self._path, json.dumps(self._told).encode())
 
     def _at_least(self, sample: Sample) -> float:
         key = " ".join((sample.name, *(f"{name}={value}" for name, value in sorted(sample.labels.items()))))

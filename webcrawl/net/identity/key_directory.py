@@ -20,7 +20,7 @@ from ssl import create_default_context
 from urllib.parse import urlsplit
 
 from webcrawl.net.identity.signing_key import SigningKey, jwk
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, replacing
 
 PATH = "/.well-known/http-message-signatures-directory"
 MEDIA_TYPE = "application/http-message-signatures-directory+json"
@@ -61,9 +61,13 @@ def write(folder: Path, content: bytes, fields: Mapping[str, str], disk: Disk | 
     disk = disk or Disk()
     place = folder / PATH.lstrip("/")
     place.parent.mkdir(parents=True, exist_ok=True)
-    _replace(disk, place, content)
-    _replace(disk, folder / HEADERS, _as_lines(fields).encode("ascii"))
-    _replace(disk, folder / NGINX, _as_nginx(fields, place.absolute()).encode())
+    for path, data in (
+        (place, content),
+        (folder / HEADERS, _as_lines(fields).encode("ascii")),
+        (folder / NGINX, _as_nginx(fields, place.absolute()).encode()),
+    ):
+        with replacing(disk, path) as descriptor:
+            disk.write(descriptor, data)
 
 
 def authority_of(origin: str) -> str:
@@ -83,18 +87,6 @@ def _as_nginx(fields: Mapping[str, str], place: Path) -> str:
         f"location = {PATH} {{\n    alias {json.dumps(os.fspath(place), ensure_ascii=False)};\n    types {{ }}\n"
         f"    default_type {MEDIA_TYPE};\n    gzip off;\n{added}}}\n"
     )
-
-
-def _replace(disk: Disk, path: Path, data: bytes) -> None:
-    new = path.with_name(f"{path.name}.new")
-    disk.unlink(new)
-    descriptor = disk.create(new)
-    try:
-        disk.write(descriptor, data)
-        disk.sync(descriptor)
-    finally:
-        os.close(descriptor)
-    disk.rename(new, path)
 
 
 LONGEST = 65_536  # bytes of a directory

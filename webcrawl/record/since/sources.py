@@ -6,7 +6,6 @@ The note lies in the folder of the index, beside it.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -15,7 +14,7 @@ from typing import NamedTuple
 from webcrawl.base.digest import SHA1
 from webcrawl.record.since.cdx_server import SERVER, parsed
 from webcrawl.record.warc.reader import OPEN
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, replacing
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, number_of
 from webcrawl.store.jobdir.index_line import INDEX
@@ -59,15 +58,8 @@ def read_algorithms(folder: Path) -> set[str]:
 
 def write_kept(disk: Disk, folder: Path, signs: list[Sign], algorithms: set[str]) -> None:
     """The index is whole now."""
-    new = folder / f"{FILES}.new"
-    disk.unlink(new)
-    fd = disk.create(new)
-    try:
+    with replacing(disk, folder / FILES) as fd:
         disk.write(fd, json.dumps({"version": VERSION, "files": signs, "digests": sorted(algorithms)}).encode())
-        disk.sync(fd)
-    finally:
-        os.close(fd)
-    disk.rename(new, folder / FILES)
 
 
 INDEXES = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")

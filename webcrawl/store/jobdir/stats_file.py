@@ -8,7 +8,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import regular, rewrite
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.revisit_figures import PREFIX, figures_of, together
 from webcrawl.store.jobdir.series import Series
@@ -21,9 +21,7 @@ MOST_BYTES = 1 << 24  # bytes that are read
 
 def write(jobdir: Path, text: str) -> None:
     """Replaces the file. OSError: the one before stays."""
-    new = jobdir / f"{NAME}.new"
-    new.write_text(text, encoding="utf-8")
-    new.replace(jobdir / NAME)
+    rewrite(jobdir / NAME, text.encode())
 
 
 def plain(figures: Mapping[str, Any]) -> str:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import accumulate
 from pathlib import Path
-from typing import Self
 
 from webcrawl.base.model import Packed
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, replacing
 from webcrawl.store.errors import StoreError
 from webcrawl.store.line_blocks import BlockWriter
 from webcrawl.tools.segments.pool import Line, Pool
@@ -77,10 +74,10 @@ def cut(pool: Pool, disk: Disk, target: Path, most: int, needed: int) -> Cut:
     # more hosts than a segment has URLs: those that have waited longest have their turn
     before = 1 << 64 if found.per_host else sizes.oldest(most)
     found.per_host = found.per_host or 1
-    with ExitStack() as opened:
-        rest = opened.enter_context(pool.new_file())
-        out = opened.enter_context(SegmentWriter(disk, target))
+    with pool.new_file() as rest, replacing(disk, target) as fd:
+        out = SegmentWriter(disk, fd)
         _divide(pool, rest, out, found, most, before)
+        out.write_waiting()
     pool.replace([rest.named])
     found.left = len(pool)
     return found
@@ -113,34 +110,12 @@ def _site(line: Line) -> tuple[bytes, int]:
 
 
 class SegmentWriter:
-    """As a context it gives the file its name when it is whole and synced; else it leaves none."""
+    """Rows for the file of this descriptor; `write_waiting` writes the last of them."""
 
-    def __init__(self, disk: Disk, target: Path) -> None:
-        self._disk, self._target = disk, target
-        self._new = target.with_name(f"{target.name}.new")
-        disk.unlink(self._new)
-        self._fd = disk.create(self._new)
+    def __init__(self, disk: Disk, fd: int) -> None:
+        self._disk, self._fd = disk, fd
         self._waiting: list[bytes] = [HEADER]
         self._size = self._rows = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._flush()
-                self._disk.sync(self._fd)
-        except BaseException:
-            kind = BaseException
-            raise
-        finally:
-            os.close(self._fd)
-            if kind is not None:
-                with suppress(OSError):  # the first error is the one to report
-                    self._disk.unlink(self._new)
-        if kind is None:
-            self._disk.rename(self._new, self._target)
 
     def add(self, record: Packed) -> None:
         self._rows += 1
@@ -148,9 +123,9 @@ class SegmentWriter:
         self._waiting.append(row)
         self._size += len(row)
         if self._size >= AT_ONCE:
-            self._flush()
+            self.write_waiting()
 
-    def _flush(self) -> None:
+    def write_waiting(self) -> None:
         self._disk.write(self._fd, b"".join(self._waiting))
         self._waiting, self._size = [], 0
 
@@ -169,22 +144,12 @@ def _cells(fields: tuple[bytes, ...]) -> Iterator[bytes]:
 
 def copied(segment: Path | None, target: Path) -> None:
     """The segment under another name, whole or not at all. Without one the file has no rows: an old one must go."""
-    new = target.with_name(f"{target.name}.new")
     disk = Disk()
     try:
-        disk.unlink(new)
-        fd = disk.create(new)
-        try:
-            with segment.open("rb") if segment is not None else BytesIO(HEADER) as file:
-                while data := file.read(AT_ONCE):
-                    disk.write(fd, data)
-            disk.sync(fd)
-        finally:
-            os.close(fd)
-        disk.rename(new, target)
+        with segment.open("rb") if segment is not None else BytesIO(HEADER) as file, replacing(disk, target) as fd:
+            while data := file.read(AT_ONCE):
+                disk.write(fd, data)
     except OSError as error:
-        with suppress(OSError):
-            disk.unlink(new)
         raise StoreError(f"{target}: {error.strerror or error}") from error
 
 
