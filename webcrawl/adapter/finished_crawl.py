@@ -111,8 +111,7 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
 
 def _left(figures: Mapping[str, float]) -> str:
     """What waits behind all others, and what would fetch it."""
-    folded = int(figures.get("over_budget/folded", 0))
-    over = int(figures["over_budget"]) - folded
+    over, folded = stats_file.over_budget(figures)
     said = [f"{counted(over, 'URL')} over the budgets of domains (DOMAIN_BUDGET_PAGES)"] if over else []
     said += [f"{counted(folded, 'folded URL')} (TRAP_RULES=0 fetches them)"] if folded else []
     return f"only {' and '.join(said)}" if said else "nothing"

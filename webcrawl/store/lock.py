@@ -112,14 +112,17 @@ class Lock:
     The file's alone would not do: when the file is removed, the next process makes and locks another one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: Path) -> None:
         self._held: dict[Identity | None, int] = {}
         try:
-            self._take(folder / LOCK, os.O_RDWR | os.O_CREAT)
-            self.add(folder)
+            self._begin(path)
         except BaseException:
             self.close()
             raise
+
+    def _begin(self, folder: Path) -> None:
+        self._take(folder / LOCK, os.O_RDWR | os.O_CREAT)
+        self.add(folder)
 
     def __repr__(self) -> str:
         return f"<Lock held={len(self._held)}>"
@@ -159,10 +162,5 @@ class Lock:
 class FileLock(Lock):
     """Of one file that is there. Whoever has it may replace the file, and so lets go of what is at its path then."""
 
-    def __init__(self, file: Path) -> None:
-        self._held = {}
-        try:
-            self._take(file, os.O_RDWR)
-        except BaseException:
-            self.close()
-            raise
+    def _begin(self, file: Path) -> None:
+        self._take(file, os.O_RDWR)

@@ -27,7 +27,7 @@ from webcrawl.crawl.profiling.bound import in_words
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.frontier.wait_words import FAILING, Waits
-from webcrawl.store.jobdir import revisit_figures
+from webcrawl.store.jobdir import revisit_figures, stats_file
 
 logger = logging.getLogger(__name__)
 
@@ -315,8 +315,7 @@ def _queued(urls: int) -> str:
 
 def _held(figures: Mapping[str, Any]) -> list[str]:
     """How many of these wait behind all others, and why."""
-    folded = figures.get("over_budget/folded", 0)
-    over = figures.get("over_budget", 0) - folded
+    over, folded = stats_file.over_budget(figures)
     domains = count(figures.get("over_budget/domains", 0), "domain")
     said = [f"{count(over, 'URL')} over the budget of {domains}"] if over else []
     return [*said, f"{folded} folded: their like brought nothing new"] if folded else said

@@ -39,6 +39,12 @@ def read(jobdir: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def over_budget(figures: Mapping[str, float]) -> tuple[int, int]:
+    """How many URLs wait behind all others: beyond the budgets of their domains, and folded."""
+    folded = int(figures.get("over_budget/folded", 0))
+    return int(figures.get("over_budget", 0)) - folded, folded
+
+
 def stamp(jobdir: Path) -> tuple[int, int]:
     """The stamp that changes when the figures are written: an older file says nothing of a crawl."""
     try:
