@@ -1,11 +1,14 @@
-"""Checks for listeners: that is cheaper than building the arguments of a signal that nobody receives."""
+"""Listeners of signals. Looking for them is cheaper than building the arguments of a signal that nobody receives."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from pydispatch.dispatcher import Any as Any_  # type: ignore[import-untyped]
 from pydispatch.dispatcher import connections
+from scrapy import signals
+from scrapy.crawler import Crawler
 
 _ANY_SENDER = id(Any_)
 
@@ -28,3 +31,21 @@ def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
     if listeners is None:
         return ()
     return None if Any_ in listeners else tuple(listeners.get(signal, ()))
+
+
+class _Extension(Protocol):
+    @property
+    def opened(self) -> Callable[..., Any]: ...
+
+    @property
+    def closed(self) -> Callable[..., Any]: ...
+
+
+E = TypeVar("E", bound=_Extension)
+
+
+def listening(crawler: Crawler, extension: E) -> E:
+    """The extension, which hears from now on when the spider is opened, and when it is closed."""
+    crawler.signals.connect(extension.opened, signals.spider_opened)
+    crawler.signals.connect(extension.closed, signals.spider_closed)
+    return extension

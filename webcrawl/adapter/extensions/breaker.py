@@ -13,11 +13,11 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.crawl_end import close_spider
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import ReadableFormatter
@@ -69,10 +69,7 @@ class ErrorBreaker(logging.Handler):
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
         many, seconds = values["ERROR_BREAKER"]
-        breaker = cls(crawler, Path(values["JOBDIR"]), many, seconds)
-        crawler.signals.connect(breaker.opened, signals.spider_opened)
-        crawler.signals.connect(breaker.closed, signals.spider_closed)
-        return breaker
+        return listening(crawler, cls(crawler, Path(values["JOBDIR"]), many, seconds))
 
     def opened(self) -> None:
         with contextlib.suppress(OSError):  # then it cannot be written to, which is said where it is tried

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, Self, TypeGuard
 
 import msgpack
-from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base import names
@@ -104,10 +104,7 @@ class Checkpoints:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(crawler, values_of(crawler)["CHECKPOINT_INTERVAL"])
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls(crawler, values_of(crawler)["CHECKPOINT_INTERVAL"]))
 
     def opened(self) -> None:
         loop = asyncio.get_running_loop()

@@ -9,11 +9,11 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any, Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.commanding import Commanding
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
@@ -42,10 +42,7 @@ class Control:
         values = values_of(crawler)
         if not values["CONTROL"]:
             raise NotConfigured
-        extension = cls(crawler, Path(values["JOBDIR"]))
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls(crawler, Path(values["JOBDIR"])))
 
     def opened(self) -> None:
         scheduler_of(self._crawler)  # NotConfigured where there is no crawl

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.engine_pause import hold
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -35,10 +35,7 @@ class DiskSpace:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
-        extension = cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"])
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"]))
 
     def opened(self) -> None:
         with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes

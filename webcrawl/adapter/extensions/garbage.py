@@ -6,8 +6,9 @@ import atexit
 import gc
 from typing import Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
+
+from webcrawl.adapter.listeners import listening
 
 THRESHOLDS = 50_000, 20, 50
 
@@ -23,10 +24,7 @@ class Garbage:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls()
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls())
 
     def opened(self) -> None:
         gc.freeze()

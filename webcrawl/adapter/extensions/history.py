@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.net.shortage import is_ours
@@ -27,10 +27,7 @@ class History:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(crawler)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls(crawler))
 
     def opened(self) -> None:
         self._loop.start(SHORTEST)

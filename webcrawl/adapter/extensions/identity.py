@@ -7,10 +7,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl import settings as defaults
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
 from webcrawl.net.dns_records import ReverseNames
@@ -32,10 +32,7 @@ class Identity:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(values_of(crawler))
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls(values_of(crawler)))
 
     def opened(self) -> None:
         values = self._values

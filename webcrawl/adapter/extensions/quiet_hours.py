@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.engine_pause import hold
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.values import values_of
 
@@ -35,10 +35,7 @@ class QuietHours:
         spans = values_of(crawler)["QUIET_HOURS"]
         if not spans:
             raise NotConfigured
-        extension = cls(crawler, spans)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls(crawler, spans))
 
     def opened(self) -> None:
         self._loop.start(INTERVAL)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.adapter.listeners import listening
 from webcrawl.base.readable import ReadableFormatter
 
 
@@ -19,10 +19,7 @@ class ReadableLog:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls()
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls())
 
     def opened(self) -> None:
         for handler in logging.getLogger().handlers:

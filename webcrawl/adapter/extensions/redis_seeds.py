@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from scrapy import FormRequest, Request, Spider, signals
+from scrapy import FormRequest, Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY
 from webcrawl.adapter.values import values_of
@@ -128,10 +129,7 @@ class RedisSeeds:
             codecs.lookup(encoding)
         except LookupError as error:
             raise SettingError("REDIS_ENCODING", encoding, "an encoding that Python knows") from error
-        extension = cls(crawler, values_of(crawler), client_maker(settings), encoding)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls(crawler, values_of(crawler), client_maker(settings), encoding))
 
     def opened(self, spider: Spider) -> None:
         from webcrawl.crawl.hive.pushed_seeds import Taking  # noqa: PLC0415

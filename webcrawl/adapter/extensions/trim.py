@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.values import values_of
 
@@ -53,10 +53,7 @@ class Trim:
         trim = malloc_trim()
         if trim is None:
             raise NotConfigured("this C library has no malloc_trim")
-        extension = cls(values_of(crawler)["CHECKPOINT_INTERVAL"], trim, resident)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
+        return listening(crawler, cls(values_of(crawler)["CHECKPOINT_INTERVAL"], trim, resident))
 
     def opened(self) -> None:
         self._loop.start(self._interval, now=False)
