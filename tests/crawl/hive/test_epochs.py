@@ -244,28 +244,6 @@ def test_the_network_is_cut(url, tmp_path):
         asyncio.run(run(theirs))
 
 
-def test_commands_in_force_are_told_again(url):
-    """Drones that know the commands in force give them back, with their numbers, and later ones are higher."""
-
-    async def run():
-        async with drones(url) as (one, other):
-            await one.command("exclude", "a.example/")
-            known = (await beat(other)).commands
-            with Redis.from_url(url) as client:
-                client.flushall()
-            for server in (one, other):
-                await anew(server, lambda server=server: beat(server))
-                await server.restore(known)
-            later = await one.command("set", "LOG_LEVEL", "INFO")
-
-            assert later > known[0].number
-            assert [c.name for c in (await beat(other)).commands] == ["exclude", "set"]
-            await one.retract([known[0].number])
-            assert [c.name for c in (await beat(other)).commands] == ["set"]
-
-    asyncio.run(run())
-
-
 def test_a_state_that_was_given_up(url):
     """A drone that was taken out of the registry is refused, also after the server was emptied; a new one may come."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ import msgpack
 
 from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.drone_registry import state_of
-from webcrawl.crawl.hive.hive_command import Command
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.session import Session
 
@@ -72,20 +70,3 @@ class Board(Session):
     async def let_rest(self) -> None:
         """No drone has anything left but hosts set aside: so it is for some seconds, unless it is said again."""
         await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
-
-    async def restore(self, commands: Sequence[Command]) -> None:
-        """Commands that are in force are told to a server that may have lost them."""
-        if commands:
-            rows = {command.pack(): command.number for command in commands}
-            await self._do(lambda: self._client.zadd(self._keys.commands, rows))
-
-    async def retract(self, numbers: Sequence[int]) -> None:
-        """These commands are no longer in force: drones that come later are not told of them."""
-
-        async def remove() -> None:
-            pipe = self._client.pipeline(transaction=False)
-            for number in numbers:
-                pipe.zremrangebyscore(self._keys.commands, number, number)
-            await pipe.execute()
-
-        await self._do(remove)
