@@ -20,17 +20,12 @@ URLSET = b"""<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas
 
 class TestSitemaps:
     def test_what_is_said_of_a_page(self):
-        """Date, frequency and priority are kept with its address; what cannot be read is left out."""
+        """The date is kept with its address; what cannot be read is left out."""
         one, image, video, two = xml_listings.read(URLSET).entries
 
-        assert (one.url, one.modified, one.changefreq, one.priority) == (
-            "http://a.test/1?a=1&b=2",
-            1714953600.0,
-            "daily",
-            0.8,
-        )
+        assert (one.url, one.modified) == ("http://a.test/1?a=1&b=2", 1714953600.0)
         assert (image.kind, video.kind, image.modified) == ("img", "media", None)
-        assert (two.url, two.modified, two.priority) == ("/2", None, None)
+        assert (two.url, two.modified) == ("/2", None)
 
     def test_an_index(self):
         """It leads to sitemaps."""

@@ -3,6 +3,7 @@
 import pytest
 
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.crawls import is_locked
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 
 
@@ -26,12 +27,12 @@ def test_a_missing_folder_a_file_and_a_folder_without_a_state_are_told_apart(tmp
 
 
 def test_a_crawl(tmp_path):
-    """Its last checkpoint is read beside it, and nobody runs it."""
+    """Its last checkpoint is read beside it."""
     begun(tmp_path)
     job = JobDir.open(tmp_path)
 
     assert job.read(lambda snapshot: snapshot.get("terms")) == b"{}"
-    assert (job.is_running, job.drone, job.stats(), JobDir.all(tmp_path)) == (False, None, {}, [job])
+    assert (job.drone, job.stats(), JobDir.all(tmp_path)) == (None, {}, [job])
 
 
 def test_drones_are_those_whose_crawls_have_begun(tmp_path):
@@ -48,6 +49,7 @@ def test_a_crawl_that_runs(tmp_path):
     """Whoever holds the lock of the state runs the crawl."""
     db = CrawlDB(tmp_path / "state")
     try:
-        assert JobDir.open(tmp_path).is_running
+        assert is_locked(tmp_path)
     finally:
         db.close()
+    assert not is_locked(tmp_path)

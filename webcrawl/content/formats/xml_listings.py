@@ -23,8 +23,6 @@ class Entry:
     role: str = "item"  # item, alternate, sitemap, guid, enclosure, image, video, player, home, self, page, hub
     title: str = ""
     modified: float | None = None  # seconds since 1970: a sitemap's lastmod, an item's date
-    changefreq: str = ""
-    priority: float | None = None
 
     @property
     def link(self) -> FoundLink:
@@ -88,7 +86,7 @@ LOCATIONS = {  # the element that an address is the text of -> role, kind
     "thumbnail_loc": ("image", "img"),
     "player_loc": ("player", "object"),
 }
-TEXTS = frozenset(("loc", *LOCATIONS, "link", "guid", "id", "title", *DATES, "changefreq", "priority"))
+TEXTS = frozenset(("loc", *LOCATIONS, "link", "guid", "id", "title", *DATES))
 REGISTERED = "http://www.iana.org/assignments/relation/"  # what a relation's name is short for (RFC 4287 4.2.7.2)
 RELATIONS = {  # Atom's: role, kind
     **dict.fromkeys(("", "alternate"), ("item", "feed")),
@@ -231,7 +229,6 @@ class _Target:
         for entry in entries[self._first :]:
             if entry.role in ("item", "sitemap", "guid"):
                 entry.modified, entry.title = modified, title
-                entry.changefreq, entry.priority = said.get("changefreq", "").lower()[:10], _share(said.get("priority"))
         self._first, self._said = len(entries), {}
         self._count += 1
         self.full = self.full or self._count >= ENTRIES
@@ -239,12 +236,3 @@ class _Target:
 
 def _is_address(identifier: str) -> bool:
     return identifier.lower().startswith(("http:", "https:", "/"))
-
-
-def _share(written: str | None) -> float | None:
-    """A priority, from 0 to 1."""
-    try:
-        found = float(written or "")
-    except ValueError:
-        return None
-    return found if 0 <= found <= 1 else None

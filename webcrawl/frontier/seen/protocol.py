@@ -7,12 +7,11 @@ the URL cache drops what was submitted recently.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from webcrawl.frontier.seen.caches.protocol import UrlCache
 from webcrawl.frontier.seen.state import State
-from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import Keys, between
 
@@ -52,20 +51,6 @@ class SeenStore(Protocol):
 
     def close(self) -> None:
         """Stops at once, without saving."""
-
-
-class SeenStoreFactory(Protocol):
-    """The value of SEEN_STORE: a class or function that makes a seen store."""
-
-    def __call__(
-        self,
-        db: CrawlDB,
-        *,
-        memory: int,
-        cache: UrlCache,
-        on_ready: Callable[[], None] | None = None,
-    ) -> SeenStore:
-        """`memory` is in bytes."""
 
 
 class SortedKeys(Protocol):

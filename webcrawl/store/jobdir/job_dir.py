@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
-from webcrawl.store.jobdir.crawls import HIVE, STATE, crawls_of, hive_of, is_crawl, is_locked, number_of
+from webcrawl.store.jobdir.crawls import HIVE, STATE, crawls_of, hive_of, is_crawl, number_of
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 
 TRIES = 3  # to read what a crawl changes that is just being started
@@ -67,11 +67,6 @@ class JobDir:
         """Its number in a hive, if it is a drone's."""
         number = number_of(self.path)
         return number if number is not None and (self.path.parent / HIVE).is_file() else None
-
-    @property
-    def is_running(self) -> bool:
-        """True if a process works on the crawl, as far as this system tells."""
-        return is_locked(self.path)
 
     def stats(self) -> dict[str, Any]:
         """The figures of stats.json."""
