@@ -72,7 +72,6 @@ def test_no_class_has_many_attributes():
 MOST_OWNERS = 8
 SHARED = {
     "from_crawler run add_options long_desc open_spider process_item": "Scrapy's",
-    "opened closed": "an extension's, for Scrapy's signals",
     "answered": "a moment's (docs/design.md)",
     "write": "a file's",
     "of open from_setup to_json": "says what is made, and of what: each class its own",

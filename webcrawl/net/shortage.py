@@ -192,12 +192,8 @@ def port_lacks(error: OSError, address: str, port: int) -> bool:
     """
     if error.errno != errno.EADDRNOTAVAIL:
         return False
-    try:
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((address, port))
-    except OSError as failed:
-        return is_ours(failed)
-    return True
+    failed = _probed(address, port)
+    return failed is None or is_ours(failed)
 
 
 def lacks_route(error: OSError, address: str, port: int) -> bool:
@@ -207,12 +203,17 @@ def lacks_route(error: OSError, address: str, port: int) -> bool:
     """
     if error.errno not in _UNREACHABLE:
         return False
+    failed = _probed(address, port)
+    return failed is not None and failed.errno in _UNREACHABLE
+
+
+def _probed(address: str, port: int) -> OSError | None:
     try:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect((address, port))
-    except OSError as failed:
-        return failed.errno in _UNREACHABLE
-    return False
+    except OSError as error:
+        return error
+    return None
 
 
 def missing_socket() -> OSError | None:

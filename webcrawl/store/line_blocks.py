@@ -22,7 +22,8 @@ from webcrawl.store.errors import DamagedFile
 
 RUN = 1 << 20  # bytes sorted at once: about 3,000 lines, 2 ms in which no other thread of Python runs
 PIECE = 1 << 16  # bytes read or written at once
-SCRATCH = (".runs", ".new")  # after the new file's name: the files that are written meanwhile
+RUNS = ".runs"
+SCRATCH = (RUNS, ".new")  # after the new file's name: the files that are written meanwhile
 
 
 def sort_lines(disk: Disk, source: Path, target: Path) -> None:
@@ -30,7 +31,7 @@ def sort_lines(disk: Disk, source: Path, target: Path) -> None:
 
     Two files beside it are written meanwhile. What an attempt that was interrupted left of them does not matter.
     """
-    with replacing(disk, target) as out, _scratch(disk, target.with_name(f"{target.name}.runs")) as between:
+    with replacing(disk, target) as out, _scratch(disk, target.with_name(target.name + RUNS)) as between:
         bounds = [0]
         with source.open("rb") as file:
             while lines := file.readlines(RUN):

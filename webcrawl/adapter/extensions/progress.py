@@ -7,7 +7,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -15,14 +15,12 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.seed_fates import SeedFates
+from webcrawl.base.live_line import LiveLine
 from webcrawl.base.readable import count, short
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.jobdir.history_line import hosts_asked
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
-
-if TYPE_CHECKING:
-    from rich.live import Live
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +34,7 @@ class Progress:
 
     def __init__(self, crawler: Crawler, *, live: bool, logged: bool) -> None:
         self._crawler, self._logged = crawler, logged
-        self._live = _live() if live else None
-        self._moved: list[logging.StreamHandler[Any]] = []
+        self._live = LiveLine() if live else None
         self._loops: list[Loop] = []
 
     @classmethod
@@ -64,21 +61,11 @@ class Progress:
             loop.stop()
         if self._live is not None:
             self._live.stop()
-        for handler in self._moved:
-            handler.setStream(sys.stderr)
 
-    def _start(self, live: Live) -> None:
-        """Prints log lines that go to the same terminal above the live line."""
-        before = sys.stderr
+    def _start(self, live: LiveLine) -> None:
         live.start()
-        for handler in logging.getLogger().handlers:
-            if isinstance(handler, logging.StreamHandler) and handler.stream is before:
-                handler.setStream(sys.stderr)
-                self._moved.append(handler)
-        from rich.text import Text  # noqa: PLC0415 - as in _live
-
         lines = self.lines()
-        self._every(BLINK, lambda: live.update(Text(lines.short(), no_wrap=True, overflow="ellipsis"), refresh=True))
+        self._every(BLINK, lambda: live.update(lines.short()))
 
     def _every(self, seconds: float, call: Callable[[], None]) -> None:
         loop = Loop(call)
@@ -150,13 +137,6 @@ def _revisits(figures: Mapping[str, Any]) -> str:
     """The freshness of the copies, if the crawl fetches pages again."""
     revisits = figures_of(figures)
     return "" if revisits is None else f", {count(revisits.taken, 'revisit')} ({fresh(revisits)} fresh)"
-
-
-def _live() -> Live:
-    from rich.console import Console  # noqa: PLC0415 - here and below: saves 0.04 s in a crawl without a terminal
-    from rich.live import Live  # noqa: PLC0415
-
-    return Live(console=Console(stderr=True), auto_refresh=False, transient=True)
 
 
 def _now(crawl: Crawl) -> tuple[float, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import ipaddress
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from typing import Any
 
 from aiohttp import web
 
+from webcrawl.net.host_header import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
 from webcrawl.tools.dashboard.contents import LIVE, Contents, Ordering, Why
 from webcrawl.tools.dashboard.crawl_states import Ask, Finder, Known
@@ -250,7 +250,7 @@ def run(finder: Finder, where: str, address: tuple[str, int], ask: Ask, say: Cal
 
 def _tell(guard: Guard, host: str, say: Callable[[str], None]) -> None:
     say(f"dashboard: {guard.address()}")
-    if not _is_loopback(host):
+    if not is_loopback(host):
         say("whoever reads the network can read this address: better listen on loopback, and come by ssh -L")
 
 
@@ -295,10 +295,3 @@ async def _serve(server: Server, listener: socket.socket, tell: Callable[[], Non
 
 def _why(jobdir: Path, url: str) -> Any:
     return why(jobdir, url).to_json()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

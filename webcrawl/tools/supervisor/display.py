@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from webcrawl.base.live_line import LiveLine
 from webcrawl.base.readable import count, short
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
@@ -23,7 +23,7 @@ class Display:
     """`show` may be called at any time. `live`: standard error is a terminal. `logged`: the log gets lines too."""
 
     def __init__(self, *, live: bool, logged: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self._live = _Live() if live else None
+        self._live = LiveLine() if live else None
         self._logged, self._clock = logged, clock
         self._next_look = self._next_line = clock()
         self._since: deque[tuple[float, int]] = deque()
@@ -88,32 +88,3 @@ def short_line(figures: Mapping[str, Any], rate: float, drones: int, down: Seque
     revisits = figures_of(figures)
     known = f"hosts {hosts}" if revisits is None else f"fresh {fresh(revisits)}"
     return f"{trouble}{pages} {short(rate)}/s  queue {queued}  {known}  failed {failed}  {size}B  drones {working}"
-
-
-class _Live:
-    """A line that stays at the bottom of the terminal; log lines that go there are printed above it."""
-
-    def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415 - Scrapy imports every command for any
-        from rich.live import Live  # noqa: PLC0415
-
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-        self._moved: list[logging.StreamHandler[Any]] = []
-
-    def start(self) -> None:
-        before = sys.stderr
-        self._live.start()
-        for handler in logging.getLogger().handlers:
-            if isinstance(handler, logging.StreamHandler) and handler.stream is before:
-                handler.setStream(sys.stderr)
-                self._moved.append(handler)
-
-    def update(self, text: str) -> None:
-        from rich.text import Text  # noqa: PLC0415
-
-        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
-
-    def stop(self) -> None:
-        self._live.stop()
-        for handler in self._moved:
-            handler.setStream(sys.stderr)

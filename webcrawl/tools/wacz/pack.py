@@ -24,7 +24,7 @@ from webcrawl.base.readable import count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
-from webcrawl.store.disk import own_folder, regular
+from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.tools.verify.gzip_members import Torn
@@ -263,11 +263,7 @@ def _name(whole: Path, target: Path) -> None:
             raise
         _refuse_existing(target)
         whole.rename(target)
-    fd = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    Disk().sync_folder(target.parent)
 
 
 VERSION = "1.1.1"
