@@ -165,6 +165,30 @@ def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
     asyncio.run(run())
 
 
+def test_what_a_checkpoint_has_of_commands(url, tmp_path):
+    """Those that last, for a server that knows none; a drone that joins again knows those since, too."""
+
+    async def run(db):
+        server = Server(clients(url), "test")
+        companions = Companions(db, server)
+        await server.open()
+        await server.join(member(0, drones=1))
+        await server.command("exclude", "a.example/")
+        await server.command("stop")
+        await beat(server)
+        db.checkpoint()
+        await server.command("pause")
+        await beat(server)
+        await server.close()
+        return [command.name for command in companions.known()["commands"]]
+
+    with closing(CrawlDB(tmp_path)) as db:
+        assert asyncio.run(run(db)) == ["exclude", "pause"]
+    with closing(CrawlDB(tmp_path)) as db:
+        known = Companions(db, Server(clients(url), "test")).known()
+    assert [command.name for command in known["commands"]] == ["exclude"]
+
+
 def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
     """What the server says of the others is in the next checkpoint, and what it says later in later ones."""
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from redis import Redis
 
-from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, fair, joins, member
+from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, emptied, fair, joins, member
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.keys import BEGINNING, Keys
@@ -242,6 +242,41 @@ def test_the_network_is_cut(url, tmp_path):
 
     with OwnServer(tmp_path) as theirs:
         asyncio.run(run(theirs))
+
+
+def test_commands_in_force_are_told_again(url):
+    """A server that was emptied hears them from the drones, with their numbers, and later ones are higher."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.command("exclude", "a.example/")
+            await one.command("stop")
+            known = (await beat(one)).commands
+            emptied(url)
+            await anew(one, lambda: beat(one))
+            later = await one.command("set", "LOG_LEVEL", "INFO")
+            heard = (await anew(other, lambda: beat(other))).commands
+
+            assert later > known[0].number
+            assert [(c.number, c.name) for c in heard] == [(known[0].number, "exclude"), (later, "set")]
+
+    asyncio.run(run())
+
+
+def test_commands_of_an_older_copy(url):
+    """What a server has forgotten that was restored from a copy is told again, too."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.command("exclude", "a.example/")
+            await beat(one)
+            with Redis.from_url(url) as client:
+                client.delete(Keys("test").commands)
+            await one.join(one.member)
+
+            assert [c.name for c in (await beat(other)).commands] == ["exclude"]
+
+    asyncio.run(run())
 
 
 def test_a_state_that_was_given_up(url):

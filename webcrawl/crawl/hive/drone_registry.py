@@ -12,6 +12,7 @@ import msgpack
 
 from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.hive_command import Command
 from webcrawl.crawl.hive.partition import Groups, SlotMap
 
 FORMAT = 1  # of the registry, the letters and their meaning: drones of two formats do not work together
@@ -33,6 +34,7 @@ class Member:
     founded: float = 0.0
     others: Mapping[int, str] = field(default_factory=dict)  # drones and the ids of their states
     gone: frozenset[str] = frozenset()  # states that are not to come back
+    commands: tuple[Command, ...] = ()  # in force, of all that it has heard
     groups: Groups = ((),)  # Partition.groups
 
     @property
@@ -78,6 +80,7 @@ class Registry:
     map: SlotMap | None
     drones: Mapping[int, bytes]
     gone: frozenset[str] = frozenset()
+    commands: frozenset[bytes] = frozenset()
     wanted: frozenset[int] = frozenset()  # who shall be members by the last command that said so
 
 

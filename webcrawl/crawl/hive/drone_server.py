@@ -14,7 +14,7 @@ from webcrawl.crawl.hive.board import Board
 from webcrawl.crawl.hive.connection import MakeClient, OtherServer
 from webcrawl.crawl.hive.drone_registry import place_of, state_of
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
-from webcrawl.crawl.hive.hive_command import Command
+from webcrawl.crawl.hive.hive_command import Command, in_force
 from webcrawl.crawl.hive.keys import BEGINNING
 from webcrawl.crawl.hive.partition import SlotMap
 
@@ -90,7 +90,9 @@ class Server(Board):
         epoch, packed, acks, reports, drones, alive, queen, commands, size, is_open, gone, rest = found
         members = {int(drone): state_of(identity) for drone, identity in _pairs(drones)}
         self._members = frozenset(members)
-        self._member = replace(self._me, others=members, gone=_states(gone))
+        heard = [Command.unpack(data) for data in commands]
+        lasting = in_force(self._me.commands, heard) if heard else self._me.commands
+        self._member = replace(self._me, others=members, gone=_states(gone), commands=lasting)
         self._queen = int(queen) == self._me.drone
         if packed:
             self.knows(SlotMap.unpack(packed))
@@ -105,7 +107,7 @@ class Server(Board):
             gone=_states(gone),
             alive=frozenset(map(int, alive)),
             queen=int(queen),
-            commands=[Command.unpack(data) for data in commands],
+            commands=heard,
             reports={int(drone): data for drone, data in _pairs(reports)},
             bytes=self._bytes,
             all_rest=bool(rest),

@@ -3,7 +3,7 @@
 The first thing after a lost connection is to see whether the same server process answers (connection.py). If not, or if
 the streams are gone, a new epoch begins: every method raises NewEpoch until `follow` says that the caller has begun
 anew, too. A server that was emptied hears from the drone's checkpoint who the others are, so that a drone that lost its
-folder is not taken for the one that it was.
+folder is not taken for the one that it was, and which commands are in force, for drones that come later.
 """
 
 from __future__ import annotations
@@ -159,7 +159,9 @@ class Session:
                     continue
                 record, slots, drones = entered(registry, me, self._minted())
                 self._heard = record.key
-                news = drones != registry.drones or me.gone - registry.gone
+                orders = {command.pack(): command.number for command in me.commands}
+                orders = {data: number for data, number in orders.items() if data not in registry.commands}
+                news = drones != registry.drones or me.gone - registry.gone or orders
                 if (record, slots) == (registry.record, registry.map) and not news:
                     await pipe.unwatch()
                     break
@@ -173,6 +175,8 @@ class Session:
                     pipe.hdel(keys.drones, *map(str, out))
                 if me.gone:
                     pipe.sadd(keys.gone, *me.gone)
+                if orders:
+                    pipe.zadd(keys.commands, orders)
                 try:
                     await pipe.execute()
                 except WatchError:
@@ -186,13 +190,14 @@ class Session:
     async def _registry(self, pipe: Any) -> Registry:
         record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")
         drones, gone = await pipe.hgetall(self._keys.drones), await pipe.smembers(self._keys.gone)
-        commands = await pipe.zrange(self._keys.commands, 0, -1) if self._me.key is None else ()
+        commands = await pipe.zrange(self._keys.commands, 0, -1)
         return Registry(
             Record.unpack(record) if record else None,
             SlotMap.unpack(slots) if slots else None,
             {int(drone): identity for drone, identity in drones.items()},
             frozenset(state.decode() for state in gone),
-            wanted_by(map(Command.unpack, commands)),
+            frozenset(commands),
+            wanted_by(map(Command.unpack, commands if self._me.key is None else ())),
         )
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
@@ -224,17 +229,21 @@ class Companions(Part):
         db.join(self)
 
     def known(self) -> dict[str, Any]:
-        """For a Member that joins."""
+        """For a Member that joins, or joins again and has heard of more since the checkpoint."""
+        me = self._server.member
+        heard = {} if me is None else {"commands": me.commands}
         if self._saved is None:
-            return {}
-        founded, others, gone = msgpack.unpackb(self._saved, strict_map_key=False)
-        return {"founded": founded, "others": others, "gone": frozenset(gone)}
+            return heard
+        founded, others, gone, *packed = msgpack.unpackb(self._saved, strict_map_key=False)
+        commands = tuple(map(Command.unpack, packed))
+        return {"founded": founded, "others": others, "gone": frozenset(gone), "commands": commands, **heard}
 
     def save(self) -> None:
         me = self._server.member
         if me is None or me.key is None:  # the server was not there in this run
             return
-        known = msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone)))
+        commands = (command.pack() for command in me.commands)
+        known = msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone), *commands))
         if known != self._saved:
             self._db.set(META, known)
             self._saved = known
