@@ -178,7 +178,7 @@ class TestProxies:
 
         def back(made):
             output = made.output
-            wait_until(lambda: "the URLs that need it wait" in output.read_text() if output.exists() else False)
+            wait_until(lambda: "no request takes it for" in output.read_text() if output.exists() else False)
             shown.append(proxying(proxy, int(address.rpartition(":")[2])))
             shown[0].__enter__()
 

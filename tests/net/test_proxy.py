@@ -340,7 +340,25 @@ class TestPauses:
             proxies.worked(here, "far.test")
 
         assert [record.getMessage().split(": ", 1)[1] for record in caplog.records] == [
-            *["refused; the URLs that need it wait"] * 3,
+            *[f"refused; no request takes it for {wait} s" for wait in (1, 60, 60)],
+            "works again",
+        ]
+
+    def test_a_proxy_works_again_that_was_said_to_be_away(self, caplog):
+        """Each line that a proxy is away is taken back; a doubt is no such line, and hides none."""
+        clock = [0.0]
+        proxies = Proxies(lambda: clock[0])
+        with caplog.at_level("INFO"):
+            proxies.doubtful(self.HERE, "far.test", TimedOut("late"))
+            proxies.worked(self.HERE, "near.test")
+            for _ in range(2):  # within the minute
+                proxies.failed(self.HERE, "refused")
+                proxies.worked(self.HERE, "near.test")
+                clock[0] += 1.0
+
+        assert [record.getMessage().split(": ", 1)[1] for record in caplog.records] == [
+            "late: its failure, or that of far.test",
+            "refused; no request takes it for 1 s",
             "works again",
         ]
 

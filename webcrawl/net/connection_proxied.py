@@ -42,7 +42,9 @@ class _State:
     until: float = 0.0  # no request before that
     pause: float = 0.0  # 0: it is not away
     worked: float = 0.0  # when it last got an answer from a server
-    told: float = float("-inf")
+    told: float = float("-inf")  # when it was last said that it is away,
+    doubted: float = float("-inf")  # and when, that it may have failed
+    is_told: bool = False  # that it is away, and not that it works again
     doubts: OrderedDict[str, tuple[float, int]] = field(default_factory=OrderedDict)  # host: since when, how often
 
 
@@ -65,7 +67,9 @@ class Proxies:
         if now >= state.until:  # not another of the requests that were under way together
             state.pause = min(2 * state.pause, LONGEST) or SHORTEST
             state.until = now + state.pause
-            self._tell(state, f"proxy {proxy}: {why}; the URLs that need it wait")
+            if now - state.told >= LONGEST:
+                state.told, state.is_told = now, True
+                logger.warning("proxy %s: %s; no request takes it for %g s", proxy, why, state.pause)
         return _failed(proxy, why, state.until - now)
 
     def doubtful(self, proxy: Proxy, host: str, error: FetchError) -> FetchError:
@@ -81,7 +85,9 @@ class Proxies:
         state.doubts[host] = (since, count)
         while len(state.doubts) > KNOWN:
             state.doubts.popitem(last=False)
-        self._tell(state, f"proxy {proxy}: {error}; the URL waits")
+        if now - state.doubted >= LONGEST:
+            state.doubted = now
+            logger.warning("proxy %s: %s: its failure, or that of %s", proxy, error, host)
         return _failed(proxy, error, min(2.0**count, LONGEST))
 
     def worked(self, proxy: Proxy, host: str) -> None:
@@ -89,9 +95,9 @@ class Proxies:
         state = self._failing.get(proxy)
         if state is None:
             return
-        if state.pause:
+        if state.is_told:
             logger.info("proxy %s: works again", proxy)
-        state.until = state.pause = 0.0
+        state.until, state.pause, state.is_told = 0.0, 0.0, False
         state.worked = self._clock()
         state.doubts.pop(host, None)
 
@@ -101,12 +107,6 @@ class Proxies:
         while len(self._failing) > KNOWN:
             self._failing.popitem(last=False)
         return state
-
-    def _tell(self, state: _State, line: str) -> None:
-        """Once a minute for each proxy as long as it fails."""
-        if self._clock() - state.told >= LONGEST:
-            state.told = self._clock()
-            logger.warning("%s", line)
 
 
 def _failed(proxy: Proxy, why: object, wait: float) -> ProxyFailed:
