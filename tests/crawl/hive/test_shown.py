@@ -1,6 +1,7 @@
 """What a hive shows of pages that are fetched again: in its progress, `hive status` and `ctl status`."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -40,6 +41,9 @@ class Target:
     def running(self, _drone):
         return False
 
+    def begun(self):
+        return (0,)
+
     def all_drones(self):
         return range(len(self._figures))
 
@@ -75,6 +79,29 @@ def test_ctl_status_of_a_hive_that_shrank():
 
     assert found["pages"] == status(look(AGAIN, MORE))["pages"] + 7
     assert [row["drone"] for row in found["drones"]] == [0, 1]
+
+
+class Looking:
+    """An operator of a server that has these reports, and no sign of life."""
+
+    def __init__(self, seen):
+        self._seen = seen
+
+    async def look(self):
+        return self._seen
+
+    async def close(self):
+        pass
+
+
+def test_hive_status_of_a_folder_that_was_moved(tmp_path):
+    """A drone that has ended lies where its folder is, wherever that was when it last spoke; others where they say."""
+    target, seen = Target(tmp_path, {}, {}), look({}, {})
+    for drone, report in seen.reports.items():
+        seen.reports[drone] = replace(report, jobdir=f"/before/drone-{drone}", host="here")
+    target.server = lambda: lambda: Looking(seen)
+
+    assert [row["place"] for row in rows(target)[0]] == [str(tmp_path / "drone-0"), "here:/before/drone-1 (0)"]
 
 
 @pytest.mark.parametrize(("figures", "last"), [((AGAIN, MORE), TOGETHER), (({}, {}), None)])

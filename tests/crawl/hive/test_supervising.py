@@ -336,6 +336,22 @@ class TestSignals:
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
         assert "drone 0 was down: the next start of the hive starts it too" in caplog.messages
 
+    def test_before_it_was_tried(self, scene, caplog):
+        """A drone that was to come in, and has not been started, was not down: nothing of it is lost."""
+        drones = scene.begin(1)
+        scene.supervisor.add(range(2))
+        scene.supervisor.signalled()
+        scene.end(drones[0], 0, "shutdown")
+
+        assert (scene.supervisor.working, scene.supervisor.status) == (False, 0)
+        assert "down" not in caplog.text
+
+    def test_what_is_to_be_started_is_work(self, scene):
+        """Before its first drone is started a supervisor has work, and none that is down."""
+        scene.supervisor.add([0])
+
+        assert (scene.supervisor.working, scene.supervisor.down) == (True, [])
+
     def test_checkpoints(self, scene):
         """SIGUSR1 is passed on to all that run."""
         drones = scene.begin(2)

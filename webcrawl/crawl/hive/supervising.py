@@ -32,7 +32,7 @@ class _Drone:
     due: float | None  # when to start it; None: it runs, or is not to be started
     process: Process | None = None
     well: bool = False  # it has ended as planned
-    begun: float = 0.0
+    begun: float | None = None  # when it was last started, or could not be
     restarts: Restarts = field(default_factory=Restarts)
     said: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
 
@@ -69,8 +69,12 @@ class Supervisor:
 
     @property
     def down(self) -> list[int]:
-        """Drones that died and are about to be started again."""
-        return [number for number, drone in self._drones.items() if drone.process is None and drone.due is not None]
+        """Drones that died, or could not be started, and are about to be started again."""
+        return [number for number, drone in self._due() if drone.begun is not None]
+
+    def _due(self) -> list[tuple[int, _Drone]]:
+        """The drones that are to be started, for the first time or again."""
+        return [(number, one) for number, one in self._drones.items() if one.process is None and one.due is not None]
 
     @property
     def ended(self) -> set[int]:
@@ -79,7 +83,7 @@ class Supervisor:
 
     @property
     def working(self) -> bool:
-        return bool(self.running or (self.down and not self.stopping))
+        return bool(self.running or (self._due() and not self.stopping))
 
     @property
     def status(self) -> int:
@@ -143,13 +147,14 @@ class Supervisor:
                 drone.process.send(number)
 
     def _begin(self, number: int, drone: _Drone, now: float) -> None:
+        drone.begun = now
         try:
             drone.process = self._start(number)
         except OSError as error:  # no memory, no processes, no descriptors: not the drone's fault
             drone.due = now + (drone.restarts.died(-1, 0) or 0)
             logger.warning("drone %d cannot be started: %s", number, error.strerror or error)
         else:
-            drone.due, drone.begun = None, now
+            drone.due = None
             drone.said.clear()
 
     def _look(self, number: int, drone: _Drone, now: float) -> None:
@@ -213,7 +218,7 @@ class Supervisor:
             self._failed = True
 
     def _died(self, number: int, drone: _Drone, status: int, now: float) -> None:
-        wait = drone.restarts.died(status, now - drone.begun)
+        wait = drone.restarts.died(status, now - (drone.begun or 0.0))
         if wait is not None:
             drone.due = now + wait
             plain = status > 0 and drone.said and not LOGGED.match(drone.said[-1])

@@ -59,9 +59,13 @@ def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         common |= {"queen": now.queen, "server_bytes": now.bytes, "generation": now.map.generation if now.map else 0}
         common |= _as_found(now, common)
         common |= revisits({**stats, **{drone: report.figures for drone, report in now.reports.items()}}.values())
+        here = target.folder.begun() if target.folder is not None else ()
         for drone in now.drones:
             unknown = _from_file(drone, {}, "") | {"seen": "-"}  # the server keeps what it said, but not when
-            found[drone] = found.get(drone, unknown) | _from_report(drone, before, now)
+            row = _from_report(drone, before, now)
+            if drone in here and drone not in now.leases:
+                row.pop("place", None)  # the folder may have been moved since it said that
+            found[drone] = found.get(drone, unknown) | row
     return [found[drone] for drone in sorted(found)], common
 
 
