@@ -124,6 +124,26 @@ class TestMoreSeeds:
 
         assert (names(found.urls), seeding.away) == ("bbb", 0)
 
+    @pytest.mark.parametrize("left", [1, 0])
+    def test_a_wait_ends(self, begin, lists, caplog, monkeypatch, left):
+        """That no seeds can be read for the moment is said once, and that they are read again, be it to their end."""
+        seeding, _, _ = begin(lists[0])
+        seeding.read(3 - left)
+        lacks, rest = iter([OSError("too many open files")] * 2), iter(list(seeding._given)[:left])
+
+        def following(_):
+            for error in lacks:
+                raise error
+            return next(rest)
+
+        monkeypatch.setattr(Seeds, "__next__", following)
+        with caplog.at_level("INFO"):
+            for _ in range(4):
+                seeding.read(1)
+
+        assert caplog.messages == ["no more seeds for the moment: too many open files", "seeds are read again"]
+        assert not seeding.waits
+
     def test_once_more(self, begin, lists):
         """All sources are read again when some of their seeds may have become ours, those that were read too."""
         seeding, found, db = begin(lists[0])

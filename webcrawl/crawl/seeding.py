@@ -176,6 +176,7 @@ class Seeding(Part):
             try:
                 seed = next(self._seeds)
             except StopIteration:
+                self._read_on()
                 self._leave()
             except SeedError as error:  # go on with the next list
                 logger.error("%s", error)  # noqa: TRY400 - one line, no traceback
@@ -185,9 +186,15 @@ class Seeding(Part):
                 self.waits = True
                 return
             else:
-                self.waits = False
+                self._read_on()
                 most -= 1
                 yield seed
+
+    def _read_on(self) -> None:
+        """Whatever was missing is there again."""
+        if self.waits:
+            logger.info("seeds are read again")
+        self.waits = False
 
     def again(self) -> None:
         """Reads all seeds once more: some may have become ours."""

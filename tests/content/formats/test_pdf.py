@@ -191,6 +191,17 @@ class TestOurOwnLack:
             reader.read(pdf(), URL)
         reader.close()
 
+    def test_how_long_it_is_waited_for(self, monkeypatch, caplog):
+        """The line says for how many seconds it is tried again: all pauses between two tries."""
+        waits = []
+        monkeypatch.setattr(reader_process.time, "sleep", waits.append)
+        reader = PdfProcess(("/no/such/program",))
+
+        with pytest.raises(OSError, match="no process"):
+            reader.read(pdf(), URL)
+        assert caplog.messages[0].endswith(f"; trying again for {sum(waits):g} s")
+        reader.close()
+
     def test_a_process_that_ends_at_once(self, monkeypatch):
         """So is a library that cannot be loaded."""
         monkeypatch.setattr(reader_process, "PAUSE", 0.001)

@@ -105,9 +105,8 @@ class ReaderProcess:
                 if attempt == self.tries or self._closed:
                     raise OSError(f"no process to read {self._what} in: {error}") from error
                 if attempt == 1:
-                    logger.warning(
-                        "No process to read %s in: %s; trying again for %d s", self._what, error, self.tries * PAUSE
-                    )
+                    rest = (self.tries - 1) * PAUSE
+                    logger.warning("No process to read %s in: %s; trying again for %d s", self._what, error, rest)
                 time.sleep(PAUSE)
             else:
                 return
