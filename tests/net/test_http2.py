@@ -301,8 +301,11 @@ class TestOffers:
 
         assert (got.protocol, door.hellos) == ("h2", [False, True])
 
-    def test_a_page_of_frames_is_a_page(self, tmp_path):
-        """A host whose pages come by HTTP/1.1 is offered HTTP/2 after one in frames with its next request."""
+    def test_a_page_of_frames_is_a_page(self, tmp_path, caplog):
+        """A host whose pages come by HTTP/1.1 is offered HTTP/2 after one in frames with its next request.
+
+        Nobody says of it that it speaks only HTTP/2, and that its URLs fail.
+        """
         offers = Http2Offers(NEEDED)
         offers.recorded = lambda _, *, learned=False, by_page=False: learned and not by_page
         tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
@@ -320,6 +323,7 @@ class TestOffers:
                 return first.protocol, again.protocol, door.hellos
 
         assert run(go()) == ("", "h2", [False, False, True])
+        assert "HTTP/2" not in caplog.text
 
     def test_a_server_that_wants_http11_for_a_page(self, tmp_path):
         """HTTP_1_1_REQUIRED is an answer that did not come; the next try is by HTTP/1.1."""

@@ -148,8 +148,8 @@ class Http2Offers:
             self.learn(key, host, speaks=True, by_page=True)
 
     def tell(self, target: Target) -> None:
-        """A server speaks only HTTP/2, and this crawl does not: in a line, once."""
-        if not self._told:
+        """A server has asked for HTTP/2: if this crawl does not speak it, a line says so, once."""
+        why = mend(secure=target.secure) or (f"HTTP2 = {OFF}" if self._way == OFF else "")
+        if why and not self._told:
             self._told = True
-            why = mend(secure=target.secure) or f"HTTP2 = {self._way}"
             logger.warning("%s speaks only HTTP/2, as other hosts may: their URLs fail (%s)", target.host, why)
