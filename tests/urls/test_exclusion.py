@@ -185,6 +185,23 @@ class TestExclusionFilter:
         clock.now += 30
         assert one.reject("http://a.example/")
 
+    def test_a_file_that_comes_back_as_it_was(self, path, caplog):
+        """The line that the old rules are kept is taken back, also by a file that was only moved away for a while."""
+        clock = Time()
+        one = ExclusionFilter(path, 30, clock)
+        with caplog.at_level("INFO"):
+            for there in (False, True, True):
+                if there and not path.exists():
+                    path.with_suffix(".away").rename(path)
+                elif not there:
+                    path.rename(path.with_suffix(".away"))
+                clock.now += 30
+                assert one.reject("http://example.com/")
+
+        kept, again = caplog.messages
+        assert kept.startswith("keeping the old exclusions: ")
+        assert again.startswith(f"{path}: read again, now ")
+
     def test_what_could_not_be_read_is_read_later(self, path, monkeypatch):
         """A change that comes while this machine has no descriptor left is in force as soon as it has one."""
         clock = Time()

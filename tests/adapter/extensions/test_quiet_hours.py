@@ -125,6 +125,28 @@ def test_it_resumes_only_if_nothing_else_is_in_the_way(monkeypatch, caplog, trou
     assert caplog.messages[-1] == f"QUIET_HOURS are over: {line}"
 
 
+def test_from_one_span_into_another(monkeypatch, caplog):
+    """A machine that sleeps from the night to noon says until when it is quiet then."""
+    crawler, now = Crawler(), [at(23)]
+    monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
+    monkeypatch.setattr(
+        "webcrawl.adapter.engine_pause.scheduler_of",
+        lambda _: SimpleNamespace(wake=lambda: None, crawl=crawl()),
+    )
+    extension = QuietHours(crawler, [NIGHT, NOON])
+    with caplog.at_level("INFO"):
+        for hour in (23, 24, 36, 38):
+            now[0] = at(hour)
+            extension.look()
+
+    assert [line.removeprefix("QUIET_HOURS") for line in caplog.messages] == [
+        ": nothing is fetched until 06:00 UTC",
+        ": nothing is fetched until 13:30 UTC",
+        " are over: fetching resumes",
+    ]
+    assert crawler.paused == [True, False]
+
+
 def test_who_else_holds_the_crawl_is_waited_for(monkeypatch):
     """A full disk in a quiet night: fetching resumes when both are over."""
     monkeypatch.setattr(

@@ -7,6 +7,7 @@ import sys
 import urllib.error
 import urllib.request
 from contextlib import closing, suppress
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
 from tests.support.ports import free_port
+from webcrawl.adapter.extensions.metrics import Metrics
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.metrics.exposition import TextFile
 
@@ -126,6 +128,21 @@ class TestFile:
         assert crawl.run() == 0
         assert crawl.output.read_text().count("webcrawl.prom: not written: ") == 1
         assert crawl.stats["reason"] == "finished"
+
+    def test_a_folder_that_comes_back(self, tmp_path, caplog):
+        """It is said once that the file is not written, and once that it is again."""
+        metrics = Metrics(None, {"JOBDIR": tmp_path})
+        metrics._collector = SimpleNamespace(text=lambda: b"figures")
+        metrics._file = TextFile(tmp_path / "a/crawl.prom")
+        with caplog.at_level("INFO"):
+            for there in (False, False, True, True):
+                if there:
+                    (tmp_path / "a").mkdir(exist_ok=True)
+                metrics._write()
+
+        away, again = caplog.messages
+        assert "crawl.prom: not written: " in away
+        assert again == f"metrics: {tmp_path}/a/crawl.prom: written again"
 
     @pytest.mark.parametrize("name", ["webcrawl.txt", "missing/webcrawl.prom", "webcrawl.prom\0"])
     def test_no_such_file(self, tmp_path, name):

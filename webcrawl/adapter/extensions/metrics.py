@@ -155,6 +155,8 @@ class Metrics:
                 logger.warning("metrics: %s: not written: %s", self._file.path, error)
             self._told = str(error)
         else:
+            if self._told is not None:
+                logger.info("metrics: %s: written again", self._file.path)
             self._told = None
 
 

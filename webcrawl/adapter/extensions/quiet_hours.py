@@ -45,7 +45,7 @@ class QuietHours:
 
     def look(self) -> None:
         until = quiet_until(time.time(), self._spans)
-        if (until is None) == (self._until is None):
+        if until == self._until:
             return
         self._until = until
         then = hold(self._crawler, self, "quiet hours", held=until is not None)

@@ -67,8 +67,10 @@ class ExclusionFilter:
     def _reread(self) -> None:
         try:
             with readable(self._path):
+                before, self._stamp = self._stamp, (0, 0)  # a file that comes back is read, as it may be
                 stamp = self._look()
-                if stamp == self._stamp:
+                if stamp == before:
+                    self._stamp = before
                     return
                 self._read(stamp)
             self._complaint = ""
