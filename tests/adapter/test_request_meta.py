@@ -134,6 +134,16 @@ class TestMeta:
         }
         assert [Odd.asked[f"/{path}"] for path in then] == [1, 1, 2, 1]
 
+    def test_a_large_body_is_told(self, crawl, here):
+        """The log names a body that is larger than the request, or else DOWNLOAD_WARNSIZE, wants to be warned of."""
+        then = [("big/1", {}), ("big/2", {"download_warnsize": 2999}), ("big/3", {"download_warnsize": 3000})]
+        _, made = crawl([(f"{here}/{path}", meta) for path, meta in [*then, ("ok", {})]], DOWNLOAD_WARNSIZE=100)
+
+        said = made.output.read_text()
+        assert f"<GET {here}/big/1>: 3000 bytes, more than its warning size of 100" in said
+        assert f"<GET {here}/big/2>: 3000 bytes, more than its warning size of 2999" in said
+        assert said.count("warning size") == 2
+
     def test_a_cached_answer_is_an_answer(self, crawl, here, tmp_path):
         """An answer from Scrapy's HTTP cache costs no request, and is booked with its status."""
         Odd.asked.clear()

@@ -32,7 +32,7 @@ def test_more_than_the_pages_allow(caplog):
 def test_a_policy_that_is_never_early(caplog):
     """It has no use for more than one fetch of each page in REVISIT_AGE."""
     (line,) = Told(caplog, rate=0.01, early=False).look(2 * EVERY)
-    assert line.endswith("and none is fetched again before it is as old as REVISIT_AGE, 86400 s")
+    assert line.endswith("and none is fetched again before it is as old as REVISIT_AGE, 86400 s, except at a signal")
 
 
 def test_once_an_hour(caplog):

@@ -268,7 +268,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             async with asyncio.timeout(PATIENCE):
                 await wrapper.context.close()
         except (PlaywrightError, TimeoutError) as error:
-            logger.warning("the browser did not close a page (%s): it is restarted", error)
+            logger.warning("the browser did not close a page (%s): it is ended; the next page starts another", error)
             await self._give_up()
 
     async def _give_up(self) -> None:

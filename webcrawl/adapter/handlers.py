@@ -183,8 +183,8 @@ class HttpHandler(BaseDownloadHandler):
         meta["download_latency"] = exchange.timings.first_byte
         if exchange.truncated in LOST and meta.get(WHOLE, whole):
             self._refuse(exchange)
-        if 0 < meta.get("download_warnsize", large) < len(exchange.body):
-            logger.warning("%s: %d bytes, more than DOWNLOAD_WARNSIZE", request, len(exchange.body))
+        if 0 < (size := meta.get("download_warnsize", large)) < len(exchange.body):
+            logger.warning("%s: %d bytes, more than its warning size of %d", request, len(exchange.body), size)
         return to_response(exchange, request)
 
     def _refuse(self, exchange: Exchange) -> NoReturn:

@@ -108,7 +108,8 @@ class Unused:
         if not (split.is_fixed and pages and split.rate() > most):
             return
         self._next = now + HOUR
-        why = f"within {self._floor:g} s" if split.early else f"before it is as old as REVISIT_AGE, {split.age:g} s"
+        turn = f"before it is as old as REVISIT_AGE, {split.age:g} s, except at a signal"
+        why = f"within {self._floor:g} s" if split.early else turn
         logger.warning(
             "REVISIT_RATE allows %g revisits per second, of which %g can be used: %s, and none is fetched again %s",
             split.rate(),

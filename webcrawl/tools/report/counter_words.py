@@ -74,7 +74,7 @@ WRONG = {
         "outcome/port_refused": "a port of another service",
         "outcome/tunnel_refused": "forbidden by the proxy",
     },
-    "Our own lacks, charged to nobody": {
+    "Our own lacks, charged to no host": {
         "outcome/untried": "not tried",
         "outcome/no_socket": "no descriptor, port or memory for a socket",
         "outcome/no_name_server": "no name server answered",
