@@ -10,6 +10,7 @@ import html
 import re
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count, cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,45 +21,55 @@ from zlib import crc32
 import pytest
 from scrapy import Request
 
+from tests.crawl.hive.test_drone_report import report as drone_report
 from tests.crawl.hive.test_supervising import Scene
 from tests.support.archive_files import gzipped, response
 from tests.support.claims import pattern, templates
 from tests.support.objectstore import FakePlace
 from tests.support.places import ROOT
 from webcrawl import settings
-from webcrawl.adapter import earlier_pages, finished_crawl, last_pages, seed_fates, standstill
+from webcrawl.adapter import earlier_pages, finished_crawl, handlers, last_pages, periodic, seed_fates, standstill
 from webcrawl.adapter.extensions import (
     byte_limit,
     checkpoints,
+    control,
     disk_space,
     identity,
     process_progress,
     progress,
     redis_seeds,
     summary,
+    websub,
 )
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.program import program
-from webcrawl.crawl import host_orders, last_run, open_revisits
+from webcrawl.content.formats import reader_process
+from webcrawl.crawl import clock, host_orders, last_run, open_revisits
 from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.control.in_force import PausedHosts
 from webcrawl.crawl.hive import carrying, coordinator, supervising
+from webcrawl.crawl.hive.drone_identity import Identity
+from webcrawl.crawl.hive.drone_report import State as Drone
 from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, HiveError
+from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look as HiveLook
-from webcrawl.crawl.hive.queen import Decisions
+from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.queen import GRACE, Decisions, Queen, Wanted
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
-from webcrawl.net import address_families, dns, dns_silence, shortage
+from webcrawl.net import address_families, dns, dns_silence, http2_offers, shortage
 from webcrawl.net.dns_answer import Answer, Failure
-from webcrawl.net.errors import DnsFailed, PortRefused, Untried
+from webcrawl.net.errors import BadOption, DnsFailed, PortRefused, Untried
+from webcrawl.net.http_answerer import CannotListen
+from webcrawl.net.http_request import parse_target
 from webcrawl.record.archives import archives
 from webcrawl.record.objectstore import stored, upload
 from webcrawl.record.since.cdx_server import NoAnswer as Unanswered
@@ -71,8 +82,9 @@ from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 from webcrawl.store.jobdir.series import Series
 from webcrawl.tools.account import account_page
 from webcrawl.tools.account.site_account import Account, AccountRow, Gap, Site
+from webcrawl.tools.commands import segments as segments_command
 from webcrawl.tools.commands import verify
-from webcrawl.tools.dashboard import contents, crawl_states
+from webcrawl.tools.dashboard import contents, crawl_states, dashboard_server
 from webcrawl.tools.dashboard.crawl_states import Known, Sample
 from webcrawl.tools.dashboard.pages import command_pages, crawl_list, crawl_page, tabs
 from webcrawl.tools.dashboard.pages.crawl_page import Shown
@@ -87,7 +99,7 @@ from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
 from webcrawl.tools.segments import left_links, segment_run
 from webcrawl.tools.segments.segment import Cut
-from webcrawl.tools.supervisor import asked, display, hive_orders, hive_run, hive_status
+from webcrawl.tools.supervisor import adopt, asked, display, hive_orders, hive_run, hive_status
 from webcrawl.tools.wacz import earlier_records, packable_archives
 from webcrawl.tools.wacz.earlier_records import TOLD, Lies
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of_all
@@ -1062,6 +1074,183 @@ def left_behind(state):
         return crawl_states.look(known, ask).note
 
 
+def reigning(state):
+    """What the queen of the drones 0 and 1 says; `looks`: the seconds of each, and who is alive then; `wanted`."""
+    queen, said = Queen(), []
+    reports = {one: drone_report(drone=one, **state.get("reports", {})) for one in (0, 1)}
+    for now, alive in state["looks"]:
+        decided = queen.look(now, reports, alive, SlotMap.fair((0, 1)), state.get("wanted"))
+        said += [*decided.notices, decided.waits]
+    return "\n".join(said)
+
+
+def adopted(state):
+    """What is said of the drone 1 of two, whose state is gone; `runs`: whether anybody runs the hive."""
+    said, report = [], drone_report(drone=1, jobdir="/job", host="here", **state.get("report", {}))
+    founding = Founding("h", "web", "host", 2, state.get("drones", (0, 1)), wanted=state.get("wanted", ()))
+    folder = MagicMock(supervised=state.get("runs", False), known=lambda: founding)
+    folder.change = lambda change: (founding, change(founding))
+    folder.figures = lambda _: state.get("figures", {})
+    look = HiveLook(
+        SlotMap.fair(founding.drones), reports={} if "unknown" in state else {1: report}, leases=state.get("alive", {})
+    )
+    with patch.multiple(adopt, one_look=lambda _: look, give_up=lambda *_, **__: 0):
+        try:
+            adopt.adopt_lost(MagicMock(folder=folder), 1, said.append, sure=state.get("sure", True))
+        except CannotStart as error:
+            said.append(str(error))
+    return "\n".join(said)
+
+
+def given_away(state):
+    """What is said of a drone that is run once more here; its process ends with these `ends`, look by look."""
+    said, found = [], adopt.Found(JOB, Identity("id", "h", 1, 1), b"key")
+    found = replace(found, **state.get("found", {}))
+    report = {1: drone_report(drone=1, identity=state.get("id", "id"), jobdir="/job", host="here")}
+    look = HiveLook(SlotMap.fair((0, 1)), reports=report, leases=state.get("alive", {}), key=b"key")
+    process = MagicMock(poll=MagicMock(side_effect=cycle(state.get("ends", (0,)))), returncode=1)
+    process.__enter__.return_value = process
+    with (
+        patch.multiple(adopt, one_look=lambda _: look, give_up=lambda *_, still, **__: still()),
+        patch.multiple(adopt, subprocess=MagicMock(Popen=lambda *_, **__: process), time=MagicMock()),
+        patch.object(adopt, "is_held", lambda _: state.get("held", False)),
+    ):
+        try:
+            adopt.adopt(SimpleNamespace(name="h", folder=None), 1, found, [], said.append)
+        except CannotStart as error:
+            said.append(str(error))
+    return "\n".join(said)
+
+
+def clocked(jump):
+    """What is said when the machine's clock jumps by so many seconds."""
+    walls = iter((1e9, 1e9, 1e9 + jump))
+    with patch.object(clock.logger, "warning") as log:
+        now = clock.CrawlClock(MagicMock(get=lambda _: None), wall=walls.__next__, steady=float)
+        now()
+    return logged({"warning": log})
+
+
+def asked_for_http2(state):
+    """What is said of a server that wants HTTP/2, of a crawl that speaks it `way`."""
+    target = parse_target(f"{state.get('scheme', 'https')}://a.test/")
+    with (
+        patch.object(http2_offers, "find_spec", lambda _: state.get("library", True) or None),
+        patch.object(http2_offers.logger, "warning") as log,
+    ):
+        http2_offers.Http2Offers(state["way"]).tell(target)
+    return logged({"warning": log})
+
+
+def waited_for(tries):
+    """What is said of a process that cannot be started in so many tries, a second apart."""
+    reader = reader_process.ReaderProcess("PDFs", (), 1.0)
+    reader.tries = tries
+    with (
+        patch.object(reader, "_open", MagicMock(side_effect=OSError("none"))),
+        patch.object(reader_process.time, "sleep"),
+        patch.object(reader_process.logger, "warning") as log,
+        suppress(OSError),
+    ):
+        reader.ask(b"", str)
+    return logged({"warning": log})
+
+
+def controlled(state):
+    """What is logged and answered of an order to a crawl; `keep`: what becomes of the checkpoint that has it."""
+    said, listening = [], MagicMock(side_effect=state.get("listen"))
+    with (
+        patch.multiple(control, Commanding=MagicMock(), scheduler_of=MagicMock(), ControlServer=listening),
+        patch.object(control, "PATIENCE", 0.01),
+        patch.object(control, "logger", tellers(said)),
+    ):
+        extension = control.Control(MagicMock(), JOB)
+        extension._commanding.checkpoint = AsyncMock(side_effect=state.get("keep"))
+        extension._commanding.status.return_value = {"state": state.get("state", "running")}
+        extension.opened()
+        try:
+            asyncio.run(extension._obey(*state.get("order", ("pause", []))))
+        except CommandError as error:
+            said.append(str(error))
+    return "\n".join(said)
+
+
+def hubs(state):
+    """What is said of WEBSUB_PORT at the start; `on`: whether pages are fetched again; `port`: whether it is free."""
+    scheduler = MagicMock()
+    if not state["on"]:
+        scheduler.crawl.parts.signalling = None
+    taken = None if state.get("port", True) else CannotListen("taken")
+    values = {"WEBSUB_PORT": 1, "WEBSUB_HOST": None, "WEBSUB_ADDRESS": "https://me.test/", "HIVE_DRONES": 0}
+    with (
+        patch.multiple(websub, scheduler_of=lambda _: scheduler, Subscriptions=MagicMock(), Loop=MagicMock()),
+        patch.multiple(websub, place=lambda _: ("127.0.0.1", 1), address_of=lambda _: "https://me.test/"),
+        patch.multiple(websub, bound=MagicMock(side_effect=taken), Callback=MagicMock(), asyncio=MagicMock()),
+        patch.multiple(websub.logger, warning=DEFAULT, info=DEFAULT) as log,
+    ):
+        websub.WebSub(MagicMock(), values).opened()
+    return logged(log)
+
+
+def called(fails):
+    """What is said of a call at intervals that fails or not, and how often it is called in some of them."""
+    call = MagicMock(side_effect=ValueError if fails else None)
+
+    async def calls():
+        loop = periodic.Loop(call)
+        loop.start(0.001)
+        await asyncio.sleep(0.01)
+        loop.stop()
+
+    with patch.object(periodic.logger, "exception") as log:
+        asyncio.run(calls())
+    return f"{logged({'exception': log})}\n{call.call_count} calls"
+
+
+def built(state):
+    """What `segments build` says; `made`: the figures of a segment, none of one that was made before."""
+    builder = MagicMock(
+        lost=0, waiting=None if "made" in state else "segment", number=3, untouched=state.get("untouched")
+    )
+    builder.__enter__.return_value = builder
+    builder.sizes.return_value = {"seen/keys": 7}
+
+    def given():
+        builder.lost = state.get("lost", 0)
+
+    builder.given = given
+    cut = Cut(**{"urls": 5, "hosts": 2, "domains": 1, "per_host": 3, "left": 4, **state.get("made", {})})
+    builder.make.return_value = cut
+    opts, said = SimpleNamespace(spargs={}, o="/segment.csv", seen=None, tables=False, urls=9, json=False), []
+    left = SimpleNamespace(values={})
+    with (
+        patch("webcrawl.tools.segments.builder.Builder", lambda *_, **__: builder),
+        patch("webcrawl.tools.segments.left.left_by", lambda *_: [left]),
+        patch("webcrawl.tools.segments.segment.copied"),
+        patch("webcrawl.adapter.plain_scrapy.trusted_code"),
+        patch.multiple(segments_command, say=said.append, _values=lambda *_: {}, _needed=lambda _: ()),
+        patch.object(segments_command.sys, "stderr", MagicMock(write=said.append)),
+    ):
+        said.append(f"status {segments_command._build(MagicMock(), [JOB], opts)}")
+    return "\n".join(said)
+
+
+def refused(options):
+    """What is said of requests that have these options, which there are not."""
+    handler = SimpleNamespace(_count=str, _refused=set())
+    with patch.object(handlers.logger, "warning") as log:
+        for error in options:
+            handlers.HttpHandler._failed(handler, error, "http://a.test/")
+    return logged({"warning": log})
+
+
+def listened(host):
+    """What is said of a dashboard that listens there."""
+    said = []
+    dashboard_server._tell(SimpleNamespace(address=lambda: "http://here/"), host, said.append)
+    return "\n".join(said)
+
+
 # -- the claims: a sentence, a state that makes it true, one that makes it false
 
 EXACT = "A point (x, y) means that x servers had at least y documents, or bytes. All hosts are counted exactly."
@@ -1081,6 +1270,8 @@ PAUSE = ["pause"]
 SEVERAL = {"terms": {"HOST_CONNECTIONS a.test": "2"}}
 MANY = [f"{at}.test" for at in range(host_orders.TOLD + 1)]
 SAMPLED = {"records": 9, "sampled": 9}
+HERE = {"jobdir": "/job", "host": "here"}
+LOST = {"figures": {"queued": 5, "hosts": 2, "pages": 7}, "unacknowledged": 3}
 LOOKS = [revisit_source.Moment(60.0 * at, 9.0, *[0.0] * 4, 0.5 if at < 2 else 0.25, 9.0) for at in range(3)]
 TWICE = {"depths": [0, 0], "duplicates": 1, "duplicate_size": 9}
 KILLED = {"pages": 1, "reason": None}
@@ -2887,6 +3078,246 @@ CLAIMS = {
         ],
     ),
     "crawl/uplink.py": (str, []),
+    "crawl/hive/queen.py": (
+        reigning,
+        [
+            (
+                "drone 1 (here:/job) is not heard of; its hosts and the links to them wait for it",
+                {"looks": [(0, {0}), (GRACE, {0})], "reports": HERE},
+                {"looks": [(0, {0}), (GRACE, {0, 1})], "reports": HERE},
+            ),
+            (
+                "drone 1 was stopped; its hosts and the links to them wait for it",
+                {"looks": [(0, {0}), (GRACE, {0})], "reports": {"state": Drone.STOPPING}},
+                {"looks": [(0, {0}), (GRACE, {0})]},
+            ),
+            (
+                "drone 1 is back after 12 s",
+                {"looks": [(0, {0}), (GRACE, {0}), (12, {0, 1})]},
+                {"looks": [(0, {0}), (GRACE, {0}), (12, {0})]},
+            ),
+            (
+                "drone 1 was given up, but is alive",
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset((0,)), frozenset((1,)))},
+                {"looks": [(0, {0})], "wanted": Wanted(frozenset((0,)), frozenset((1,)))},
+            ),
+            (
+                "no drone would be left",
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset())},
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset((0,)))},
+            ),
+            (
+                "drone 2 is not there",
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset((0, 1, 2)))},
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset((0, 1)))},
+            ),
+            (
+                "drone 0 has not got the present map yet",
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset((0,))), "reports": {"generation": 0}},
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset((0,)))},
+            ),
+            (
+                "drone 0 has slots of the last change to exchange still",
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset((0,))), "reports": {"moving": (1,)}},
+                {"looks": [(0, {0, 1})], "wanted": Wanted(frozenset((0,)))},
+            ),
+        ],
+    ),
+    "tools/supervisor/adopt.py": (
+        adopted,
+        [
+            (
+                "drone 1 owns {} of {} parts of the web; lost with its state are",
+                {"runs": True},
+                {"runs": True, "drones": (0, 2)},
+            ),
+            ("  5 URLs queued for 2 hosts", {"runs": True, "report": LOST}, {"runs": True}),
+            ("  {} queued for {}", {"runs": True}, {"runs": True, "unknown": True}),
+            ("  7 pages in its archive, /job on here", {"runs": True, "report": LOST}, {"runs": True}),
+            ("  3 letters of links for others", {"runs": True, "report": LOST}, {"runs": True}),
+            (
+                "  its URLs queued, what it has seen, and its archive: how many, the server does not know",
+                {"runs": True, "unknown": True},
+                {"runs": True},
+            ),
+            (
+                "--drone 1: it was alive within HIVE_LEASE seconds; without --lost it gives away what it has",
+                {"runs": True, "alive": {1: 9.0}},
+                {"runs": True, "alive": {0: 9.0}},
+            ),
+            ("--drone 1: no member of this hive", {"drones": (0, 2)}, {}),
+            ("--drone 1: no member of this hive", {"runs": True, "drones": (0, 2)}, {"runs": True}),
+            ("nothing was changed: repeat the command with --yes to give it up", {"sure": False}, {"sure": True}),
+            (
+                "nothing was changed: repeat the command with --yes to give it up",
+                {"runs": True, "sure": False},
+                {"runs": True},
+            ),
+            ("the state of drone 1 are 5 URLs queued, 7 pages,", {"figures": {"queued": 5, "pages": 7}}, {}),
+            (
+                "lost with the state of drone {} are its URLs, its pages,",
+                {},
+                {"figures": {"queued": 5, "pages": 7}},
+            ),
+            ("what it has seen, and links for others that they had not got", {}, {"runs": True}),
+            (
+                "pages of these hosts are fetched again when somebody links to them or a seed names them;",
+                {},
+                {"drones": (0, 2)},
+            ),
+            (
+                "the other drones send their unacknowledged links again, and seeds are read from the beginning",
+                {},
+                {"drones": (0, 2)},
+            ),
+            ("the others take over its hosts when the hive is started, with 1 drone", {}, {"wanted": (0, 1, 2)}),
+            ("the others take over its hosts when the hive is started, with {}", {}, {"sure": False}),
+            ("waiting for drone 1, which is started", {}, {"alive": {1: 9.0}}, given_away),
+            (
+                "drone 1 ended with exit status 1 before all was given away",
+                {"ends": (1,)},
+                {"ends": (0,)},
+                given_away,
+            ),
+            (
+                "--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away what it has",
+                {"alive": {1: 9.0}},
+                {},
+                given_away,
+            ),
+            ("--jobdir job: another process is using it", {"held": True}, {}, given_away),
+            ("--jobdir job: belongs to another hive of the name h", {"found": {"key": b"other"}}, {}, given_away),
+            (
+                "--jobdir job: drone 1 of this hive has its state in another folder, /job on here",
+                {"id": "other"},
+                {},
+                given_away,
+            ),
+            (
+                "--jobdir job: holds a crawl of its own, and is not drone 1 of the hive h",
+                {"found": {"identity": None}},
+                {},
+                given_away,
+            ),
+            (
+                "--jobdir job: is drone 2 of the hive h, not drone 1 of h",
+                {"found": {"identity": Identity("id", "h", 2, 1)}},
+                {},
+                given_away,
+            ),
+        ],
+    ),
+    "crawl/clock.py": (
+        clocked,
+        [
+            ("the machine's clock jumped forward by 60 seconds; this changes no host's wait", 60.0, 59.0),
+            ("the machine's clock jumped back by 60 seconds; this changes no host's wait", -60.0, -59.0),
+        ],
+    ),
+    "net/http2_offers.py": (
+        asked_for_http2,
+        [
+            (
+                "a.test speaks only HTTP/2, as other hosts may: their URLs fail (HTTP2 = off)",
+                {"way": "off"},
+                {"way": "needed"},
+            ),
+            (
+                "a.test speaks only HTTP/2, as other hosts may: their URLs fail ({})",
+                {"way": "prefer", "library": False},
+                {"way": "prefer"},
+            ),
+            (
+                "without TLS HTTP/2 is not spoken here: https:// may be meant",
+                {"way": "needed", "scheme": "http"},
+                {"way": "off"},
+            ),
+        ],
+    ),
+    "content/formats/reader_process.py": (
+        waited_for,
+        [("No process to read PDFs in: none; trying again for 2 s", 3, 2)],
+    ),
+    "adapter/extensions/control.py": (
+        controlled,
+        [
+            ("by command: pause : ", {}, {"order": ("status", [])}),
+            (
+                "the crawl is ending, and reads no more seeds: give them to its next run",
+                {"order": ("seeds", ["add", "x"]), "state": "stopping"},
+                {"order": ("seeds", ["add", "x"])},
+            ),
+            ("job/control.sock: none: {} ctl cannot reach this crawl", {"listen": OSError("none")}, {}),
+            ("it is not kept: full", {"keep": StoreError("full")}, {}),
+            (
+                "no checkpoint has it yet, and a crawl that is killed now forgets it",
+                {"keep": asyncio.Event().wait},
+                {},
+            ),
+        ],
+    ),
+    "adapter/extensions/websub.py": (
+        hubs,
+        [
+            ("WEBSUB_PORT: no effect, no page of this crawl is fetched again", {"on": False}, {"on": True}),
+            (
+                "WebSub: callback on 127.0.0.1 port 1, known to hubs as https://me.test/",
+                {"on": True},
+                {"on": True, "port": False},
+            ),
+        ],
+    ),
+    "adapter/periodic.py": (called, [("{} is not called any more\n1 calls", True, False)]),
+    "tools/commands/segments.py": (
+        built,
+        [
+            (
+                "/segment.csv: 5 URLs, 2 hosts, 1 domain, at most 3 per host; 4 left for later, 7 known",
+                {"made": {}},
+                {"made": {"left": 3}},
+            ),
+            ("/segment.csv: segment 3, which had been made and not handed over", {}, {"made": {}}),
+            (
+                "2 records or files could not be read: the links are missing\n\nstatus 1",
+                {"made": {}, "lost": 2},
+                {"made": {}},
+            ),
+            ("1 record or file could not be read: the links are missing", {"lost": 1}, {"lost": 2}),
+            (
+                "job: nothing was asked for since this segment was built: if its crawl was killed, crawl it",
+                {"made": {}, "untouched": JOB},
+                {"made": {}},
+            ),
+        ],
+    ),
+    "adapter/handlers.py": (
+        refused,
+        [
+            (
+                "x = 1: no: not fetched, like every request with the same (http://a.test/)",
+                [BadOption("x = 1: no")],
+                [BadOption("x = 2: no")],
+            ),
+        ],
+    ),
+    "tools/dashboard/dashboard_server.py": (
+        listened,
+        [
+            (
+                "whoever reads the network can read this address: better listen on loopback, and come by ssh -L",
+                "192.0.2.1",
+                "127.0.0.1",
+            )
+        ],
+    ),
+    "crawl/seeding.py": (str, []),
+    "crawl/revisit_budget.py": (str, []),
+    "crawl/lost_requests.py": (str, []),
+    "net/connection_proxied.py": (str, []),
+    "adapter/extensions/metrics.py": (str, []),
+    "adapter/extensions/breaker.py": (str, []),
+    "adapter/extensions/quiet_hours.py": (str, []),
+    "urls/filters/exclusion.py": (str, []),
     "adapter/engine_pause.py": (str, []),
     "tools/dashboard/pages/crawl_page.py": (
         dashboard_head,
@@ -3299,6 +3730,56 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "waits for a place",
     },
     "crawl/uplink.py": {"no name server", "no network"},
+    "crawl/hive/queen.py": {"is not heard of", "was stopped"},
+    "adapter/extensions/quiet_hours.py": {"quiet hours"},
+    "urls/filters/exclusion.py": {"it is not a regular file"},
+    "content/formats/reader_process.py": {  # of errors, which become outcomes
+        "no process",
+        "no process to read {} in: {}",
+        "the process ends at once",
+        "the worker has ended",
+        "too large an answer",
+    },
+    "net/connection_proxied.py": {  # likewise
+        "407 to a request",
+        "no answer to {} within the deadline",
+        "no connection within the deadline",
+        "no handshake within the deadline",
+        "port {} is not for a web server",
+        "proxy {}: {} to {}",
+    },
+    "adapter/handlers.py": {"{} bytes of it came"},
+    "tools/dashboard/dashboard_server.py": {
+        "there is no such crawl\n",
+        "there is no such page\n",
+        "too many pages are open\n",
+    },
+    "tools/commands/segments.py": {
+        "-a is for {} segments run; settings are -s NAME=VALUE",
+        "-o {}: is no file",
+        "Crawl offline: build segments of new URLs from what crawls left",
+        "Invalid -a value, use -a NAME=VALUE",
+        "URLs in a segment, at most (default: {})",
+        "build JOBDIR... [options]\n       {} segments run DIR -a seeds=SRC [options]",
+        "build: print one JSON object",
+        (
+            "build: reads what crawls have left since the last time, and writes the next segment of new URLs, sorted "
+            "by domain, for {} crawl web -a seeds=segment.csv -a follow=0.  run: builds and crawls segments in DIR, "
+            "one after the other, until nothing is new; the same command resumes it."
+        ),
+        "build: take links from tables, where there are both",
+        "build: the segment (default: segment.csv)",
+        "is a folder",
+        "no such folder",
+        ("nothing was asked for since this segment was built: if its crawl was killed, crawl it, for no other has it"),
+        "record or file",
+        "records or files",
+        "run: as for crawl",
+        "the index: exact, or a Bloom filter (default: as it is, at first exact)",
+        "{} segments build JOBDIR... | run DIR -a seeds=SRC",
+        "{} segments run DIR -a seeds=SRC: one folder, and no -o",
+        "{}: stopped: run it again to resume",
+    },
     "tools/account/account_page.py": {
         "<!doctype html>\n{}\n",
         "Account of a crawl",
@@ -3605,6 +4086,48 @@ PROVED = {  # sentences that need more around them: the test that looks at them
         ),
         "tests/tools/account/test_reading.py",
     ),
+    "crawl/seeding.py": dict.fromkeys(
+        ("no more seeds for the moment: {}", "seeds are read again", "seeds by command, {}: {}"),
+        "tests/crawl/test_seeding.py",
+    ),
+    "crawl/revisit_budget.py": dict.fromkeys(
+        (
+            "REVISIT_RATE allows {} revisits per second, of which {} can be used: {}, and none is fetched again {}",
+            "before it is as old as REVISIT_AGE, {} s, except at a signal",
+        ),
+        "tests/crawl/test_unused.py",
+    ),
+    "crawl/lost_requests.py": {
+        "{}; it is lost, and others like it are only counted": "tests/crawl/test_lost_requests.py",
+    },
+    "net/connection_proxied.py": dict.fromkeys(
+        (
+            "proxy {}: works again",
+            "proxy {}: {}: its failure, or that of {}",
+            "proxy {}: {}; no request takes it for {} s",
+        ),
+        "tests/net/test_proxy.py",
+    ),
+    "adapter/handlers.py": {
+        "{}: {} bytes, more than its warning size of {}": "tests/adapter/test_request_meta.py",
+    },
+    "adapter/extensions/metrics.py": dict.fromkeys(
+        ("metrics: {}: not written: {}", "metrics: {}: written again"), "tests/crawl/metrics/test_crawls.py"
+    ),
+    "adapter/extensions/breaker.py": dict.fromkeys(
+        ("errors raised at {}:{} are from now on shown only in {}", "{}: not written: {}"),
+        "tests/adapter/extensions/test_breaker.py",
+    ),
+    "adapter/extensions/quiet_hours.py": dict.fromkeys(
+        ("QUIET_HOURS are over: {}", "QUIET_HOURS: nothing is fetched until {}:{} UTC"),
+        "tests/adapter/extensions/test_quiet_hours.py",
+    ),
+    "urls/filters/exclusion.py": dict.fromkeys(
+        ("keeping the old exclusions: {}", "{}: read again, now {}"), "tests/urls/test_exclusion.py"
+    ),
+    "tools/dashboard/dashboard_server.py": {
+        "no connection can be taken until others are closed: {}": "tests/tools/commands/test_dashboard.py",
+    },
     "adapter/engine_pause.py": dict.fromkeys(
         ("fetching resumes", "nothing is fetched ({})"), "tests/adapter/extensions/test_quiet_hours.py"
     ),

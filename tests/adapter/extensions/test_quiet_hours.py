@@ -139,10 +139,10 @@ def test_from_one_span_into_another(monkeypatch, caplog):
             now[0] = at(hour)
             extension.look()
 
-    assert [line.removeprefix("QUIET_HOURS") for line in caplog.messages] == [
-        ": nothing is fetched until 06:00 UTC",
-        ": nothing is fetched until 13:30 UTC",
-        " are over: fetching resumes",
+    assert caplog.messages == [
+        "QUIET_HOURS: nothing is fetched until 06:00 UTC",
+        "QUIET_HOURS: nothing is fetched until 13:30 UTC",
+        "QUIET_HOURS are over: fetching resumes",
     ]
     assert crawler.paused == [True, False]
 
