@@ -9,7 +9,7 @@ import asyncio
 import html
 import re
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import count, cycle
 from pathlib import Path
@@ -26,6 +26,7 @@ from tests.crawl.hive.test_supervising import Scene
 from tests.support.archive_files import gzipped, response
 from tests.support.claims import pattern, templates
 from tests.support.objectstore import FakePlace
+from tests.support.outputs import Crawl as Outputs
 from tests.support.places import ROOT
 from webcrawl import settings
 from webcrawl.adapter import earlier_pages, finished_crawl, handlers, last_pages, periodic, seed_fates, standstill
@@ -64,6 +65,8 @@ from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
+from webcrawl.frontier.seen import memory
+from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
 from webcrawl.net import address_families, dns, dns_silence, http2_offers, shortage
 from webcrawl.net.dns_answer import Answer, Failure
@@ -74,6 +77,8 @@ from webcrawl.record.archives import archives
 from webcrawl.record.objectstore import stored, upload
 from webcrawl.record.since.cdx_server import NoAnswer as Unanswered
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
+from webcrawl.store import outputs
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import revisit_figures
 from webcrawl.store.jobdir.crawl_line import CrawlLine
@@ -105,6 +110,9 @@ from webcrawl.tools.wacz.earlier_records import TOLD, Lies
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of_all
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import OptOut
+from webcrawl.urls.seeds import seed_list
+from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.seeds.seed_rows import SeedError
 
 JOB = Path("job")
 PLACE = crawl_page.Site("", "token")
@@ -1241,6 +1249,60 @@ def refused(options):
     with patch.object(handlers.logger, "warning") as log:
         for error in options:
             handlers.HttpHandler._failed(handler, error, "http://a.test/")
+    return logged({"warning": log})
+
+
+def listed(state):
+    """What is said of a list of seeds with this `text`; `before`: what it was when it was read up to its last seed."""
+    said = []
+    with TemporaryDirectory() as folder, patch.object(seed_list, "logger", tellers(said)) as log:
+        log.log.side_effect = lambda _, line, *words: said.append(line % words)
+        path, position = Path(folder) / "seeds.txt", None
+        if "before" in state:
+            path.write_bytes(state["before"])
+            with closing(Seeds(str(path))) as seeds:
+                list(seeds)
+                position = seeds.position
+        path.write_bytes(state["text"])
+        with closing(Seeds(str(path))) as seeds:
+            if position is not None:
+                said.clear()
+                seeds.resume(position)
+            try:
+                list(seeds)
+            except SeedError as error:
+                said.append(str(error))
+    return "\n".join(said)
+
+
+def taken_away(endings):
+    """What is said at the next start of an archive's files with these endings, which somebody has taken away."""
+    said = []
+    with TemporaryDirectory() as folder, patch.object(outputs, "logger", tellers(said)):
+        with closing(Outputs(Path(folder))) as crawl:
+            for ending in (".warc.gz", ".cdxj"):
+                output = crawl.outputs.open(f"warc/a{ending}.open")
+                output.write(b"record")
+                output.finish()
+            crawl.checkpoint()
+        for ending in endings:
+            (Path(folder) / f"warc/a{ending}").unlink()
+        Outputs(Path(folder)).close()
+    return "\n".join(said)
+
+
+def remembered(batches):
+    """What a seen store in memory that may hold two keys says when these many come, batch by batch."""
+    keys = count()
+    with (
+        TemporaryDirectory() as folder,
+        closing(CrawlDB(Path(folder))) as db,
+        patch.object(memory.logger, "warning") as log,
+    ):
+        seen = memory.MemorySeen(db, memory=2 * memory.BYTES, cache=ClockCache(9))
+        for number in batches:
+            new = [next(keys) for _ in range(number)]
+            seen.submit(new, [b"x"] * number)
     return logged({"warning": log})
 
 
@@ -3310,6 +3372,58 @@ CLAIMS = {
             )
         ],
     ),
+    "urls/seeds/seed_list.py": (
+        listed,
+        [
+            ("seeds.txt: 2 seeds, 1 bad line", {"text": b"a.test\nb.test\n\xff\n"}, {"text": b"a.test\nb.test\n"}),
+            ("seeds.txt: line 2 is not UTF-8", {"text": b"a.test\n\xff\n"}, {"text": b"\xff\nb.test\n"}),
+            (
+                "seeds.txt: line 2 is longer than 131072 bytes",
+                {"text": b"a.test\n" + b"x" * 131_073},
+                {"text": b"a.test\n" + b"x" * 131_072},
+            ),
+            (
+                "seeds.txt: further bad lines are counted but not logged",
+                {"text": b"a.test\n" + b"\xff\n" * 5},
+                {"text": b"a.test\n" + b"\xff\n" * 4},
+            ),
+            (
+                "seeds.txt: contains no seed (only blank lines, comments and headers)",
+                {"text": b"# a.test\n"},
+                {"text": b"\xff\n"},
+            ),
+            ("seeds.txt: contains no seed (bad lines: 1)", {"text": b"\xff\n"}, {"text": b"\xff\na.test\n"}),
+            (
+                "seeds.txt: changed since it was last read; reading it again from the beginning",
+                {"before": b"a.test\nb.test\n", "text": b"c.test\nb.test\n"},
+                {"before": b"a.test\nb.test\n", "text": b"a.test\nb.test\nc.test\n"},
+            ),
+        ],
+    ),
+    "store/outputs.py": (
+        taken_away,
+        [
+            ("1 finished file no longer there: {} verify names what is gone", [".cdxj"], []),
+            ("2 finished files no longer there: ", [".cdxj", ".warc.gz"], [".cdxj"]),
+            ("{}: {} no longer there: {} verify names what is gone", [".warc.gz"], []),
+            (
+                "warc/a.cdxj: gone, and its archive is there (1 such): what goes by the index does not find its pages",
+                [".cdxj"],
+                [".cdxj", ".warc.gz"],
+            ),
+        ],
+    ),
+    "frontier/seen/memory.py": (
+        remembered,
+        [
+            (
+                "seen: over 2 keys in memory, beyond SEEN_MEMORY; the disk store obeys it",
+                [2, 1],
+                [2],
+            ),
+        ],
+    ),
+    "crawl/control/in_force.py": (str, []),
     "crawl/seeding.py": (str, []),
     "crawl/revisit_budget.py": (str, []),
     "crawl/lost_requests.py": (str, []),
@@ -3731,6 +3845,40 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     },
     "crawl/uplink.py": {"no name server", "no network"},
     "crawl/hive/queen.py": {"is not heard of", "was stopped"},
+    "urls/seeds/seed_list.py": {
+        "bad line",
+        "bad lines: {}",
+        "is not UTF-8",
+        "the position in the seeds is unreadable: {}",
+    },
+    "store/outputs.py": {
+        "<Outputs {} open={} noted={}>",
+        "DELETE FROM meta WHERE name = ?",
+        "DELETE FROM output WHERE path = ?",
+        "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)",
+        "SELECT path, length, bytes_crc, crc FROM output ORDER BY path",
+        "finished file",
+        "missing, {} bytes are noted",
+        "table output, {}: checksum",
+        "the file ends early, {} bytes are noted",
+        "{}: already open",
+    },
+    "frontier/seen/memory.py": {"<MemorySeen keys={} pending={}>"},
+    "crawl/control/in_force.py": {  # names of the state, and refusals of commands
+        "commands in force",
+        "host {} pause",
+        "hosts paused",
+        "nothing is",
+        "those are: {}",
+        "{} = {}: give the whole path, for the crawl may run in another folder",
+        "{} cannot change in this crawl: what heeds it is switched off",
+        "{} cannot change while the crawl runs, only in a resumed one; get says which can",
+        "{} decides which URLs count as one, and cannot change within a crawl: use another JOBDIR",
+        "{} hosts are paused already: resume one, or exclude what is not to be fetched",
+        "{} is no setting of the crawl; get lists all, and which may change",
+        "{} is not excluded by command; {}",
+        "{} is {} here: set that",
+    },
     "adapter/extensions/quiet_hours.py": {"quiet hours"},
     "urls/filters/exclusion.py": {"it is not a regular file"},
     "content/formats/reader_process.py": {  # of errors, which become outcomes
@@ -4086,6 +4234,18 @@ PROVED = {  # sentences that need more around them: the test that looks at them
         ),
         "tests/tools/account/test_reading.py",
     ),
+    "crawl/control/in_force.py": {
+        "still in force by command: {}": "tests/crawl/control/test_in_force.py",
+        "{} = {} of the command line goes before {} by command": "tests/crawl/control/test_in_force.py",
+        "{} = {} by command is not in force any more: {}": "tests/crawl/control/test_in_force.py",
+        "{} = {} by command is not in force any more: there is no such setting": (
+            "tests/crawl/test_setting_changes.py"
+        ),
+    },
+    "store/outputs.py": {
+        "{}: keeps its {}: {}": "tests/store/test_outputs_finish.py",
+        "{}: moved or removed: the crawl cannot be resumed without it": "tests/store/test_presence.py",
+    },
     "crawl/seeding.py": dict.fromkeys(
         ("no more seeds for the moment: {}", "seeds are read again", "seeds by command, {}: {}"),
         "tests/crawl/test_seeding.py",
