@@ -17,7 +17,9 @@ from webcrawl.store.jobdir.meta_row import CLOCK
 
 logger = logging.getLogger(__name__)
 
-STEP = 60.0  # seconds by which the machine's clock must jump to be reported
+# Seconds by which the machine's clock must jump to be reported. The steady clock stands while the machine sleeps. How
+# long the crawl did not run before a step back, nobody can tell.
+STEP = 60.0
 
 
 class CrawlClock(Part):
@@ -42,11 +44,11 @@ class CrawlClock(Part):
         now = self._start + self._steady()
         before, self._ahead = self._ahead, self._wall() - now
         if abs(step := self._ahead - before) >= STEP:
-            logger.warning(
-                "the machine's clock jumped %s by %.0f seconds; this changes no host's wait",
-                "forward" if step > 0 else "back",
-                abs(step),
+            forward = (
+                "the machine's clock jumped forward by %.0f seconds, or the machine slept; this changes no host's wait"
             )
+            back = "the machine's clock jumped back by %.0f seconds or more; this changes no host's wait"
+            logger.warning(forward if step > 0 else back, abs(step))
         return now
 
     def at(self, steady: float) -> float:

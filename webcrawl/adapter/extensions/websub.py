@@ -78,7 +78,7 @@ class WebSub:
             return
         scheduler.moments.stops.callback(self.closed)  # before the state is closed, which hubs would be looked up in
         self._starting = asyncio.get_running_loop().create_task(self._callback.start())
-        logger.info("WebSub: callback on %s port %d, known to hubs as %s", host, port, address)
+        logger.info("WebSub: callback on %s port %d, given to hubs as %s", host, port, address)
         crawl.parts.signalling.offered = self._offered
         self._loop.start(INTERVAL)
 

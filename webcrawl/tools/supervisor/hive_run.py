@@ -148,6 +148,9 @@ class Watching:
                 reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
                 for drone in self._folder.all_drones()
             )
+            if self._told:
+                logger.info("the drones' signs of life can be read again")
+            self._told = False
         except (Away, HiveError) as error:
             if isinstance(error, HiveError) and not self._told:  # a right is missing, perhaps: the drones go on
                 logger.warning("the drones' signs of life cannot be read: %s", error)
