@@ -19,10 +19,12 @@ from unittest.mock import DEFAULT, AsyncMock, MagicMock, patch
 from zlib import crc32
 
 import pytest
+import zstandard
 from scrapy import Request
 
 from tests.crawl.hive.test_drone_report import report as drone_report
 from tests.crawl.hive.test_supervising import Scene
+from tests.crawl.hive.test_wire import HIVE, LETTER, sealed
 from tests.support.archive_files import gzipped, response
 from tests.support.claims import pattern, templates
 from tests.support.objectstore import FakePlace
@@ -52,7 +54,7 @@ from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.control.in_force import PausedHosts
-from webcrawl.crawl.hive import carrying, coordinator, supervising
+from webcrawl.crawl.hive import carrying, coordinator, letter, supervising
 from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.drone_report import State as Drone
 from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, HiveError
@@ -1307,6 +1309,15 @@ def remembered(batches):
     return logged({"warning": log})
 
 
+def opened(data):
+    """Why a message between drones is refused."""
+    try:
+        letter.unpack(data, HIVE)
+    except ForeignMessage as error:
+        return str(error)
+    return ""
+
+
 def listened(host):
     """What is said of a dashboard that listens there."""
     said = []
@@ -1333,6 +1344,7 @@ PAUSE = ["pause"]
 SEVERAL = {"terms": {"HOST_CONNECTIONS a.test": "2"}}
 MANY = [f"{at}.test" for at in range(host_orders.TOLD + 1)]
 SAMPLED = {"records": 9, "sampled": 9}
+UNSIZED = zstandard.ZstdCompressor(write_content_size=False).compress(b"\x90")
 HERE = {"jobdir": "/job", "host": "here"}
 LOST = {"figures": {"queued": 5, "hosts": 2, "pages": 7}, "unacknowledged": 3}
 LOOKS = [revisit_source.Moment(60.0 * at, 9.0, *[0.0] * 4, 0.5 if at < 2 else 0.25, 9.0) for at in range(3)]
@@ -3434,6 +3446,43 @@ CLAIMS = {
         ],
     ),
     "crawl/control/in_force.py": (str, []),
+    "crawl/hive/letter.py": (
+        opened,
+        [
+            ("a message of this hive was expected, but its first bytes are not those of one", b"W", LETTER[:9]),
+            ("a message is damaged: it ends within its head", LETTER[:9], LETTER[:-1]),
+            (
+                "a message was written by version 2 of the hive, this program reads 1",
+                sealed(version=2),
+                sealed(),
+            ),
+            ("a message is damaged: its checksum is wrong", LETTER[:-1], LETTER),
+            (
+                "a message is of another hive, which has the same name on this server",
+                letter.pack(letter.Letter(letter.Kind.VOTES, 0, 1, 0, []), b"another sixteen!"),
+                letter.pack(letter.Letter(letter.Kind.VOTES, 0, 1, 0, []), HIVE),
+            ),
+            ("a message is of kind 9, which this program does not know", sealed(kind=9), sealed()),
+            (
+                "a message says that drone 4096 sent it with number 0: no hive has that",
+                sealed(sender=4096),
+                sealed(sender=4095),
+            ),
+            (
+                "a message says that drone 0 sent it with number 1: no hive has that",
+                sealed(number=1, channel=1),
+                sealed(kind=letter.Kind.SLOT, number=1, channel=1),
+            ),
+            ("a message does not say how many bytes its items take", sealed(frame=UNSIZED), sealed()),
+            (
+                "the items of a message would take {} bytes",
+                sealed(frame=zstandard.compress(bytes(letter.LARGEST + 1))),
+                sealed(frame=zstandard.compress(bytes(letter.LARGEST))),
+            ),
+            ("the items of a message cannot be read: an extension of type 7", sealed(b"\xd4\x07x"), sealed()),
+            ("a message does not have as many items as it says", sealed(count=1), sealed(b"\x91\x01", count=1)),
+        ],
+    ),
     "crawl/seeding.py": (str, []),
     "crawl/revisit_budget.py": (str, []),
     "crawl/lost_requests.py": (str, []),
@@ -3873,6 +3922,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "the file ends early, {} bytes are noted",
         "{}: already open",
     },
+    "crawl/hive/letter.py": {"an extension of type {}"},
     "frontier/seen/memory.py": {"<MemorySeen keys={} pending={}>"},
     "crawl/control/in_force.py": {  # names of the state, and refusals of commands
         "commands in force",
@@ -4244,6 +4294,9 @@ PROVED = {  # sentences that need more around them: the test that looks at them
         ),
         "tests/tools/account/test_reading.py",
     ),
+    "crawl/hive/letter.py": {
+        "{} items for another drone take {} bytes, a letter has {}": "tests/crawl/hive/test_wire.py",
+    },
     "crawl/control/in_force.py": {
         "still in force by command: {}": "tests/crawl/control/test_in_force.py",
         "{} = {} of the command line goes before {} by command": "tests/crawl/control/test_in_force.py",

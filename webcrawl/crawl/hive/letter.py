@@ -100,8 +100,10 @@ def unpack(data: bytes, hive: bytes) -> Letter:
 
 def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
     """The mark of a message's hive, and the message. `expected`: no other hive's is read."""
-    if len(data) < START or not data.startswith(MAGIC):
+    if not data.startswith(MAGIC):
         raise ForeignMessage("a message of this hive was expected, but its first bytes are not those of one")
+    if len(data) < START:
+        raise ForeignMessage("a message is damaged: it ends within its head")
     _, version, kind, sender, generation, channel, number, count, hive = HEAD.unpack_from(data)
     if version != VERSION:
         raise ForeignMessage(f"a message was written by version {version} of the hive, this program reads {VERSION}")
@@ -124,7 +126,9 @@ def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
 def _items(frame: bytes) -> Any:
     try:
         size = zstandard.frame_content_size(frame)
-        if not 0 <= size <= LARGEST:
+        if size < 0:
+            raise ForeignMessage("a message does not say how many bytes its items take")
+        if size > LARGEST:
             raise ForeignMessage(f"the items of a message would take {size} bytes")
         data = _decompress(frame, allow_extra_data=False)
         return msgpack.unpackb(data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES)
