@@ -31,7 +31,17 @@ from tests.support.objectstore import FakePlace
 from tests.support.outputs import Crawl as Outputs
 from tests.support.places import ROOT
 from webcrawl import settings
-from webcrawl.adapter import earlier_pages, finished_crawl, handlers, last_pages, periodic, seed_fates, standstill
+from webcrawl.adapter import (
+    earlier_pages,
+    feeds,
+    finished_crawl,
+    handlers,
+    last_pages,
+    periodic,
+    scoring_ahead,
+    seed_fates,
+    standstill,
+)
 from webcrawl.adapter.extensions import (
     byte_limit,
     checkpoints,
@@ -46,9 +56,10 @@ from webcrawl.adapter.extensions import (
 )
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.page_values import Scored
 from webcrawl.base.program import program
 from webcrawl.content.formats import reader_process
-from webcrawl.crawl import clock, host_orders, last_run, open_revisits
+from webcrawl.crawl import clock, host_orders, last_run, open_revisits, own_features
 from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
@@ -1316,6 +1327,35 @@ def opened(data):
     except ForeignMessage as error:
         return str(error)
     return ""
+
+
+def fed(state):
+    """What is said of a feed's file that is there, of a crawl with so many `pages` and requests that are pending."""
+    scheduler = MagicMock(spec=feeds.FrontierScheduler, has_pending_requests=lambda: state.get("pending", False))
+    scheduler.crawl = SimpleNamespace(parts=SimpleNamespace(counters={"pages": state.get("pages", 7)}))
+    with TemporaryDirectory() as folder, patch.object(feeds.logger, "warning") as log:
+        path = Path(folder) / "a.json"
+        path.touch()
+        crawler = SimpleNamespace(engine=SimpleNamespace(scheduler=scheduler))
+        feeds.FeedFile(str(path), feed_options={"overwrite": True}, crawler=crawler).open(None).close()
+    return logged({"warning": log})
+
+
+def scored(flaws):
+    """What is said of pages with so many `flaws` in their scores, and of one without."""
+    pages = [Scored(None, flaw="no")] * flaws + [Scored(0.5)]
+    with patch.object(scoring_ahead.logger, "warning") as log:
+        ahead = SimpleNamespace(_told=0, _rest=0, _rests=0)
+        batch = [(SimpleNamespace(url=f"http://a.test/{at}"), None) for at in range(len(pages))]
+        scoring_ahead.ScoringAhead._judge(ahead, batch, pages)
+    return logged({"warning": log})
+
+
+def featured(name):
+    """What is said of a feature with a method of this name."""
+    with patch.object(own_features.logger, "warning") as log:
+        own_features._tell_misspelt("x.Mine", type("Mine", (), {name: str}))
+    return logged({"warning": log})
 
 
 def listened(host):
@@ -3446,6 +3486,29 @@ CLAIMS = {
         ],
     ),
     "crawl/control/in_force.py": (str, []),
+    "adapter/scoring_ahead.py": (
+        scored,
+        [
+            ("No score for http://a.test/0: no", 1, 0),
+            ("No score for {}: {}{}", 1, 0),
+            ("; further ones are only counted", scoring_ahead.TOLD, scoring_ahead.TOLD - 1),
+        ],
+    ),
+    "adapter/feeds.py": (
+        fed,
+        [
+            (
+                "a.json: stays as it is, for the crawl was complete; what comes now goes to {}/a.1.json",
+                {},
+                {"pending": True},
+            ),
+            ("a.json: stays as it is, for the crawl was complete; what comes now goes to {}", {}, {"pages": 0}),
+        ],
+    ),
+    "crawl/own_features.py": (
+        featured,
+        [("FEATURES: x.Mine.figure is called by nobody: is figures meant?", "figure", "figures")],
+    ),
     "crawl/hive/letter.py": (
         opened,
         [
@@ -3921,6 +3984,23 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "table output, {}: checksum",
         "the file ends early, {} bytes are noted",
         "{}: already open",
+    },
+    "adapter/feeds.py": {  # refusals at the start
+        "FEEDS: {}: cannot be stored: it is a directory",
+        "FEEDS: {}: cannot be stored: {}",
+        "FEEDS: {}: cannot be stored: {} is not writable",
+        "FEEDS: {}: cannot be stored: {}: {}",
+    },
+    "crawl/own_features.py": {  # likewise, and of errors
+        "FEATURES: {} cannot be made: {}",
+        "FEATURES: {}.{} is to be a plain method: nobody awaits it",
+        "FEATURES: {}: a feature has a method for a moment: {}",
+        "FEATURES: {}: state and restore belong together",
+        "{} is neither True nor False nor a time",
+        "{}: figures are numbers by name",
+        "{}: headers are pairs of bytes",
+        "{}: nobody awaits it",
+        "{}: not a header's name, or a value of more than one line",
     },
     "crawl/hive/letter.py": {"an extension of type {}"},
     "frontier/seen/memory.py": {"<MemorySeen keys={} pending={}>"},
