@@ -91,3 +91,15 @@ def test_a_crawl_without_links(tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "the graph needs links or tables in OUTPUTS" in done.stderr
     assert not (tmp_path / "graph").exists()
+
+
+def test_a_link_in_the_place_of_a_new_file(tmp_path):
+    """It is removed and not followed."""
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / ".edges.tsv.new").symlink_to("precious")
+    graph._write(tmp_path / "edges.tsv", ["0\t1\t2\n"])
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "precious": "mine",
+        "edges.tsv": "0\t1\t2\n",
+    }

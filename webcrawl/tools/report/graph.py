@@ -98,8 +98,9 @@ def write_graph(jobdir: Path, folder: Path) -> Graph:
 
 def _write(path: Path, lines: Iterable[str]) -> None:
     new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
     try:
-        with new.open("w", encoding="utf-8") as file:
+        with new.open("x", encoding="utf-8") as file:  # follows no link that somebody put there
             file.writelines(lines)
         new.replace(path)
     finally:
