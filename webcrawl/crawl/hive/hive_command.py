@@ -11,7 +11,7 @@ import msgpack
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
 
-MOST = 10_000  # commands that the server keeps, and each drone for a server that loses them
+MOST_COMMANDS = 10_000  # commands that the server keeps, and each drone for a server that loses them
 
 # Those among the drones themselves; what else a crawl can be ordered is in crawl/control/commands.py.
 RESIZE = "resize"  # its arguments: the drones that shall share the web; those of them whose state is gone for good
@@ -51,7 +51,7 @@ class Command:
 def in_force(known: Iterable[Command], heard: Iterable[Command]) -> tuple[Command, ...]:
     """Those that last, in the order in which they were given."""
     lasting = {command.number: command for command in (*known, *heard) if command.lasts}
-    return tuple(lasting[number] for number in sorted(lasting)[-MOST:])
+    return tuple(lasting[number] for number in sorted(lasting)[-MOST_COMMANDS:])
 
 
 def wanted_by(commands: Iterable[Command]) -> frozenset[int]:
