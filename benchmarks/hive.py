@@ -48,6 +48,11 @@ class Run:
     subtracted: bool = False
 
     @property
+    def waiting(self) -> int:
+        """Pages beyond the budgets of their domains."""
+        return int(sum(one["over_budget"] for one in self.stats))
+
+    @property
     def us_a_page(self) -> float:
         return 1e6 * self.cpu / self.pages
 
@@ -167,6 +172,7 @@ def _report_hive(hive: Run, drones: int, cores: int) -> None:
     report(
         f"hive/{drones}",
         pages=hive.pages,
+        over_budget=hive.waiting,
         us_a_page=hive.us_a_page,
         server_us_a_page=1e6 * hive.streams / hive.pages,
         web_us_a_page=1e6 * hive.web / hive.pages,
@@ -194,7 +200,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             hive = together(Path(name), args.hosts, args.pages, args.drones, args.setting, *WEB)
         _report_hive(hive, args.drones, cores)
-        sys.exit(f"{hive.pages} pages of {args.pages}" if hive.pages != args.pages else 0)
+        known = hive.pages + hive.waiting
+        sys.exit(f"{known} pages of {args.pages}" if known != args.pages else 0)
     for _ in range(args.rounds):
         one, two, hive = measure(args.hosts, args.pages, args.drones, args.setting)
         _report(one, two, hive, args.drones)
