@@ -11,6 +11,7 @@ from redis.exceptions import ConnectionError as Cut
 from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, HiveError
+from webcrawl.crawl.hive.hive_command import Command
 from webcrawl.crawl.hive.session import Companions
 from webcrawl.store.crawldb import CrawlDB
 
@@ -180,13 +181,13 @@ def test_what_a_checkpoint_has_of_commands(url, tmp_path):
         await server.command("pause")
         await beat(server)
         await server.close()
-        return [command.name for command in companions.known()["commands"]]
+        return [Command.unpack(data).name for data in companions.known()["commands"]]
 
     with closing(CrawlDB(tmp_path)) as db:
         assert asyncio.run(run(db)) == ["exclude", "pause"]
     with closing(CrawlDB(tmp_path)) as db:
         known = Companions(db, Server(clients(url), "test")).known()
-    assert [command.name for command in known["commands"]] == ["exclude"]
+    assert [Command.unpack(data).name for data in known["commands"]] == ["exclude"]
 
 
 def test_what_a_checkpoint_has_of_the_others(url, tmp_path):

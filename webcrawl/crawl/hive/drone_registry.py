@@ -5,14 +5,14 @@ The registry in the server can be lost at any time, and is rebuilt from what the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgpack
 
 from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.hive_command import Command
+from webcrawl.crawl.hive.hive_command import Command, wanted_by
 from webcrawl.crawl.hive.partition import Groups, SlotMap
 
 FORMAT = 1  # of the registry, the letters and their meaning: drones of two formats do not work together
@@ -34,7 +34,7 @@ class Member:
     founded: float = 0.0
     others: Mapping[int, str] = field(default_factory=dict)  # drones and the ids of their states
     gone: frozenset[str] = frozenset()  # states that are not to come back
-    commands: tuple[Command, ...] = ()  # in force, of all that it has heard
+    commands: tuple[bytes, ...] = ()  # in force, of all that it has heard
     groups: Groups = ((),)  # Partition.groups
 
     @property
@@ -80,8 +80,12 @@ class Registry:
     map: SlotMap | None
     drones: Mapping[int, bytes]
     gone: frozenset[str] = frozenset()
-    commands: frozenset[bytes] = frozenset()
-    wanted: frozenset[int] = frozenset()  # who shall be members by the last command that said so
+    commands: Sequence[bytes] = ()  # by their numbers
+
+    @property
+    def wanted(self) -> frozenset[int]:
+        """Who shall be members by the last command that said so."""
+        return wanted_by(map(Command.unpack, self.commands))
 
 
 def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, SlotMap, dict[int, bytes]]:
@@ -99,7 +103,7 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     if record is None or _gives_way(record, known, me):
         record, known, slots = minted, {}, me.map or SlotMap.fair(range(me.drones), me.groups)
     else:
-        _check(record, registry.map, me, registry.wanted)
+        _check(record, registry, me)
         slots = _later(registry.map, me.map) or SlotMap.fair(range(record.drones), me.groups)
         if registry.map is not None and registry.map.generation < slots.generation:  # it has forgotten who has left
             known = {drone: known[drone] for drone in known.keys() & {*slots.drones, *slots.leaving}}
@@ -135,7 +139,7 @@ def _gives_way(record: Record, known: Mapping[int, bytes], me: Member) -> bool:
     return me.key not in (None, record.key) and record.fresh and len(known) < record.drones
 
 
-def _check(record: Record, slots: SlotMap | None, me: Member, wanted: frozenset[int]) -> None:
+def _check(record: Record, registry: Registry, me: Member) -> None:
     if me.key not in (None, record.key):
         raise HiveError(
             f"{me.jobdir} belongs to another hive than the one that the server knows by this name: set HIVE_NAME to "
@@ -143,8 +147,9 @@ def _check(record: Record, slots: SlotMap | None, me: Member, wanted: frozenset[
         )
     if me.partition != record.partition:
         raise HiveError(f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}")
-    if me.key is not None or me.drone in wanted:  # was in before, or is to come in
+    if me.key is not None or me.drone in registry.wanted:  # was in before, or is to come in
         return
+    slots = registry.map
     if me.drones not in (record.drones, len(slots.drones) if slots else 0):
         raise HiveError(f"HIVE_DRONES = {me.drones}: the hive was founded with {record.drones}")
     if slots and me.drone not in slots.drones:

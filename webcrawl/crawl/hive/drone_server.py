@@ -90,8 +90,7 @@ class Server(Board):
         epoch, packed, acks, reports, drones, alive, queen, commands, size, is_open, gone, rest = found
         members = {int(drone): state_of(identity) for drone, identity in _pairs(drones)}
         self._members = frozenset(members)
-        heard = [Command.unpack(data) for data in commands]
-        lasting = in_force(self._me.commands, heard) if heard else self._me.commands
+        lasting = in_force(self._me.commands, commands) if commands else self._me.commands
         self._member = replace(self._me, others=members, gone=_states(gone), commands=lasting)
         self._queen = int(queen) == self._me.drone
         if packed:
@@ -107,7 +106,7 @@ class Server(Board):
             gone=_states(gone),
             alive=frozenset(map(int, alive)),
             queen=int(queen),
-            commands=heard,
+            commands=[Command.unpack(data) for data in commands],
             reports={int(drone): data for drone, data in _pairs(reports)},
             bytes=self._bytes,
             all_rest=bool(rest),

@@ -37,21 +37,23 @@ class Command:
         except CommandError:
             return False
 
-    def pack(self) -> bytes:
-        return b"%d %s" % (self.number, msgpack.packb((self.name, self.args)))
-
     @classmethod
     def unpack(cls, data: bytes) -> Command:
-        """The inverse of `pack`."""
+        """Of what the server has: the number, and behind a blank the name and the arguments (scripts.COMMAND)."""
         number, _, rest = data.partition(b" ")
         name, args = msgpack.unpackb(rest)
         return cls(int(number), name, tuple(args))
 
 
-def in_force(known: Iterable[Command], heard: Iterable[Command]) -> tuple[Command, ...]:
-    """Those that last, in the order in which they were given."""
-    lasting = {command.number: command for command in (*known, *heard) if command.lasts}
-    return tuple(lasting[number] for number in sorted(lasting)[-MOST_COMMANDS:])
+def number_of(data: bytes) -> int:
+    """The number of a packed command."""
+    return int(data.partition(b" ")[0])
+
+
+def in_force(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The known ones and those of the heard ones that last, packed, in the order in which they were given."""
+    lasting = {*known, *(data for data in heard if Command.unpack(data).lasts)}
+    return tuple(sorted(lasting, key=number_of)[-MOST_COMMANDS:])
 
 
 def wanted_by(commands: Iterable[Command]) -> frozenset[int]:

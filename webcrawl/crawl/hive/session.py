@@ -22,7 +22,7 @@ from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.connection import MakeClient, OtherServer, Watch, check, translated
 from webcrawl.crawl.hive.drone_registry import Member, Record, Registry, entered, place_of, state_of
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.hive_command import Command, wanted_by
+from webcrawl.crawl.hive.hive_command import number_of
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -159,8 +159,7 @@ class Session:
                     continue
                 record, slots, drones = entered(registry, me, self._minted())
                 self._heard = record.key
-                orders = {command.pack(): command.number for command in me.commands}
-                orders = {data: number for data, number in orders.items() if data not in registry.commands}
+                orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
                 news = drones != registry.drones or me.gone - registry.gone or orders
                 if (record, slots) == (registry.record, registry.map) and not news:
                     await pipe.unwatch()
@@ -196,8 +195,7 @@ class Session:
             SlotMap.unpack(slots) if slots else None,
             {int(drone): identity for drone, identity in drones.items()},
             frozenset(state.decode() for state in gone),
-            frozenset(commands),
-            wanted_by(map(Command.unpack, commands if self._me.key is None else ())),
+            commands,
         )
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
@@ -234,16 +232,14 @@ class Companions(Part):
         heard = {} if me is None else {"commands": me.commands}
         if self._saved is None:
             return heard
-        founded, others, gone, *packed = msgpack.unpackb(self._saved, strict_map_key=False)
-        commands = tuple(map(Command.unpack, packed))
-        return {"founded": founded, "others": others, "gone": frozenset(gone), "commands": commands, **heard}
+        founded, others, gone, *commands = msgpack.unpackb(self._saved, strict_map_key=False)
+        return {"founded": founded, "others": others, "gone": frozenset(gone), "commands": tuple(commands), **heard}
 
     def save(self) -> None:
         me = self._server.member
         if me is None or me.key is None:  # the server was not there in this run
             return
-        commands = (command.pack() for command in me.commands)
-        known = msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone), *commands))
+        known = msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands))
         if known != self._saved:
             self._db.set(META, known)
             self._saved = known
