@@ -1,4 +1,4 @@
-"""A line at the bottom of the terminal that says how far a crawl, or a hive, is."""
+"""A line at the bottom of the terminal that says how far a crawl or a hive has come."""
 
 from __future__ import annotations
 
