@@ -74,8 +74,8 @@ FAMILIES = (
         shown=("urls", "lost", "twice", "early", "kills"),
     ),
     Family(
-        "soak", "answers of a web with every fault, TLS, FTP, gopher and attackers", 2,  # memory is level late
-        lambda _: ["benchmarks.soak", "--requests", "350000"], "pages", 700_000,
+        "soak", "answers of a web with every fault, TLS, FTP, gopher and attackers", 1,  # one run: memory is level late
+        lambda _: ["benchmarks.soak", "--requests", "700000"], "pages", 700_000,
     ),
     Family("fuzz", "20 minutes of fuzzing", 6, _seeded("tests.fuzz", "--minutes", 20)),
     Family("suites", "tests of killed crawls; more generated examples", len(SUITES), _one_of(SUITES, "pytest", "-q")),
