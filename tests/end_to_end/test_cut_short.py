@@ -208,6 +208,20 @@ def test_what_is_too_long_is_told(tmp_path):
     assert "2 links left out, of pages that have more than PAGE_MAX_LINKS" in said(crawl)
 
 
+def test_a_site_deeper_than_it_may_be_is_told(tmp_path):
+    """The last lines say that URL_MAX_DEPTH left links out, where nothing else does: all others are fetched."""
+
+    def page(_, path, __):
+        return f"<a href=/{int(path[1:] or 0) + 1}>on</a>".encode() if path != "/robots.txt" else None
+
+    with sites(page) as served:
+        crawl = served.crawl(tmp_path, ["site.test"], URL_MAX_DEPTH=4)
+        assert crawl.run() == 0
+
+    assert "0 URLs queued, 0 failures" in said(crawl)
+    assert "1 link left out, further from where their site was entered than URL_MAX_DEPTH" in said(crawl)
+
+
 def test_a_host_with_all_its_pages_is_told(tmp_path):
     """The last lines say how many URLs HOST_MAX_PAGES left out."""
     home = "".join(f"<a href=/{number}>" for number in range(9)).encode()

@@ -1608,6 +1608,11 @@ CLAIMS = {
                 {"links": 1},
             ),
             (
+                "{} left out, further from where their site was entered than URL_MAX_DEPTH",
+                {"refused/depth": 1},
+                {"refused/scope": 1},
+            ),
+            (
                 "{} of {} to need scripts: -s RENDER=auto{} (docs/browser.md)",
                 {"need_scripts": 1, "need_scripts/hosts": 1},
                 {},

@@ -216,6 +216,8 @@ def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(urls, 'URL')} left out: their hosts had given HOST_MAX_PAGES, or their sitemaps had had theirs"
     if links := figures.get("links/cut", 0):
         yield f"{count(links, 'link')} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them"
+    if links := figures.get("refused/depth", 0):
+        yield f"{count(links, 'link')} left out, further from where their site was entered than URL_MAX_DEPTH"
 
 
 def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:
