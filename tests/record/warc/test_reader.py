@@ -199,6 +199,18 @@ class TestDamage:
         with pytest.raises(NotWarc, match="not a WARC file"):
             read(made(name, data))
 
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    def test_an_arc_file_is_named(self, made, pack):
+        """Of the older format one reads what makes a WARC file of it."""
+        data = pack(b"filedesc://x.arc 0.0.0.0 20100101000000 text/plain 9\n1 0 test\n\n")
+        with pytest.raises(NotWarc, match="an ARC file: `warcio recompress`"):
+            read(made("x.arc", data))
+
+    def test_a_package_of_another_name_is_named(self, made):
+        """A WACZ package is found by its name: of another ZIP file one reads that."""
+        with pytest.raises(NotWarc, match="; a WACZ package is read if its name ends in"):
+            read(made("x.zip", b"PK\3\4" + bytes(40)))
+
     @pytest.mark.campaign
     def test_a_bomb_is_unpacked_piece_by_piece(self, made):
         """A block of a gigabyte in a megabyte costs time, not memory."""

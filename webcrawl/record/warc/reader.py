@@ -17,6 +17,7 @@ from webcrawl.record.warc.unpacking import PIECE, PLAIN, Form, Place, Torn, Unpa
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
 START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
 STARTS = 16  # bytes that tell a start
+ARC = re.compile(rb"filedesc://")  # the format before WARC
 NEXT = re.compile(rb"\n(WARC/\d+\.\d+[ \t]*\r?\n(?:WARC-|Content-))", re.IGNORECASE)  # one in the middle of something
 NEXT_SIZE = 40
 END_OF_HEAD = re.compile(rb"\n\r?\n")
@@ -86,6 +87,8 @@ class Records:
             form = _form(self._file, path)
             self._unpacked = Unpacked(self._file, form, self.size)
             self._is_packed = form is not PLAIN
+            if place is None:
+                self._not_arc(path)
             self._any = place is not None
             if place is not None and place.offset < self.size:
                 self._unpacked.seek(place)
@@ -127,6 +130,10 @@ class Records:
 
     def close(self) -> None:
         self._file.close()
+
+    def _not_arc(self, path: Path) -> None:
+        if self._unpacked.begins(ARC, STARTS):
+            raise NotWarc(f"{path}: an ARC file: `warcio recompress` writes it as a WARC file")
 
     def _next(self) -> Record | None:
         unpacked = self._unpacked
@@ -213,7 +220,9 @@ def _form(file: BinaryIO, path: Path) -> Form:
         raise NotWarc(f"{path}: not a WARC file: it is empty")
     form = form_of(file, path.name.removesuffix(OPEN))
     if form is None:
-        raise NotWarc(f"{path}: not a WARC file")
+        file.seek(0)
+        package = "; a WACZ package is read if its name ends in .wacz" if file.read(4) == b"PK\3\4" else ""
+        raise NotWarc(f"{path}: not a WARC file{package}")
     return form
 
 

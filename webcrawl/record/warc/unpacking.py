@@ -95,7 +95,7 @@ def form_of(file: BinaryIO, name: str) -> Form | None:
         return _gzip()
     if start.startswith(FRAME) or SKIPPED.match(start):
         return _zstd(file, start)
-    if start.startswith(b"WARC/"):
+    if start.startswith((b"WARC/", b"filedesc")):  # or ARC's
         return PLAIN
     if name.endswith(".gz"):
         return _gzip()
