@@ -55,7 +55,7 @@ def flat(
         return
     for what, figure in figures.items():
         if figure(last) > figure(second) * GROWTH + spare:
-            yield f"{name}: {what} of the last third {figure(last):.1f}, of the second {figure(second):.1f}"
+            yield f"{name}: {what} of the last third {figure(last):.1f}, before {figure(second):.1f}"
 
 
 def said(output: Path, jobdir: Path) -> Iterator[str]:

@@ -112,3 +112,15 @@ def test_what_is_off_is_not_imported(tmp_path):
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
 
     assert run.stdout.split() == []
+
+
+def test_a_small_frontier_keeps_few_rules(tmp_path):
+    """Rules in memory take a quarter of FRONTIER_MEMORY: less than 32 MiB where that is small."""
+    crawl, _ = assemble({**values(tmp_path), "FRONTIER_MEMORY": 8}, spider="web")
+    try:
+        book = crawl.parts.robots.book
+        for number in range(6000):
+            book.answered(f"http://h{number}.test", 200, b"User-agent: *\nDisallow: /private/", 0.0)
+        assert 1000 < len(book) < 4000
+    finally:
+        crawl.close()

@@ -3,11 +3,14 @@
 import asyncio
 
 import pytest
+from scrapy.settings import Settings
 
 from tests.support.lookups import Clock, Told, failure, ticks
+from webcrawl.adapter.values import plain_values
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.errors import DnsFailed
+from webcrawl.net.network import Network
 
 
 class TestMemory:
@@ -72,6 +75,19 @@ class TestMemory:
             return told.asked, len(resolver)
 
         assert asyncio.run(run()) == (["a.test", "b.test", "c.test", "d.test", "b.test"], 3)
+
+    def test_a_small_frontier_has_few_names(self):
+        """A crawl with little FRONTIER_MEMORY keeps fewer names than others: 512 for each MiB."""
+
+        async def run():
+            settings = Settings({"FRONTIER_MEMORY": 8, "PRIVATE_NETWORKS_ALLOWED": "198.51.100.0/24"})
+            network = Network(plain_values(settings, "web"), lookup=lambda _: Told())
+            for number in range(5000):
+                await network.resolver.resolve(f"h{number}.test")
+            await network.close()
+            return len(network.resolver)
+
+        assert asyncio.run(run()) == 8 * 512
 
     def test_the_answer_is_the_callers_own(self):
         """Changing the returned list of addresses does not change the cache."""

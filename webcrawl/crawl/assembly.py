@@ -58,7 +58,7 @@ from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.net.outage_detector import Detector
 from webcrawl.net.robots import agent_of
-from webcrawl.net.robots_book import RobotsBook
+from webcrawl.net.robots_book import MEMORY, RobotsBook
 from webcrawl.record.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import REVISITING
@@ -380,6 +380,7 @@ def _robots(ground: Ground) -> RobotsAdmission:
         lazily=values["SITEMAPS"] is None,
         retry_wait=values["HOST_RETRY_WAIT"],
         patience=values["HOST_PATIENCE"],
+        memory=min(MEMORY, values["FRONTIER_MEMORY"] * MIB // 4),
     )
     robots = RobotsAdmission(book, Ports(values["PORTS_ALLOWED"]))
     if values["ROBOTSTXT_OBEY"]:

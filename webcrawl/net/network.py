@@ -22,6 +22,8 @@ from webcrawl.net.identity.signing_key import SigningKey
 from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.tls import ANY, tls_context
 
+NAMES, NAMES_PER_MIB = 2**16, 2**9  # that are cached at most, and for each MiB of FRONTIER_MEMORY: a fifth of it
+
 
 class Network:
     """Everything that the protocol handlers of a crawl share; made from checked settings."""
@@ -32,7 +34,11 @@ class Network:
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
         self.resolver = CachingResolver(
-            lookup(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"], admits=guard.admits
+            lookup(values["DNS_NAMESERVERS"]),
+            hosts,
+            size=min(NAMES, values["FRONTIER_MEMORY"] * NAMES_PER_MIB),
+            timeout=values["DNS_TIMEOUT"],
+            admits=guard.admits,
         )
         bind = values.get("DOWNLOAD_BIND_ADDRESS")
         self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]), bind=bind)

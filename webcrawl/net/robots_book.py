@@ -35,7 +35,7 @@ SIBLINGS = {"http": "https", "https": "http"}  # schemes whose origins are usual
 _PATH = "/robots.txt"
 PATIENCE = 259_200.0  # HOST_PATIENCE
 TRIES = 3  # failures at least before an origin is given up; after so many nobody should await its URLs
-HOSTS = 2**18
+MEMORY, HOSTS = 32 << 20, 2**18
 ORIGINS = 100  # of one host, that are shown
 NAMES = 32 << 10  # characters of the sitemaps that one file names, that are kept
 ABSENT = 4096  # origins known to have no row: a new host is looked for four times until its robots.txt has come
@@ -71,7 +71,7 @@ class RobotsBook:
         lazily: bool = False,
         retry_wait: float = 60.0,
         patience: float = PATIENCE,
-        memory: int = 32 << 20,
+        memory: int = MEMORY,
     ) -> None:
         self._table, self._agent, self._room = table, agent, memory
         self._sitemaps, self._lazily = sitemaps, lazily
