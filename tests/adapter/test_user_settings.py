@@ -174,8 +174,16 @@ class TestMeta:
         """With Scrapy's middlewares, the keys that they read are not warned of."""
         assert said({key: 1}) == []
 
-    def test_cookies_that_are_not_sent(self, said):
-        """A request's cookies are warned of if no middleware sends them."""
-        assert said({"jar": 1}, COOKIES_ENABLED=False) == [
-            "cookies of a request: no effect, COOKIES_ENABLED is off (http://a.test/)"
+    @pytest.mark.parametrize(
+        ("given", "why"),
+        [
+            ({"COOKIES_ENABLED": False}, "COOKIES_ENABLED is off"),
+            ({"DOWNLOADER_MIDDLEWARES_BASE": {}}, "CookiesMiddleware is not enabled"),
+        ],
+    )
+    def test_cookies_that_are_not_sent(self, said, given, why):
+        """A request's cookies and its jar are warned of if no middleware sends them; the reason is the one there is."""
+        assert said({"jar": 1, "cookiejar": 1}, **given) == [
+            f"meta cookiejar: no effect, {why} (http://a.test/)",
+            f"cookies of a request: no effect, {why} (http://a.test/)",
         ]

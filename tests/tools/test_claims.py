@@ -21,6 +21,7 @@ from zlib import crc32
 import pytest
 import zstandard
 from scrapy import Request
+from scrapy.settings import Settings
 
 from tests.crawl.hive.test_drone_report import report as drone_report
 from tests.crawl.hive.test_supervising import Scene
@@ -36,8 +37,10 @@ from webcrawl.adapter import (
     feeds,
     finished_crawl,
     handlers,
+    hive_membership,
     last_pages,
     periodic,
+    request_meta,
     scoring_ahead,
     seed_fates,
     standstill,
@@ -1197,6 +1200,49 @@ def controlled(state):
     return "\n".join(said)
 
 
+def obeyed(state):
+    """What a drone says of an order, and of the `checkpoint` that it has taken."""
+    said, scheduler = [], MagicMock(over=False, failed=None)
+    scheduler.keeping.waiters.next = AsyncMock(side_effect=state.get("checkpoint"))
+
+    async def obey():
+        life = hive_membership.Life(scheduler)
+        life.obey(*state["order"], late=state.get("late", False))
+        await asyncio.gather(*life._tasks)
+
+    with patch.object(hive_membership, "logger", tellers(said)):
+        asyncio.run(obey())
+    return "\n".join(said)
+
+
+def entering(state):
+    """Why a drone with this `key` of its hive cannot begin, whose server is away as the error says."""
+    entry = hive_membership.Entry.__new__(hive_membership.Entry)
+    entry._identity = entry._partition = entry._name = MagicMock()
+    entry.db, entry.join = MagicMock(get=lambda _: state.get("key")), AsyncMock(side_effect=state["away"])
+    try:
+        with patch.object(hive_membership, "saved_map", lambda _: state.get("key")):
+            asyncio.run(entry._entered())
+    except HiveError as error:
+        return str(error)
+    return ""
+
+
+def unheard(state):
+    """What is said of a request with this `meta`, of a crawl without middlewares or with those that are `enabled`."""
+    none = {f"{kind}_MIDDLEWARES_BASE": {} for kind in ("DOWNLOADER", "SPIDER")}
+    check = request_meta.UnheardMeta(Settings({} if state.get("enabled") else none))
+    options = request_meta.RequestOptions(MagicMock(settings=Settings()))
+    request = Request(state.get("url", "http://a.test/"), meta=state["meta"])
+    with patch.object(request_meta.logger, "warning") as log:
+        check.check(request)
+    try:
+        options.of(request)
+    except BadOption as error:
+        return str(error)
+    return logged({"warning": log})
+
+
 def hubs(state):
     """What is said of WEBSUB_PORT at the start; `on`: whether pages are fetched again; `port`: whether it is free."""
     scheduler = MagicMock()
@@ -1390,6 +1436,7 @@ LOST = {"figures": {"queued": 5, "hosts": 2, "pages": 7}, "unacknowledged": 3}
 LOOKS = [revisit_source.Moment(60.0 * at, 9.0, *[0.0] * 4, 0.5 if at < 2 else 0.25, 9.0) for at in range(3)]
 TWICE = {"depths": [0, 0], "duplicates": 1, "duplicate_size": 9}
 KILLED = {"pages": 1, "reason": None}
+CHECKPOINT = {"order": ("checkpoint", ())}
 REVISITED = {
     "revisit/records": 9,
     "revisit/sampled": 4,
@@ -3370,7 +3417,8 @@ CLAIMS = {
     "adapter/extensions/control.py": (
         controlled,
         [
-            ("by command: pause : ", {}, {"order": ("status", [])}),
+            ("by command: {}: {}", {}, {"order": ("status", [])}),
+            ("by command: pause: ", {}, {"order": ("status", [])}),
             (
                 "the crawl is ending, and reads no more seeds: give them to its next run",
                 {"order": ("seeds", ["add", "x"]), "state": "stopping"},
@@ -3385,6 +3433,59 @@ CLAIMS = {
             ),
         ],
     ),
+    "adapter/hive_membership.py": (
+        obeyed,
+        [
+            ("by command: {}: {}", {"order": ("pause", ()), "late": True}, {**CHECKPOINT, "late": True}),
+            ("by command: checkpoint: a checkpoint was taken", CHECKPOINT, {**CHECKPOINT, "checkpoint": StoreError}),
+            ("by command: checkpoint: full", {**CHECKPOINT, "checkpoint": StoreError("full")}, CHECKPOINT),
+            (
+                "by command: seeds add: usage: seeds add SRC…",
+                {"order": ("seeds", ("add",))},
+                {"order": ("seeds", ("add", "x"))},
+            ),
+            (
+                "REDIS_URL: a new drone cannot begin without its server: OOM",
+                {"away": Full("OOM")},
+                {"away": Full("OOM"), "key": b"key"},
+                entering,
+            ),
+        ],
+    ),
+    "adapter/request_meta.py": (
+        unheard,
+        [
+            *(
+                (why, {"meta": {key: 1}}, {"meta": {key: 1}, "enabled": True})
+                for key, why in (
+                    ("http_user", "HttpAuthMiddleware is not enabled"),
+                    ("referrer_policy", "RefererMiddleware is not enabled"),
+                    ("priority_adjust", "the frontier retries, and crawl.log has a line for each URL that is given up"),
+                )
+            ),
+            (
+                "robots.txt is obeyed for all requests or, with ROBOTSTXT_OBEY = False, for none",
+                {"meta": {"dont_obey_robotstxt": True}},
+                {"meta": {}},
+            ),
+            (
+                "there are no slots: every host has its own queue and wait",
+                {"meta": {"download_slot": "x"}},
+                {"meta": {}},
+            ),
+            (
+                "download_maxsize = -1: must be a number from 0 to 2147483647",
+                {"meta": {"download_maxsize": -1}},
+                {"meta": {"download_maxsize": 2**31 - 1}},
+            ),
+            (
+                "{}: this FTP client logs in anonymously, passively, and writes no file",
+                {"meta": {"ftp_user": "x"}, "url": "ftp://a.test/"},
+                {"meta": {"ftp_user": "x"}},
+            ),
+        ],
+    ),
+    "crawl/control/sheets.py": (str, []),
     "adapter/extensions/websub.py": (
         hubs,
         [
@@ -3746,6 +3847,11 @@ CLAIMS = {
 LONG = 18  # characters of a sentence that a claim may have inside
 
 LABELS = {  # names of counters and columns, captions, what is said in any state, and words between others
+    "adapter/hive_membership.py": {"a crawl that was not opened as a drone"},
+    "crawl/control/sheets.py": {
+        "change a setting for a domain or host alone; the value {} takes it back",
+        "what holds there, and who says so",
+    },
     "tools/supervisor/asked.py": {
         "usage: seeds add SRC…; - is standard input, once",
         "{} is no command; there are: {}",
@@ -3967,7 +4073,6 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "a budget is for a registered domain: --for {}",
         "belongs to another drone",
         "end now",
-        "host {} alone",
         "waits for a place",
     },
     "crawl/uplink.py": {"no name server", "no network"},
@@ -4246,6 +4351,31 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "adapter/request_meta.py": dict.fromkeys(
+        (
+            "COOKIES_ENABLED is off",
+            "CookiesMiddleware is not enabled",
+            "cookies of a request: no effect, {} ({})",
+            "meta {}: no effect, {} ({})",
+        ),
+        "tests/adapter/test_user_settings.py",
+    ),
+    "crawl/control/sheets.py": {
+        **dict.fromkeys(
+            (
+                " (no effect in this run)",
+                "host {} alone",
+                "there are {} sheets already: take one back first",
+                "there is no such setting",
+                "{} = {} by command for {} is not in force any more: {}",
+                "{} cannot be set for a domain; these can: {}",
+                "{} has no effect in this crawl",
+                "{}: a domain or host, without scheme and port",
+            ),
+            "tests/crawl/control/test_sheets.py",
+        ),
+        "host {} delay {}": "tests/crawl/control/test_host_commands.py",
+    },
     "record/archives/archives.py": {
         **dict.fromkeys(
             ("{}: byte {}: what an earlier run did not finish is not there", "{}: no such file"),

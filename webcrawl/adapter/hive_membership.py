@@ -74,7 +74,7 @@ class Entry:
                 await self._await_founding()
         except Away as error:
             if key is None or slots is None:
-                raise HiveError(f"REDIS_URL: no answer, and a new drone cannot begin without one: {error}") from error
+                raise HiveError(f"REDIS_URL: a new drone cannot begin without its server: {error}") from error
         else:  # a later map than that of the state is learned when the crawl is open
             key, slots = self._hive.key, slots or self._hive.map
             self.db.set(KEY, key)
@@ -175,26 +175,27 @@ class Life:
 
     def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
         """Commands that were given while this drone was not there are obeyed if they last."""
+        order = " ".join((name, *map(str, arguments)))
         try:
             if checked(name, *arguments).lasts(*arguments) or not late:
                 answer = obey(self._commanding, name, *arguments)
                 if isawaitable(answer):
-                    self._later(answer)
+                    self._later(order, answer)
                 else:
-                    logger.info("by command: %s", answer)
+                    logger.info("by command: %s: %s", order, answer)
         except CommandError as error:
-            logger.warning("by command: %s %s: %s", name, " ".join(map(str, arguments)), error)
+            logger.warning("by command: %s: %s", order, error)
             return str(error)
         return ""
 
-    def _later(self, answer: Awaitable[Any]) -> None:
+    def _later(self, order: str, answer: Awaitable[Any]) -> None:
         """Says what came of a command that takes its time."""
 
         async def heard() -> None:
             try:
-                logger.info("by command: %s", await answer)
+                logger.info("by command: %s: %s", order, await answer)
             except (CommandError, StoreError) as error:
-                logger.warning("by command: %s", error)
+                logger.warning("by command: %s: %s", order, error)
 
         task = asyncio.ensure_future(heard())
         self._tasks.add(task)

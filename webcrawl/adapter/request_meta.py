@@ -88,7 +88,7 @@ def _number(meta: dict[str, Any], key: str, most: float) -> float:
     except ValueError:
         found = -1
     if not 0 <= found <= most:
-        raise BadOption(f"{key} = {str(value)[:80]}: must be a number from 0 to {most:g}")
+        raise BadOption(f"{key} = {str(value)[:80]}: must be a number from 0 to {most:.0f}")
     return found
 
 
@@ -109,9 +109,10 @@ def _bind(value: Any) -> tuple[str, int] | None:
 logger = logging.getLogger(__name__)
 
 _RETRY = "the frontier retries, and crawl.log has a line for each URL that is given up"
+COOKIES = "cookiejar"
 # Why they have no effect, and the component that would read them, if one does
 WHY = {
-    "cookiejar": ("COOKIES_ENABLED is off", "CookiesMiddleware"),
+    COOKIES: ("CookiesMiddleware is not enabled", "CookiesMiddleware"),
     "dont_obey_robotstxt": ("robots.txt is obeyed for all requests or, with ROBOTSTXT_OBEY = False, for none", ""),
     "download_slot": ("there are no slots: every host has its own queue and wait", ""),
     "give_up_log_level": (_RETRY, "RetryMiddleware"),
@@ -120,7 +121,6 @@ WHY = {
     "priority_adjust": (_RETRY, "RetryMiddleware"),
     "referrer_policy": ("RefererMiddleware is not enabled", "RefererMiddleware"),
 }
-COOKIES = "cookies"
 
 
 class UnheardMeta:
@@ -128,16 +128,16 @@ class UnheardMeta:
 
     def __init__(self, settings: BaseSettings) -> None:
         readers = enabled(settings)
-        if not settings.getbool("COOKIES_ENABLED"):
-            readers.discard("CookiesMiddleware")
         self._why = {key: why for key, (why, reader) in WHY.items() if reader not in readers}
-        self._cookies = "cookiejar" in self._why
+        if not settings.getbool("COOKIES_ENABLED"):
+            self._why.setdefault(COOKIES, "COOKIES_ENABLED is off")
+        self._no_cookies = self._why.get(COOKIES, "")
 
     def check(self, request: Request) -> None:
         """Warns of each key when it is first met."""
         if not self._why.keys().isdisjoint(request.meta):
             for key in sorted(self._why.keys() & request.meta.keys()):
                 logger.warning("meta %s: no effect, %s (%s)", key, self._why.pop(key), request.url)
-        if self._cookies and request.cookies:
-            self._cookies = False
-            logger.warning("cookies of a request: no effect, COOKIES_ENABLED is off (%s)", request.url)
+        if self._no_cookies and request.cookies:
+            logger.warning("cookies of a request: no effect, %s (%s)", self._no_cookies, request.url)
+            self._no_cookies = ""

@@ -12,7 +12,7 @@ from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce, PausedHosts
-from webcrawl.crawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets
+from webcrawl.crawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets, whose
 from webcrawl.crawl.inspection import HostInspector
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_inspection import ROBOTS
@@ -144,6 +144,5 @@ class HostOrders(HostInspector):
                 rows.append({"name": name, "value": self._general(domain, name), "from": "all"})
             else:
                 value = self._sheets.sheets[sheet][name]
-                alone = f"host {domain} alone" if sheet.startswith(ALONE) else sheet
-                rows.append({"name": name, "value": value, "from": alone})
+                rows.append({"name": name, "value": value, "from": whose(sheet)})
         return {"for": domain, "settings": rows}

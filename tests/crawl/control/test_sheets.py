@@ -1,11 +1,15 @@
 """Settings for one domain or host: which holds where, at once, after a restart, and until it is taken back."""
 
+import logging
+
+import msgpack
 import pytest
 
 from tests.support.steered import steered
 from webcrawl.base.model import Link
 from webcrawl.crawl.control import sheets
 from webcrawl.crawl.control.command import CommandError
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.filters.filter_protocol import Origin
 
 BUDGET = {"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}
@@ -81,6 +85,31 @@ class TestWhere:
             "set --for [::1] POLITENESS_MIN_DELAY 21.0",
         ]
 
+    def test_what_another_version_could_set(self, crawl, caplog):
+        """A sheet that this version does not know is said to be out of force, with the reason and whose it was."""
+        crawl.end()
+        db = CrawlDB(crawl.folder / "job/state")
+        ours, other = {"HOST_MAX_PAGES": 7}, {"POLITENESS_MIN_DELAY": -9}
+        db.set("sheets", msgpack.packb({"a.org": {"HOST_MAX_BYTES": 5, **ours}, "=b.org": other}))
+        db.checkpoint()
+        db.close()
+        crawl.open()
+
+        assert [*crawl.hosts.told()] == ["set --for a.org HOST_MAX_PAGES 7"]
+        unknown, out = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+        assert unknown == "HOST_MAX_BYTES = 5 by command for a.org is not in force any more: there is no such setting"
+        assert out.startswith("POLITENESS_MIN_DELAY = -9 by command for host b.org alone is not in force any more: ")
+
+    def test_what_nobody_heeds(self, crawl, caplog):
+        """A sheet that has no effect with the settings of a later run stays, and each line on it says so."""
+        caplog.set_level(logging.INFO)
+        crawl.order("set --for example.com HOST_CONNECTIONS 4")
+        crawl.again(POLITENESS_PER_IP=True)
+        assert caplog.messages[-1].endswith(": set --for example.com HOST_CONNECTIONS 4 (no effect in this run)")
+
+        crawl.again(POLITENESS_PER_IP=False)
+        assert [*crawl.hosts.told()] == ["set --for example.com HOST_CONNECTIONS 4"]
+
     def test_what_is_set_for_all(self, crawl):
         """What a sheet does not say follows the crawl's setting, whenever that changes."""
         crawl.order("set --for example.com HOST_MAX_PAGES 20")
@@ -102,7 +131,7 @@ class TestWhere:
         for name in ("a.org", "b.org", "a.org"):
             crawl.order(f"set --for {name} HOST_MAX_PAGES 5")
 
-        with pytest.raises(CommandError, match="there are 2 sheets already"):
+        with pytest.raises(CommandError, match="there are 2 sheets already: take one back first"):
             crawl.order("set --for c.org HOST_MAX_PAGES 5")
 
     def test_many_hosts(self, crawl, monkeypatch):

@@ -64,7 +64,7 @@ class Control:
         answer = obey(self._commanding, name, *words)
         changes = COMMANDS[name].lasts(*words)
         if changes:
-            logger.info("by command: %s %s: %s", name, " ".join(words), answer)
+            logger.info("by command: %s: %s", " ".join((name, *words)), answer)
         if isawaitable(answer):
             answer = await answer
         if changes:

@@ -74,8 +74,10 @@ class Sheets(Part):
             for setting, value in sheet.items():
                 try:
                     self.sheets.setdefault(name, {})[setting] = read_for_host(setting, value)
-                except (ValueError, KeyError):  # of another version
-                    logger.warning("%s = %s for %s is not in force any more", setting, value, name)
+                except (ValueError, KeyError) as error:  # of another version
+                    why = error if isinstance(error, ValueError) else "there is no such setting"
+                    line = "%s = %s by command for %s is not in force any more: %s"
+                    logger.warning(line, setting, value, whose(name), why)
 
     def told(self) -> Iterator[str]:
         """A line for each."""
@@ -83,14 +85,19 @@ class Sheets(Part):
             if name.startswith(ALONE):
                 yield f"host {name.removeprefix(ALONE)} delay {min(sheet.values())}"
             else:
-                yield from (f"set --for {name} {setting} {value}" for setting, value in sheet.items())
+                for setting, value in sheet.items():
+                    vain = "" if self._is_heeded(setting) else " (no effect in this run)"
+                    yield f"set --for {name} {setting} {value}{vain}"
+
+    def _is_heeded(self, setting: str) -> bool:
+        return any(setting in names for names, _, _ in self._listeners)
 
     # -- commands
 
     def set(self, name: str, settings: Mapping[str, Any]) -> None:
         """Gives these settings these values for a name; None takes one back. CommandError if nobody could heed one."""
         for setting, value in settings.items():
-            if value is not None and not any(setting in names for names, _, _ in self._listeners):
+            if value is not None and not self._is_heeded(setting):
                 raise CommandError(f"{setting} has no effect in this crawl")
         sheet = {**self.sheets.get(name, {}), **settings}
         sheet = {setting: value for setting, value in sheet.items() if value is not None}
@@ -142,6 +149,11 @@ def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, 
         return make(own) if own else None
 
     return find
+
+
+def whose(name: str) -> str:
+    """The hosts that a sheet is for, in words."""
+    return f"host {name.removeprefix(ALONE)} alone" if name.startswith(ALONE) else name
 
 
 def names_for(host: str) -> Iterator[str]:
