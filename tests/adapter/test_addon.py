@@ -84,10 +84,13 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("project", "line"),
         [
-            ({"SCHEDULER": "scrapy.core.scheduler.Scheduler"}, "^SCHEDULER = .*: webcrawl needs its own"),
+            (
+                {"SCHEDULER": "scrapy.core.scheduler.Scheduler"},
+                "^SCHEDULER = .*: webcrawl needs its own; remove the setting, or the add-on",
+            ),
             ({"DOWNLOADER": "scrapy.core.downloader.Downloader"}, "^DOWNLOADER = .*: webcrawl needs its own"),
             ({"TWISTED_REACTOR_ENABLED": False}, "^TWISTED_REACTOR_ENABLED = False: "),
-            ({"TWISTED_REACTOR": None}, "^TWISTED_REACTOR = None: "),
+            ({"TWISTED_REACTOR": None}, "^TWISTED_REACTOR = None: webcrawl needs Scrapy's default reactor, "),
             (
                 {"DOWNLOAD_HANDLERS": {"https": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}},
                 r"^DOWNLOAD_HANDLERS: .*HTTP11DownloadHandler \(https\) connects without the address guard",

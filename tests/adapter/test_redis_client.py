@@ -69,7 +69,7 @@ def test_tls():
 )
 def test_impossible_settings(settings):
     """They are refused in one line, without the password."""
-    with pytest.raises(HiveError, match="no client can be made") as error:
+    with pytest.raises(HiveError, match=r"^REDIS_URL, REDIS_PARAMS: no client can be made for ") as error:
         client_maker(Settings(settings))
     assert "word@" not in str(error.value)
     assert "\n" not in str(error.value)
@@ -89,12 +89,19 @@ def test_password_from_a_file(tmp_path, caplog):
     assert caplog.messages == [f"REDIS_PASSWORD_FILE = {path}: other users may read it; chmod 600 it"]
 
 
-@pytest.mark.parametrize(("text", "why"), [("", "one line"), ("\n", "one line"), ("a\nb", "one line"), (None, "read")])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *((text, "expected one line") for text in (b"", b"\n", b"a\nb")),
+        (b"\xff", "is not UTF-8 text"),
+        (None, "cannot be read: "),
+    ],
+)
 def test_no_password_in_the_file(tmp_path, text, why):
-    """A file that is missing, empty or of several lines is refused."""
+    """A file that is missing, empty, of several lines or no text is refused."""
     path = tmp_path / "password"
     if text is not None:
-        path.write_text(text)
+        path.write_bytes(text)
         path.chmod(0o600)
     with pytest.raises(HiveError, match=why):
         password_in(path)

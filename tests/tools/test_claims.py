@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partialmethod
 from itertools import count, cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,7 @@ from zlib import crc32
 import pytest
 import zstandard
 from scrapy import Request
+from scrapy.exceptions import CloseSpider, DownloadCancelledError, IgnoreRequest
 from scrapy.settings import Settings
 
 from tests.crawl.hive.test_drone_report import report as drone_report
@@ -33,6 +35,8 @@ from tests.support.outputs import Crawl as Outputs
 from tests.support.places import ROOT
 from webcrawl import settings
 from webcrawl.adapter import (
+    checkpointing,
+    downloader,
     earlier_pages,
     feeds,
     finished_crawl,
@@ -40,7 +44,11 @@ from webcrawl.adapter import (
     hive_membership,
     last_pages,
     periodic,
+    preflight,
     request_meta,
+    request_passage,
+    robots_request,
+    scheduler,
     scoring_ahead,
     seed_fates,
     standstill,
@@ -57,12 +65,16 @@ from webcrawl.adapter.extensions import (
     summary,
     websub,
 )
+from webcrawl.adapter.request_links import CannotBeKept, CannotBeMade
+from webcrawl.adapter.spiders import web
+from webcrawl.adapter.trip import Trip, give_trip
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import Scored
 from webcrawl.base.program import program
 from webcrawl.content.formats import reader_process
 from webcrawl.crawl import clock, host_orders, last_run, open_revisits, own_features
+from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
@@ -77,6 +89,7 @@ from webcrawl.crawl.hive.operator import Look as HiveLook
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import GRACE, Decisions, Queen, Wanted
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling import bound
@@ -95,7 +108,7 @@ from webcrawl.record.since.cdx_server import NoAnswer as Unanswered
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
 from webcrawl.store import outputs
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import StoreError
+from webcrawl.store.errors import StoreError, TakenAway
 from webcrawl.store.jobdir import revisit_figures
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.history_line import Moment
@@ -1243,6 +1256,124 @@ def unheard(state):
     return logged({"warning": log})
 
 
+def overdue(pages):
+    """What is said of pages, and of requests that the frontier refused, that do not come back for a checkpoint."""
+    coroutines = {give_trip(Request("http://a.test/"), one): one for one in (*pages, Trip(Link("http://b.test/")))}
+    engine = SimpleNamespace(path=SimpleNamespace(unreturned=lambda: coroutines))
+    with (
+        patch.object(scheduler, "of", lambda waiting: f" [in {len([*waiting])} places]"),
+        patch.object(scheduler.logger, "warning") as log,
+    ):
+        made = scheduler.FrontierScheduler(MagicMock(), MagicMock())
+        made.waking = SimpleNamespace(engine=engine)
+        made._overdue(set(pages))
+    return logged({"warning": log})
+
+
+def without_rules(outcome):
+    """What is said of requests for robots.txt to which no answer came; None: they did not reach the downloader."""
+    requests = robots_request.RobotsRequests(MagicMock(), str, pages=False)
+    with patch.object(robots_request.logger, "warning") as log:
+        for host in ("a.test", "b.test"):
+            link = Link(f"http://{host}/robots.txt", "P", f"http://{host}")
+            requests.heard(Trip(link, outcome=outcome), None)
+    return f"{logged({'warning': log})}\n{log.call_count} lines"
+
+
+def kept(state):
+    """What is said of a crawl that fails; `taken`: a folder that is not where it was; after a `checkpoint`, or not."""
+    crawl = MagicMock()
+    crawl.parts.db.prepare.return_value = crawl.parts.db.go_on.return_value = ()
+    crawl.parts.db.presence.taken_away.return_value = state.get("taken")
+    keeping = checkpointing.Checkpointing(MagicMock())
+    keeping.open(crawl, MagicMock(shut=AsyncMock(), out=()), bool)
+    if state.get("checkpoint"):
+        asyncio.run(keeping.checkpoint())
+    with patch.object(checkpointing.logger, "critical") as log, patch.object(checkpointing, "close_spider"):
+        keeping.fail(StoreError("full"))
+    return logged({"critical": log})
+
+
+def refused_start(state):
+    """Why a crawl of the spider `web` with these `arguments`, and this `http2`, is not begun."""
+    why = "" if state.get("library") else "there is no h2"
+    with patch.multiple(preflight, check_handlers=MagicMock(), without_library=lambda: why):
+        try:
+            preflight._arguments(web.WebSpider, {"seeds": "x", **state.get("arguments", {})}, elsewhere=False)
+            preflight._handlers(None, {"HTTP2": state.get("http2"), "FOREIGN_HANDLERS_ALLOWED": (), "RENDER": "off"})
+        except (CannotStart, SettingError) as error:
+            return str(error)
+    return ""
+
+
+def begun_by(start):
+    """What a spider without seeds says whose `start` is the base's, or one of its own that asks the base's too."""
+    more = {} if start is None else {"start": partialmethod(web.WebSpider.start)}
+    spider = type("Own", (web.WebSpider,), more)(name="own")
+    spider.crawler = None
+    scheduler = SimpleNamespace(has_pending_requests=lambda: False)
+
+    async def begin():
+        return [one async for one in spider.start()]
+
+    with (
+        patch.object(web, "scheduler_of", lambda _: scheduler),
+        patch.object(web.logger, "critical") as log,
+        suppress(CloseSpider),
+    ):
+        asyncio.run(begin())
+    return logged({"critical": log})
+
+
+def fitting(limit):
+    """What is said of 50 requests at once, with this limit of open files."""
+    values = {"CONCURRENT_REQUESTS": 50, "FRONTIER_QUEUES": 1, "POLITENESS_FACTOR": 0}
+    with (
+        patch.multiple(downloader, raise_limit=lambda: limit, in_use=lambda: 10),
+        patch.object(downloader.logger, "warning") as log,
+    ):
+        downloader.Capacity().fit(values)
+    return logged({"warning": log})
+
+
+def cut_short(trip):
+    """The reason of a download that is cancelled."""
+    self = MagicMock()
+    self.handlers.download_request_async = AsyncMock(side_effect=asyncio.CancelledError)
+    try:
+        asyncio.run(downloader.FrontierDownloader._handled(self, None, trip))
+    except DownloadCancelledError as error:
+        return str(error)
+    return ""
+
+
+def taken_in(error):
+    """What is said of two requests of a spider that end so on their way in."""
+    parts, seen = MagicMock(), SimpleNamespace(request_seen=MagicMock(side_effect=error))
+    intake = request_passage.Intake(parts, MagicMock(), seen, MagicMock(), str, classes=True)
+    with patch.multiple(request_passage.logger, warning=DEFAULT, exception=DEFAULT) as log:
+        for at in range(2):
+            intake.take(Request(f"http://a.test/{at}"))
+    return "\n".join((logged(log), *(str(call.args[1]) for call in parts.unkept.add.call_args_list)))
+
+
+def given_out(state):
+    """What is said of links, and of a request that was `refused`, whose spider lacks their methods."""
+    error, refusals = CannotBeMade(Link("http://a.test/"), "callback", "no method"), MagicMock(waiting=False)
+    crawl = MagicMock()
+    crawl.parts.refusals = refusals
+    if state["refused"]:
+        refusals.waiting, refusals.take = True, MagicMock(side_effect=[FORBIDDEN, None])
+    crawl.take.return_value = None if state["refused"] else error.link
+    crawl.parts.frontier.look.next_turn.return_value, fails = 0.0, MagicMock(side_effect=error)
+    with (
+        patch.multiple(request_passage, to_request=fails, to_refused=fails),
+        patch.object(request_passage.logger, "error") as log,
+    ):
+        request_passage.Giving(crawl, MagicMock(), MagicMock(), MagicMock(), MagicMock(), classes=True).next()
+    return logged({"error": log})
+
+
 def hubs(state):
     """What is said of WEBSUB_PORT at the start; `on`: whether pages are fetched again; `port`: whether it is free."""
     scheduler = MagicMock()
@@ -1436,6 +1567,8 @@ LOST = {"figures": {"queued": 5, "hosts": 2, "pages": 7}, "unacknowledged": 3}
 LOOKS = [revisit_source.Moment(60.0 * at, 9.0, *[0.0] * 4, 0.5 if at < 2 else 0.25, 9.0) for at in range(3)]
 TWICE = {"depths": [0, 0], "duplicates": 1, "duplicate_size": 9}
 KILLED = {"pages": 1, "reason": None}
+GONE = {"taken": TakenAway(Path("/job"), "moved or removed")}
+FORBIDDEN = Refusal(Link("http://a.test/2").pack(), Status.ROBOTS_FORBIDDEN)
 CHECKPOINT = {"order": ("checkpoint", ())}
 REVISITED = {
     "revisit/records": 9,
@@ -3486,6 +3619,84 @@ CLAIMS = {
         ],
     ),
     "crawl/control/sheets.py": (str, []),
+    "adapter/scheduler.py": (
+        overdue,
+        [
+            (
+                (
+                    "checkpoints leave out 1 page, for 30 s in the spider or the pipelines [in 1 places]: "
+                    "a kill has them fetched again (http://a.test/1)"
+                ),
+                [Trip(Link("http://a.test/1"))],
+                [Trip(refusal=FORBIDDEN)],
+            ),
+            (
+                (
+                    "checkpoints leave out 1 errback, for 30 s in the spider or the pipelines [in 1 places]: "
+                    "a kill has them called again (http://a.test/2)"
+                ),
+                [Trip(refusal=FORBIDDEN)],
+                [Trip(Link("http://a.test/1"))],
+            ),
+        ],
+    ),
+    "adapter/archive_reading.py": (str, []),
+    "adapter/robots_request.py": (
+        without_rules,
+        [
+            (
+                (
+                    "{}: a downloader middleware stopped the request for this robots.txt; nothing is fetched from "
+                    "hosts whose rules are not known (this is said once)\n1 lines"
+                ),
+                None,
+                Outcome(Status.TIMEOUT),
+            ),
+        ],
+    ),
+    "adapter/checkpointing.py": (
+        kept,
+        [
+            ("of this run", GONE, {**GONE, "checkpoint": True}),
+            ("{}: nothing after the checkpoint of {}:{}:{} is kept", {**GONE, "checkpoint": True}, GONE),
+        ],
+    ),
+    "adapter/preflight.py": (
+        refused_start,
+        [
+            ("-a follow={}: must be 0 or 1", {"arguments": {"follow": "no"}}, {"arguments": {"follow": "0"}}),
+            ("needed or off", {"http2": "prefer"}, {"http2": "prefer", "library": True}),
+        ],
+    ),
+    "adapter/spiders/web.py": (
+        begun_by,
+        [("own: no seeds, no start_urls, and no start() of its own", None, "its own")],
+    ),
+    "adapter/downloader.py": (
+        fitting,
+        [
+            ("CONCURRENT_REQUESTS = 50: only {} fit below the limit of 70 open files (ulimit -n)", 70, 700),
+            ("others need its slot", Trip(cut=True), Trip(abandoned=True), cut_short),
+            ("the crawl ends", Trip(abandoned=True), Trip(cut=True), cut_short),
+        ],
+    ),
+    "adapter/request_passage.py": (
+        taken_in,
+        [
+            ("{} cannot be crawled: {}; others like it are only counted", IgnoreRequest("no"), ValueError),
+            ("{} cannot be kept on disk", ValueError, IgnoreRequest("no")),
+            ("{} cannot be kept on disk: {}", CannotBeKept("callback", "no method"), ValueError),
+            ("such requests end with status {}", {"refused": False}, {"refused": True}, given_out),
+            (
+                "nobody hears that such requests failed; crawl.log says why they did",
+                {"refused": True},
+                {"refused": False},
+                given_out,
+            ),
+        ],
+    ),
+    **dict.fromkeys(("adapter/addon.py", "adapter/modules.py", "adapter/pipelines/output.py"), (str, [])),
+    **dict.fromkeys(("adapter/redis_client.py", "urls/seeds/seed_reader.py"), (str, [])),
     "adapter/extensions/websub.py": (
         hubs,
         [
@@ -3847,6 +4058,9 @@ CLAIMS = {
 LONG = 18  # characters of a sentence that a claim may have inside
 
 LABELS = {  # names of counters and columns, captions, what is said in any state, and words between others
+    "adapter/archive_reading.py": {"archive again", "{}: nothing is fetched while archives are processed"},
+    "adapter/downloader.py": {"DOWNLOADER: {} is needed, not {}"},
+    "adapter/scheduler.py": {"SCHEDULER: {} is needed, not {}"},
     "adapter/hive_membership.py": {"a crawl that was not opened as a drone"},
     "crawl/control/sheets.py": {
         "change a setting for a domain or host alone; the value {} takes it back",
@@ -4351,6 +4565,79 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "adapter/addon.py": dict.fromkeys(
+        (
+            "{} = {}: webcrawl needs Scrapy's default reactor, {}",
+            "{} = {}: webcrawl needs its own; remove the setting, or the add-on",
+        ),
+        "tests/adapter/test_addon.py",
+    ),
+    "adapter/archive_reading.py": dict.fromkeys(
+        (
+            "a kill has them processed again",
+            "pipelines that need no crawl: this one writes what was fetched",
+            "{}: cancelled in the pipelines: left to the next run",
+        ),
+        "tests/tools/commands/test_process.py",
+    ),
+    "adapter/modules.py": {
+        "{}: content_types must be types such as text/html or image/*, not {}": "tests/adapter/test_modules.py",
+    },
+    "adapter/pipelines/output.py": {
+        "{} is not written: this is no crawl, and has no JOBDIR": "tests/tools/commands/test_plain.py",
+        "{}: an output is a file below JOBDIR, and not one of the crawl's own": (
+            "tests/adapter/pipelines/test_output.py"
+        ),
+    },
+    "adapter/preflight.py": {
+        **dict.fromkeys(
+            (
+                "-a limit={}: must be a whole number from 1",
+                "-a scope={}: must be {}",
+                "-a {}=…: unknown argument; allowed are {}",
+                "JOBDIR = {}: cannot be created ({})",
+                "JOBDIR = {}: is not writable",
+                "JOBDIR = {}: strange characters, by which files and lines of a crawl cannot name it",
+                "no seeds: {} crawl {} -a seeds=FILE or a URL, several with commas between",
+                "{}/state/crawl.db: missing, but the logs of a crawl are there: restore it, or use another JOBDIR",
+                "{}: no such spider; this project has {}{}",
+            ),
+            "tests/tools/commands/test_refusals.py",
+        ),
+        **dict.fromkeys(
+            (
+                "SCHEDULER = {}: {} needs webcrawl's own",
+                "scope=seeds: start_urls are no seeds: give -a seeds=FILE, or another scope",
+                "{}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE",
+            ),
+            "tests/end_to_end/test_web_subclasses.py",
+        ),
+        **dict.fromkeys(
+            ("-a since=: names no earlier crawl", "; for a site: crawl http://{}/"),
+            "tests/end_to_end/test_wrong_uses.py",
+        ),
+        ", or --again to begin anew": "tests/end_to_end/test_nothing_fetched.py",
+        "{}: holds a hive: {} hive {} -s JOBDIR={}, or another JOBDIR": "tests/tools/commands/test_hive.py",
+    },
+    "adapter/redis_client.py": dict.fromkeys(
+        (
+            "REDIS_PASSWORD_FILE = {}: cannot be read: {}",
+            "REDIS_PASSWORD_FILE = {}: expected one line",
+            "REDIS_PASSWORD_FILE = {}: is not UTF-8 text",
+            "REDIS_PASSWORD_FILE = {}: other users may read it; chmod 600 it",
+            "REDIS_URL, REDIS_PARAMS: no client can be made for {}: {}",
+        ),
+        "tests/adapter/test_redis_client.py",
+    ),
+    "adapter/scheduler.py": {"left to the next run": "tests/tools/commands/test_process.py"},
+    "urls/seeds/seed_reader.py": {
+        **dict.fromkeys(
+            ("limit {}: must be a whole number from 1", "{}: names no list of seeds"), "tests/urls/seeds/test_errors.py"
+        ),
+        "the segment before was not read to its end: its URLs after the first {} are not crawled; it was {}": (
+            "tests/urls/seeds/test_in_turns.py"
+        ),
+    },
     "adapter/request_meta.py": dict.fromkeys(
         (
             "COOKIES_ENABLED is off",

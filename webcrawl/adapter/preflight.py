@@ -255,12 +255,8 @@ def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mappin
 def _lists(src: str, values: Mapping[str, Any]) -> None:
     with _quiet("webcrawl.urls.seeds"):
         top1m.provide(src, values["TOP1M_URL"])
-        seeds = Seeds(src, None, values["URL_MAX_LENGTH"])
-        try:
-            if next(seeds, None) is None:
-                raise SeedError(f"{src}: no seeds, only comments and empty lines")
-        finally:
-            seeds.close()
+        with closing(Seeds(src, None, values["URL_MAX_LENGTH"])) as seeds:
+            next(seeds)  # SeedError if there is none
 
 
 class Start(NamedTuple):

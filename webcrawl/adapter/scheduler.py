@@ -40,12 +40,12 @@ from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.standstill import Standstill
 from webcrawl.adapter.thread_start import start_threads
-from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
 from webcrawl.base.errors import lack
-from webcrawl.base.model import Link
+from webcrawl.base.model import Link, unpack
 from webcrawl.base.readable import count, readable
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.assembly import assemble
@@ -187,12 +187,16 @@ class FrontierScheduler:
 
     def _overdue(self, pages: Iterable[Trip]) -> None:
         """A checkpoint leaves them out."""
-        coroutines = self.waking.engine.path.unreturned().values() if self.waking.engine else ()
-        line = f"checkpoints leave out %s, for %d s in the spider or the pipelines%s: {self.AFTER_KILL} (%s)"
-        urls = [page.link.url for page in pages if page.link is not None]
-        logger.warning(
-            line, count(len(urls), "page"), barrier.OVERDUE, of(coroutines), readable(urls[0] if urls else "-")
-        )
+        fetched = {page: page.link.url for page in pages if page.link is not None}
+        refused = {page: unpack(page.refusal.record).url for page in pages if page.refusal is not None}
+        unreturned = self.waking.engine.path.unreturned().items() if self.waking.engine else ()
+        line = "checkpoints leave out %s, for %d s in the spider or the pipelines%s: %s (%s)"
+        kinds = (fetched, "page", self.AFTER_KILL), (refused, "errback", "a kill has them called again")
+        for urls, kind, what in kinds:
+            if urls:
+                places = of(coroutine for request, coroutine in unreturned if trip_of(request) in urls)
+                url = readable(next(iter(urls.values())))
+                logger.warning(line, count(len(urls), kind), barrier.OVERDUE, places, what, url)
 
     def _connect_answers(
         self,

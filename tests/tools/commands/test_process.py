@@ -267,7 +267,10 @@ class TestArguments:
             (["made", "-s", "OUTPUTS=nonsense"], "OUTPUTS = ['nonsense']: must be some of"),
             (
                 ["made", "-s", 'ITEM_PIPELINES={"webcrawl.adapter.pipelines.warc.WarcPipeline": 9}'],
-                "ITEM_PIPELINES = 'webcrawl.adapter.pipelines.warc.WarcPipeline': must be pipelines that need no crawl",
+                (
+                    "ITEM_PIPELINES = 'webcrawl.adapter.pipelines.warc.WarcPipeline': must be "
+                    "pipelines that need no crawl: this one writes what was fetched"
+                ),
             ),
         ],
     )

@@ -253,7 +253,8 @@ class TestJobdir:
         """Control characters, or bytes that are no UTF-8, are refused: no file, table or line could name the folder."""
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / name}))
 
-        assert line.startswith(f"JOBDIR = {tmp_path}/{readable(name)}: strange characters")
+        why = "strange characters, by which files and lines of a crawl cannot name it"
+        assert line == f"JOBDIR = {tmp_path}/{readable(name)}: {why}"
 
     @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folder")
     def test_a_folder_that_cannot_be_made(self, tmp_path, seeds):
@@ -346,10 +347,12 @@ class TestJobdir:
         log.parent.mkdir(parents=True)
         log.write_text("a line\n")
 
-        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"))
+        job = tmp_path / "job"
+        line = told({"seeds": str(seeds)}, JOBDIR=str(job))
 
-        missing = f"{tmp_path}/job/state/crawl.db: missing, but the logs of a crawl are there"
-        assert line == f"{missing}: restore it, or use another JOBDIR"
+        assert line == (
+            f"{job}/state/crawl.db: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
+        )
         assert log.read_text() == "a line\n"
 
     def test_a_crawl_of_another_version_is_refused(self, tmp_path, seeds):

@@ -109,7 +109,8 @@ class WebSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         """The `start_urls` of a subclass. The crawl reads the seeds itself, a few at a time."""
         scheduler = scheduler_of(self.crawler)  # raises with another one: nothing would be fetched, and nobody told
-        if not (self.seed_lists or self.start_urls or scheduler.has_pending_requests()):
+        nothing = not (self.seed_lists or self.start_urls or scheduler.has_pending_requests())
+        if nothing and type(self).start is WebSpider.start:  # one of its own may ask for this one's, too
             logger.critical("%s: no seeds, no start_urls, and no start() of its own", self.name)
             raise CloseSpider("no_seeds")
         for url in self.start_urls:
