@@ -3697,6 +3697,17 @@ CLAIMS = {
     ),
     **dict.fromkeys(("adapter/addon.py", "adapter/modules.py", "adapter/pipelines/output.py"), (str, [])),
     **dict.fromkeys(("adapter/redis_client.py", "urls/seeds/seed_reader.py"), (str, [])),
+    "adapter/download_outcomes.py": (str, []),
+    "crawl/control/server.py": (str, []),
+    "crawl/hive/letter_check.py": (str, []),
+    "crawl/revisit/importance.py": (str, []),
+    "crawl/saved_state.py": (str, []),
+    "frontier/seen/bloom.py": (str, []),
+    "frontier/seen/content.py": (str, []),
+    "frontier/seen/disk.py": (str, []),
+    "record/since/earlier.py": (str, []),
+    "record/since/index.py": (str, []),
+    "record/tables/one_table.py": (str, []),
     "adapter/extensions/websub.py": (
         hubs,
         [
@@ -4058,6 +4069,35 @@ CLAIMS = {
 LONG = 18  # characters of a sentence that a claim may have inside
 
 LABELS = {  # names of counters and columns, captions, what is said in any state, and words between others
+    "crawl/control/server.py": {"control: no connection: {}"},
+    "crawl/hive/letter_check.py": {
+        "a link of another host",
+        "no URL that waits",
+        "no answer to a robots.txt",
+        "no counts of a slot",
+        "no fingerprints",
+        "no link between two pages",
+        "no list",
+        "no list of URLs",
+        "no packed link",
+        "no piece of a slot",
+        "no protocol of a host",
+        "no record of a domain",
+        "no record of a host",
+        "no request",
+        "no sitemaps of a host",
+        "no slot of this hive",
+        "no wall",
+        "nothing that a host shows",
+    },
+    "frontier/seen/bloom.py": {"<BloomSeen keys={}/{} pending={}>"},
+    "frontier/seen/content.py": {
+        "<ContentSeen fresh={}+{} {}>",
+        "a digest of {} bytes, not {}",
+        "table meta, {}: {} bytes are no digests",
+    },
+    "frontier/seen/disk.py": {"<DiskSeen pending={} busy={} {} {}>", "{}: unusable since: {}"},
+    "record/since/index.py": {"index file", "{}: not open"},
     "adapter/archive_reading.py": {"archive again", "{}: nothing is fetched while archives are processed"},
     "adapter/downloader.py": {"DOWNLOADER: {} is needed, not {}"},
     "adapter/scheduler.py": {"SCHEDULER: {} is needed, not {}"},
@@ -4565,6 +4605,70 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "adapter/download_outcomes.py": {"Error downloading {}": "tests/tools/commands/test_crawl.py"},
+    "crawl/control/server.py": dict.fromkeys(
+        (
+            "control: {} in {} line {}, asked {}",
+            "no line, or one of more than {} bytes",
+            "only who runs a crawl may command it",
+            "the crawl made a mistake, see its log: {}",
+            "the file system lets others in",
+            "there is something that is no socket",
+        ),
+        "tests/crawl/control/test_server.py",
+    ),
+    "crawl/hive/letter_check.py": dict.fromkeys(
+        (
+            "an item of a letter is refused: {} ({}); others like it are only counted",
+            "{} cannot go to the drone that has its host: {}",
+        ),
+        "tests/crawl/hive/test_letter_check.py",
+    ),
+    "crawl/revisit/importance.py": {
+        "REVISIT_IMPORTANCE: {} counts as 1, and so do others that fail": "tests/crawl/revisit/test_importance.py"
+    },
+    "crawl/saved_state.py": dict.fromkeys(
+        (
+            "the state of URL_FILTERS",
+            "the state of URL_FILTERS: {}",
+        ),
+        "tests/crawl/test_own_features.py",
+    ),
+    "frontier/seen/bloom.py": {
+        "seen: {} keys in a Bloom filter for {}: about one new URL in {} is lost": "tests/frontier/seen/test_bloom.py"
+    },
+    "frontier/seen/content.py": dict.fromkeys(
+        ("content seen: merged {}, {}",),
+        "tests/frontier/seen/test_content.py",
+    ),
+    "frontier/seen/disk.py": {"seen: merged {} in {} s: {} new, now {}": "tests/frontier/seen/test_disk.py"},
+    "record/since/earlier.py": {
+        **dict.fromkeys(
+            (
+                "since: {}: {}; without their records, pages are fetched whole",
+                "{}: no such record at byte {}",
+                "{}: not found",
+            ),
+            "tests/record/since/test_earlier.py",
+        ),
+        **dict.fromkeys(
+            ("the record at byte {} of {} has another payload",), "tests/record/since/test_other_crawlers.py"
+        ),
+    },
+    "record/since/index.py": {
+        **dict.fromkeys(
+            (
+                "it does not begin with the columns N b a m s k",
+                "since: reading {}, about {} MB",
+                "{} index files: only the first {} are read",
+                "{}: lines that cannot be read: {}, left out",
+                "{}: {}: the rest of it is left out",
+            ),
+            "tests/record/since/test_index.py",
+        ),
+        **dict.fromkeys(("-a since: no capture in {}: nothing to compare with",), "tests/tools/commands/test_hive.py"),
+    },
+    "record/tables/one_table.py": {"{}: its clusters are forgotten: {}": "tests/record/tables/test_documents.py"},
     "adapter/addon.py": dict.fromkeys(
         (
             "{} = {}: webcrawl needs Scrapy's default reactor, {}",

@@ -106,7 +106,7 @@ class TestAsking:
     def test_a_mistake(self, tmp_path, caplog):
         """A command with a mistake in it is answered and logged, without a traceback, and the next one is heard."""
         with serving(tmp_path):
-            with pytest.raises(CommandError, match="made a mistake, see its log: ZeroDivisionError"):
+            with pytest.raises(CommandError, match=r"^the crawl made a mistake, see its log: ZeroDivisionError"):
                 Client(tmp_path).ask("break")
             assert Client(tmp_path).ask("a")["name"] == "a"
 
@@ -216,7 +216,7 @@ class TestPlace:
         path = tmp_path / NAME
         path.write_text("mine") if there == "file" else path.mkdir()
 
-        with pytest.raises(FileExistsError, match="no socket"):
+        with pytest.raises(FileExistsError, match="there is something that is no socket"):
             ControlServer(tmp_path, echo)
 
         assert path.exists()
@@ -263,6 +263,13 @@ class TestStrangers:
 
         assert {stat.S_IMODE(one) for one in (mode, *modes)} == {0o600}
 
+    def test_a_file_system_without_modes(self, tmp_path, monkeypatch):
+        """Where the file gets a wider mode all the same, the crawl does not listen."""
+        monkeypatch.setattr(os, "fchmod", lambda *_: None)
+        with pytest.raises(PermissionError, match="the file system lets others in"):
+            ControlServer(tmp_path, echo)
+        assert not (tmp_path / NAME).exists()
+
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
     @pytest.mark.parametrize("opened", [False, True])
     def test_another_user(self, tmp_path, opened):
@@ -307,6 +314,15 @@ class TestTheCostOfOthers:
         assert json.loads(refused)["ok"] is False
         assert len(refused) < 200
         assert json.loads(heard)["ok"] is True
+
+    def test_half_a_line(self, tmp_path):
+        """Who goes in the middle of a line is told so; who goes between two is told nothing."""
+        with serving(tmp_path):
+            for sent, heard in ((b"{", f"no line, or one of more than {LONGEST} bytes"), (b"", "")):
+                with connected(tmp_path) as connection:
+                    connection.sendall(sent)
+                    connection.shutdown(socket.SHUT_WR)
+                    assert heard in said(connection).decode()
 
     def test_a_line_without_end(self, tmp_path):
         """Of a line that is too long only the beginning is read; then the connection is closed."""

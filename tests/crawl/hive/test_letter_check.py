@@ -138,6 +138,7 @@ def test_it_is_told_once(caplog):
 
     (line,) = caplog.messages
     assert line.startswith("an item of a letter is refused: no good request: bad (")
+    assert line.endswith("); others like it are only counted")
     assert sound.refused == 3
 
 

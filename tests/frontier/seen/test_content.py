@@ -1,5 +1,6 @@
 """The content-seen store against a plain set."""
 
+import logging
 import shutil
 import tempfile
 from hashlib import sha256
@@ -110,6 +111,17 @@ class TestContentSeen:
         job.reopen()
 
         assert (len(job.store), job.store.stats()["runs"]) == (4, 1)
+
+    def test_a_merge_is_told(self, job, caplog):
+        """With what it took and the files that there are then."""
+        caplog.set_level(logging.INFO)
+        for number in range(4):
+            job.store.seen(digest(number))
+        job.store._merging.result()
+        assert caplog.messages == []
+        job.store.holds(digest(0))
+
+        assert caplog.messages == ["content seen: merged 3 digests, 1 file"]
 
     def test_files_stay_few(self, job):
         """There are few files, however many digests: each look-up reads a page of every file."""

@@ -1,5 +1,7 @@
 """The disk store: when it merges, what it keeps where."""
 
+import logging
+import re
 import threading
 from itertools import pairwise
 
@@ -33,6 +35,23 @@ class TestMerging:
         fs.open.set()
         assert job.settle() == [b"%d" % key for key in range(900)]
         job.close()
+
+    def test_a_merge_is_logged(self, tmp_path, caplog):
+        """With the records that it took, those of them that were new, and what F has then."""
+        caplog.set_level(logging.INFO)
+        told = threading.Event()
+        job = job_of(tmp_path, Layout(chunk=4, budget=5, largest=9, fresh=0), on_ready=told.set)
+        for keys in ((1, 2, 3, 3), (3, 4, 5, 6)):
+            told.clear()
+            _decided(job, keys, told)
+            job.store.take(9)
+        job.close()
+
+        lines = [re.sub(r" in \d+\.\d\d s: ", " in {} s: ", line) for line in caplog.messages]
+        assert lines == [
+            "seen: merged 4 records in {} s: 3 new, now 3 keys in 1 run",
+            "seen: merged 4 records in {} s: 3 new, now 6 keys in 1 run",
+        ]
 
     def test_the_caller_is_told_when_a_merge_has_ended(self, tmp_path):
         """`on_ready` is called once the merge's result can be taken, and not before."""

@@ -1,5 +1,6 @@
 """The index has each page that a checkpoint has exactly once, whatever happens."""
 
+import logging
 import shutil
 
 import pytest
@@ -55,15 +56,19 @@ def test_only_what_a_checkpoint_has(tmp_path, open_):
     assert len(indexed(tmp_path)) == 2
 
 
-def test_what_a_crash_left_out_is_added(tmp_path, open_, monkeypatch):
-    """Pages of the last checkpoint that the index lacks are read from the text files again."""
+def test_what_a_crash_left_out_is_added(tmp_path, open_, monkeypatch, caplog):
+    """Pages of the last checkpoint that the index lacks are read from the text files again, and told."""
+    caplog.set_level(logging.INFO, text_index.__name__)
     texts = open_()
     monkeypatch.setattr(texts.indexer, "_stopped", True)  # the thread does nothing from now on
     add(texts, 3)
     texts.checkpoint()
     texts.close()
-    assert indexed(tmp_path) == []
+    assert (indexed(tmp_path), caplog.messages) == ([], [])
     texts = open_()
+    texts.wait()
+    assert caplog.messages[0] == f"{tmp_path}/index: 3 pages to add"
+    assert caplog.messages[1].startswith("index: 3 pages more in ")
     add(texts, 1)
     texts.stop()
 

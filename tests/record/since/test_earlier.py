@@ -118,7 +118,9 @@ def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog
     assert [found.of_url(URL).conditions for _ in range(3)] == [[], [], []]
     assert found.of_digest(page().digest) == Referred("", URL, "2023-11-14T22:13:20Z", page().digest)
     assert found.lost == 4
-    assert len(caplog.records) == 1
+    assert [line.partition(".cdxj: ")[2] for line in caplog.messages] == [
+        f"{path.name}: not found; without their records, pages are fetched whole"
+    ]
 
 
 @pytest.mark.parametrize("at", [30, 500])
@@ -138,13 +140,14 @@ def test_a_damaged_record_leaves_nothing(earlier, tmp_path, at):
 
 
 @pytest.mark.parametrize("left", [b"", b"no archive", b"WARC/1.0\r\n"])
-def test_an_archive_that_was_overwritten_leaves_nothing(earlier, tmp_path, left):
+def test_an_archive_that_was_overwritten_leaves_nothing(earlier, tmp_path, left, caplog):
     """A payload of which the file is there, but not the record, is stored again when it comes."""
     found = earlier([page()])
     for path in files(tmp_path / "job0"):
         path.write_bytes(left)
 
     assert found.of_url(URL) is None
+    assert (": no such record at byte " in caplog.text) == bool(left)
     assert found.of_digest(page().digest) is None
 
 

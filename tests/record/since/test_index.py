@@ -126,6 +126,22 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(tmp_path, caplog):
     ]
 
 
+def test_what_is_read_is_told(tmp_path, caplog, monkeypatch):
+    """So many files and captures; of too many files, which are read. Of servers alone nothing is read."""
+    monkeypatch.setattr(building, "MOST_FILES", 1)
+    with caplog.at_level(logging.INFO):
+        opened(tmp_path, [line(), stamped(2025)], [line()]).close()
+        assert caplog.messages == [
+            "since: reading 2 index files, about 0.0 MB",
+            "since: 2 index files: only the first 1 are read",
+            "since: 2 captures found",
+        ]
+        index = Index(Disk(), tmp_path / "state", [], ["cdx+http://127.0.0.1/"])
+        [*index.open()]
+        index.close()
+    assert len(caplog.messages) == 3
+
+
 def test_nothing_at_all_is_refused(tmp_path):
     """A crawl that was asked to compare, and has nothing to compare with, does not begin."""
     with pytest.raises(NoEarlier, match="no capture in"):

@@ -94,9 +94,10 @@ def test_a_page_with_a_sha256_gets_conditions(earlier):
     assert archive.lost == 0
 
 
-def test_a_damaged_record_with_a_sha256_leaves_nothing(earlier):
+def test_a_damaged_record_with_a_sha256_leaves_nothing(earlier, caplog):
     """What is there has another payload than the index says."""
     assert earlier(whole(DIGESTS[0], body=b"broken")).of_url(URL) is None
+    assert " has another payload; " in caplog.text
 
 
 def test_sha256_is_computed_only_if_an_index_has_one(earlier):

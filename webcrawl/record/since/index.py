@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from webcrawl.base.dates import digits
 from webcrawl.base.digest import algorithm
+from webcrawl.base.readable import count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FILES, FOLDER, NoEarlier, Sign, read_algorithms, read_kept, sign, write_kept
 from webcrawl.store.disk import Disk, regular
@@ -294,7 +295,9 @@ class Index:
         self._folder.mkdir(exist_ok=True)
         self._disk.unlink(self._folder / FILES)
         building = Building(self._disk, self._files, path)
-        logger.info("since: reading %d index files, %.1f MB", len(self._files), building.bytes_all / 1e6)
+        if self._files:
+            files = count(len(self._files), "index file")
+            logger.info("since: reading %s, about %.1f MB", files, building.bytes_all / 1e6)
         for _ in building.slices():
             self.progress = building.bytes_read, building.bytes_all
             yield
@@ -302,7 +305,8 @@ class Index:
             logger.warning("since: %s", line)
         if not building.captures and not self._servers:
             raise NoEarlier(nothing_in(self._files))
-        logger.info("since: %d captures", building.captures)
+        if self._files:
+            logger.info("since: %s found", count(building.captures, "capture"))
         write_kept(self._disk, self._folder, signs, building.algorithms)
 
     def _kept(self, path: Path, signs: list[Sign]) -> Run | None:
