@@ -324,7 +324,7 @@ def test_pages_made_of_what_scripts_fetch(crawl, tmp_path):
     assert Counter(["/robots.txt", "/app.js", "/style.css", *pages, *data]) == App.asked
     stats = json.loads((tmp_path / "job/stats.json").read_text())
     assert (stats["browser/pages"], stats["errors"], stats["flaw/rendered_empty"]) == (len(pages), 0, 1), output
-    assert len(re.findall(r"WARNING: .*/item/0>: rendered_empty", output)) == 1
+    assert len(re.findall(r"WARNING: .*/item/0>: rendered_empty \(no text after its scripts have run\)", output)) == 1
     records = [record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)]
     documents = {r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"}
     assert all(f"words of {n}<" in documents[f"{site}/item/{n}"] for n in range(1, LISTED))

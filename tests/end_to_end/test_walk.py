@@ -140,7 +140,9 @@ class TestWrongUses:
         for changed in ({"walkers": 4}, {"restart": 0.5}, {"jump": "seeds"}):
             other = Crawl(crawl.jobdir, {**crawl.arguments, **changed}, crawl.settings, spider="walk")
             assert other.run() == 1
-            assert "a walk with walkers=3 restart=0.142857 jump=hosts, now" in other.output.read_text()
+            said = other.output.read_text()
+            assert "a walk with walkers=3 restart=0.142857 jump=hosts, now" in said
+            assert said.endswith(": change it back, or use another JOBDIR\n")
 
 
 def _job(tmp_path):

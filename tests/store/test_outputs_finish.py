@@ -5,6 +5,7 @@ import errno
 import logging
 import shutil
 from contextlib import closing
+from unittest.mock import Mock
 
 import pytest
 
@@ -220,6 +221,14 @@ class Failing:
 
     def save(self):
         raise StoreError("on purpose")
+
+
+def test_a_sync_without_memory(crawl, monkeypatch):
+    """The checkpoint fails, and its error says what is missing."""
+    crawl.outputs.open("warc/a").write(b"record")
+    monkeypatch.setattr(Disk, "sync", Mock(side_effect=MemoryError))
+    with pytest.raises(StoreError, match=r": out of memory$"):
+        crawl.checkpoint()
 
 
 class TestRecovery:

@@ -62,6 +62,7 @@ from webcrawl.adapter.extensions import (
     process_progress,
     progress,
     redis_seeds,
+    statistics,
     summary,
     websub,
 )
@@ -73,7 +74,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import Scored
 from webcrawl.base.program import program
 from webcrawl.content.formats import reader_process
-from webcrawl.crawl import clock, host_orders, last_run, open_revisits, own_features
+from webcrawl.crawl import clock, host_orders, last_run, open_frontier, open_revisits, own_features
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.client import Client
@@ -94,6 +95,8 @@ from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.profiling import bound
 from webcrawl.crawl.profiling.bound import Cause, Look, Tally
+from webcrawl.frontier.fifo_frontier import FifoFrontier
+from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.seen import memory
 from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
@@ -106,6 +109,7 @@ from webcrawl.record.archives import archives
 from webcrawl.record.objectstore import stored, upload
 from webcrawl.record.since.cdx_server import NoAnswer as Unanswered
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
+from webcrawl.store import disk as disk_store
 from webcrawl.store import outputs
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError, TakenAway
@@ -133,7 +137,7 @@ from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
 from webcrawl.tools.segments import left_links, segment_run
 from webcrawl.tools.segments.segment import Cut
-from webcrawl.tools.supervisor import adopt, asked, display, hive_orders, hive_run, hive_status
+from webcrawl.tools.supervisor import adopt, asked, display, hive_orders, hive_run, hive_status, servers
 from webcrawl.tools.wacz import earlier_records, packable_archives
 from webcrawl.tools.wacz.earlier_records import TOLD, Lies
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of_all
@@ -1372,6 +1376,57 @@ def given_out(state):
     ):
         request_passage.Giving(crawl, MagicMock(), MagicMock(), MagicMock(), MagicMock(), classes=True).next()
     return logged({"error": log})
+
+
+def other_frontier(kind):
+    """What is said of FRONTIER that makes a frontier of this kind."""
+    made, values = MagicMock(spec=kind), Figures({"FRONTIER": "x.mine", "REVISIT_POLICY": "none"})
+    with (
+        patch.object(open_frontier, "load", lambda _: lambda *_, **__: made),
+        patch.object(open_frontier.logger, "warning") as log,
+    ):
+        open_frontier.open_frontier(values, MagicMock(), *[None] * 3, walk=None, outputs=None, key=b"")
+    return logged({"warning": log})
+
+
+def reached(error):
+    """Why a hive's server cannot be used, which is asked so."""
+    operator = MagicMock(open=AsyncMock(side_effect=error), close=AsyncMock())
+    try:
+        asyncio.run(servers._reached(operator, {"REDIS_URL": "redis://s"}))
+    except HiveError as refused:
+        return str(refused)
+    return ""
+
+
+def unwritten(error):
+    """What is said of stats.json that is written so."""
+    extension = statistics.Statistics(MagicMock(stats=None), JOB)
+    extension._crawl, extension._figures = MagicMock(), lambda _: {}
+    extension._crawl.parts.db.presence.taken_away.return_value = None
+    with (
+        patch.multiple(statistics, scheduler_of=MagicMock(), kept_tables=MagicMock(), statistics_of=MagicMock()),
+        patch.multiple(statistics, _text=str, stats_file=MagicMock(write=MagicMock(side_effect=error))),
+        patch.object(statistics.logger, "warning") as log,
+    ):
+        extension.save()
+    return logged({"warning": log})
+
+
+def unremoved(error):
+    """What is said of a file that no checkpoint names, and which is removed so."""
+    with patch.object(disk_store.logger, "warning") as log:
+        disk_store.remove_unnamed(MagicMock(unlink=MagicMock(side_effect=error)), JOB)
+    return logged({"warning": log})
+
+
+def shut(error):
+    """What is said of a browser's page that closes so."""
+    browser = pytest.importorskip("webcrawl.adapter.browser", reason="no scrapy-playwright", exc_type=ImportError)
+    page = SimpleNamespace(context=SimpleNamespace(close=AsyncMock(side_effect=error)))
+    with patch.object(browser.logger, "warning") as log:
+        asyncio.run(browser.BrowserHandler._shut(MagicMock(context_wrappers={"x": page}, _give_up=AsyncMock()), "x"))
+    return logged({"warning": log})
 
 
 def hubs(state):
@@ -3708,6 +3763,33 @@ CLAIMS = {
     "record/since/earlier.py": (str, []),
     "record/since/index.py": (str, []),
     "record/tables/one_table.py": (str, []),
+    "crawl/open_frontier.py": (
+        other_frontier,
+        [
+            (
+                "no levels, no budgets of domains, nothing set aside, no pardon after an outage, no commands on hosts",
+                FifoFrontier,
+                Frontier,
+            )
+        ],
+    ),
+    "tools/supervisor/servers.py": (
+        reached,
+        [("REDIS_URL = redis://s: no answer within {} s", TimeoutError, Away("refused"))],
+    ),
+    "adapter/extensions/statistics.py": (unwritten, [("{}: not written: {}", OSError("full"), None)]),
+    "store/disk.py": (unremoved, [("{}: not removed: {}", OSError("busy"), None)]),
+    "adapter/browser.py": (
+        shut,
+        [
+            (
+                "the browser did not close a page (TimeoutError): it is ended; the next page starts another",
+                TimeoutError,
+                None,
+            )
+        ],
+    ),
+    "record/tables/growing_tables.py": (str, []),
     "adapter/extensions/websub.py": (
         hubs,
         [
@@ -4069,6 +4151,32 @@ CLAIMS = {
 LONG = 18  # characters of a sentence that a claim may have inside
 
 LABELS = {  # names of counters and columns, captions, what is said in any state, and words between others
+    "adapter/browser.py": {  # answers to the browser, and refusals of settings
+        "PLAYWRIGHT_BROWSER_TYPE = {}: must be chromium",
+        "more than {} requests",
+        "not for this page",
+        "the browser cannot be started",
+        "user_data_dir = {}: a browser of its own, without the proxy",
+        "{} = {}: such a browser does not go through the crawl's proxy",
+    },
+    "crawl/open_frontier.py": {  # what settings must be, and why
+        "0: drones divide URLs among them, and a walk goes wherever links lead",
+        "0: its hosts do not move between drones",
+        "Unlimited: what is fetched again has nothing new, and would use up any budget",
+        "none: a walk comes back by itself",
+        "none: it asks a host for one URL at a time",
+        "none: it does not tell pages that are due again from new ones",
+        "off: a sitemap is no link of a page",
+        "off: a walk follows links",
+        "off: it does not know addresses",
+        "on: a walk follows links",
+        "process: walks need the links of every page",
+        "the default: a walk has a frontier of its own",
+        "the default: else a walker may wait for ever behind others",
+        "{} = {}: must be {} ({})",
+    },
+    "record/tables/growing_tables.py": {"table meta, {}: {}", "{} rows, {} are noted"},
+    "store/disk.py": {"it is not ours: choose another place"},
     "crawl/control/server.py": {"control: no connection: {}"},
     "crawl/hive/letter_check.py": {
         "a link of another host",
@@ -4605,6 +4713,22 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "adapter/browser.py": dict.fromkeys(
+        ("no text after its scripts have run", "the browser cannot be started: {}"), "tests/end_to_end/test_browser.py"
+    ),
+    "crawl/open_frontier.py": dict.fromkeys(
+        ("a random walk", "{}: a walk with {}, now {}: change it back, or use another JOBDIR"),
+        "tests/end_to_end/test_walk.py",
+    ),
+    "record/tables/growing_tables.py": dict.fromkeys(
+        ("out of memory", "{}{}: not written yet: {}"), "tests/record/tables/test_writer.py"
+    ),
+    "store/disk.py": {"it is not a regular file": "tests/store/test_regular.py"},
+    "tools/supervisor/servers.py": {
+        "{}: the hive is not running, or has a server that -s REDIS_URL=… must name": (
+            "tests/tools/commands/test_hive_orders.py"
+        ),
+    },
     "adapter/download_outcomes.py": {"Error downloading {}": "tests/tools/commands/test_crawl.py"},
     "crawl/control/server.py": dict.fromkeys(
         (

@@ -188,8 +188,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             text = await so_far(rendering.page)
             if text:
                 self._take(exchange, text)
-            why = " ".join(str(error).split()) or type(error).__name__
-            self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, why)
+            self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, _words(error))
         finally:
             del self._renderings[password]
             self._proxy.dismiss(password)
@@ -268,7 +267,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             async with asyncio.timeout(PATIENCE):
                 await wrapper.context.close()
         except (PlaywrightError, TimeoutError) as error:
-            logger.warning("the browser did not close a page (%s): it is ended; the next page starts another", error)
+            line = "the browser did not close a page (%s): it is ended; the next page starts another"
+            logger.warning(line, _words(error))
             await self._give_up()
 
     async def _give_up(self) -> None:
@@ -333,6 +333,11 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
     def _count(self, names: list[str]) -> None:
         self._crawl_counters.update(names)
+
+
+def _words(error: Exception) -> str:
+    """In one line; a time-out has none of its own."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _is_plain(request: Request) -> bool:

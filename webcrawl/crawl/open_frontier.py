@@ -18,6 +18,7 @@ from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS, OtherTerms
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
+from webcrawl.frontier.frontier import Frontier as OurFrontier
 from webcrawl.frontier.protocol import Frontier, FrontierFactory
 from webcrawl.frontier.walk_frontier import WalkFrontier
 from webcrawl.frontier.walkers import META, Walkers, WalkRules
@@ -100,9 +101,8 @@ def open_frontier(
         more["kind"] = partial(WalkFrontier, walkers=open_walkers(values, db, walk, outputs, clock, key))
     if path != OURS:
         need(values, OF_ANOTHER, f"with FRONTIER = {path}")
-        logger.warning("FRONTIER = %s: %s", path, LACKS)
     factory: FrontierFactory = load(path)
-    return factory(
+    frontier = factory(
         db,
         Shape(
             values["FRONTIER_LEVELS"],
@@ -116,3 +116,6 @@ def open_frontier(
         now=0.0 if db.get(CLEAN) else clock(),
         **more,
     )
+    if not isinstance(frontier, OurFrontier):
+        logger.warning("FRONTIER = %s: %s", path, LACKS)
+    return frontier

@@ -1,6 +1,7 @@
 """Key directories as they are published, on an https server on loopback."""
 
 import time
+from unittest.mock import Mock
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -77,6 +78,13 @@ def test_what_is_wrong_with_it(tmp_path, monkeypatch, change, why):
 def test_a_certificate_that_nobody_trusts(tmp_path, monkeypatch):
     """The directory's server must have a certificate that the system trusts."""
     assert "certificate verify failed" in said(tmp_path, monkeypatch, as_written, trusted=False)
+
+
+def test_a_failure_without_words(monkeypatch):
+    """It is called by its name."""
+    monkeypatch.setattr(directory.HTTPSConnection, "request", Mock(side_effect=TimeoutError))
+    with pytest.raises(NotPublished, match=r"directory: TimeoutError$"):
+        look("https://a.test", "", time.time())
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,23 @@ class Failing(Disk):
         super().sync(fd)
 
 
+class Poor(Disk):
+    """There is no memory to write Parquet files."""
+
+    def create(self, path, mode=0o644):
+        if ".parquet" in path.name:
+            raise MemoryError
+        return super().create(path, mode)
+
+
 class TestFullDisk:
+    def test_no_memory(self, tmp_path, caplog):
+        """The rows stay in their stream, and the log says why."""
+        crawled(tmp_path, 0, 3, disk=Poor()).stop()
+
+        assert "pages-00000.parquet: not written yet: out of memory" in caplog.text
+        assert sound(tmp_path)["rows"] == 3
+
     @pytest.mark.parametrize("what", ["create", "write", "sync"])
     def test_a_file_that_cannot_be_written(self, tmp_path, caplog, what):
         """The rows stay in their stream, the log says so, and the next run writes the file."""

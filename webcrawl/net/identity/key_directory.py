@@ -121,7 +121,7 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
         finally:
             connection.close()
     except (OSError, HTTPException, ValueError) as error:
-        raise NotPublished(f"{origin}{PATH}: {error or type(error).__name__}") from error
+        raise NotPublished(f"{origin}{PATH}: {str(error) or type(error).__name__}") from error
     if response.status != 200:
         raise NotPublished(f"{origin}{PATH}: status {response.status}, must be 200: redirects are not followed either")
     if len(content) > LONGEST:

@@ -97,7 +97,7 @@ class Conversions:
         try:
             return self._worker.result(job) if job is not None else None
         except (OSError, MemoryError) as error:
-            logger.warning("%s%s: not written yet: %s", self._root / file.name, PARQUET, error or "out of memory")
+            logger.warning("%s%s: not written yet: %s", self._root / file.name, PARQUET, str(error) or "out of memory")
         return None
 
 

@@ -88,7 +88,7 @@ async def _reached(operator: Operator, settings: BaseSettings) -> None:
         async with asyncio.timeout(PATIENCE):
             await operator.open()
     except (Away, TimeoutError) as error:
-        raise HiveError(f"REDIS_URL = {where}: {error or f'no answer within {PATIENCE:g} s'}") from error
+        raise HiveError(f"REDIS_URL = {where}: {str(error) or f'no answer within {PATIENCE:g} s'}") from error
     finally:
         await operator.close()
 
