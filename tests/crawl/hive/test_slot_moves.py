@@ -6,6 +6,7 @@ from tests.support.frontiers import over_budget
 from tests.support.moving_hives import Drone, World, hive, run, slot_map, slot_of
 from tests.support.seens import bloom, memory
 from webcrawl.base.model import Link, Outcome
+from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.incoming_slots import ROOM, Parking
 from webcrawl.crawl.hive.letter import Kind
@@ -263,7 +264,7 @@ class TestLoss:
 
             assert sorted(world.fetched) == sorted(set(PAGES[:3]) & set(world.fetched))
             assert world.fetched
-            came = f"0 hosts, {len(pieces[0][3])} URLs, 0 domains, 0 fingerprints"
+            came = f"0 hosts, {count(len(pieces[0][3]), 'URL')}, 0 domains, 0 fingerprints"
             assert world.complaints == [f"slot 0 is lost with drone 1; of it had come: {came}"]
             assert all(drone.moving.settled for drone in drones)
 
@@ -276,7 +277,7 @@ class TestLoss:
 
             (line,) = world.complaints
             assert line.startswith("slot 0 did not come whole: 0 hosts, 0 URLs, 0 domains, 0 fingerprints came, ")
-            assert line.endswith(" 1 hosts, 2 URLs, 0 domains, 3 fingerprints were sent")
+            assert line.endswith(" 1 host, 2 URLs, 0 domains, 3 fingerprints were sent")
             assert drones[1].moving.owned[0]
 
     def test_a_host_whose_record_was_refused_is_asked_all_the_same(self, tmp_path):

@@ -13,6 +13,7 @@ import msgpack
 import numpy as np
 import zstandard
 
+from webcrawl.base import readable
 from webcrawl.crawl.hive.outgoing_slots import COUNTED, Counts, Item
 from webcrawl.frontier.host_handover import Moves
 from webcrawl.frontier.seen.protocol import SeenStore
@@ -184,4 +185,4 @@ class Coming:
 
 
 def _said(counts: Counts) -> str:
-    return "{} hosts, {} URLs, {} domains, {} fingerprints".format(*counts)
+    return ", ".join(map(readable.count, counts, ("host", "URL", "domain", "fingerprint")))
