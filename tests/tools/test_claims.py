@@ -3790,6 +3790,7 @@ CLAIMS = {
         ],
     ),
     "record/tables/growing_tables.py": (str, []),
+    "record/fulltext/text_index.py": (str, []),
     "adapter/extensions/websub.py": (
         hubs,
         [
@@ -4175,6 +4176,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "the default: else a walker may wait for ever behind others",
         "{} = {}: must be {} ({})",
     },
+    "record/fulltext/text_index.py": {"{}: it is not a regular file"},
     "record/tables/growing_tables.py": {"table meta, {}: {}", "{} rows, {} are noted"},
     "store/disk.py": {"it is not ours: choose another place"},
     "crawl/control/server.py": {"control: no connection: {}"},
@@ -4713,6 +4715,27 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
 }
 
 PROVED = {  # sentences that need more around them: the test that looks at them
+    "record/fulltext/text_index.py": {
+        **dict.fromkeys(
+            (
+                "index: {} more in {} s",
+                "it is made anew of text/ by the next start after rm -r",
+                "{}/text: page {} is missing",
+                "{}/text: page {} is missing before page {}",
+                "{}: has {} pages, the last of which is number {}; {} {}",
+                "{}: {} to add",
+            ),
+            "tests/record/fulltext/test_indexer.py",
+        ),
+        **dict.fromkeys(
+            (
+                "{} process {} -s OUTPUTS=index -s JOBDIR={}-read makes one, to be searched there",
+                "{}: no index: {}",
+                "{}: no such folder",
+            ),
+            "tests/record/fulltext/test_command.py",
+        ),
+    },
     "adapter/browser.py": dict.fromkeys(
         ("no text after its scripts have run", "the browser cannot be started: {}"), "tests/end_to_end/test_browser.py"
     ),

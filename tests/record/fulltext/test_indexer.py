@@ -158,6 +158,37 @@ class TestErrors:
         with pytest.raises(StoreError, match=r"text-00000.jsonl.gz: moved or removed, and the index does not"):
             open_().stop()
 
+    @pytest.mark.parametrize(
+        ("left", "why"), [((0, 2), "/text: page 1 is missing before page 2"), ((0, 1), "/text: page 2 is missing$")]
+    )
+    def test_a_page_that_is_missing(self, open_, monkeypatch, left, why):
+        """A number that no line of the text files has is named."""
+        texts = open_(index=False)
+        add(texts, 3)
+        texts.stop()
+        all_of = text_index.lines
+        monkeypatch.setattr(
+            text_index, "lines", lambda *where: (one for one in all_of(*where) if one[1]["ordinal"] in left)
+        )
+
+        with pytest.raises(StoreError, match=why):
+            open_().stop()
+
+    def test_a_page_that_is_there_twice(self, tmp_path, open_):
+        """An index with more pages than numbers is not believed."""
+        texts = open_()
+        add(texts, 2)
+        texts.stop()
+        twice = text_index.Index(tmp_path / "index", end=2)
+        line = next(iter(written(tmp_path)))
+        for _ in range(2):
+            twice.add(text_index.fields(line, "a.test", 0, 0))
+        twice.commit(2)
+        twice.close()
+
+        with pytest.raises(StoreError, match="/index: has 4 pages, the last of which is number 1; it is made anew"):
+            open_()
+
     def test_an_error_in_the_thread(self, tmp_path, open_, monkeypatch):
         """The next checkpoint is taken, and then the crawl ends; nothing is added after the error."""
         texts = open_()
