@@ -106,6 +106,24 @@ class TestUnheard:
         assert [len(list(unheard({name: value}, set()))) for value in (fine, warned)] == [0, 1]
 
     @pytest.mark.parametrize(
+        ("name", "why"),
+        [
+            ("CONCURRENT_REQUESTS_PER_DOMAIN", "a host gets one request at a time, unless HOST_CONNECTIONS names it"),
+            ("AUTOTHROTTLE_ENABLED", "POLITENESS_POLICY says how long a host's wait is"),
+            ("RANDOMIZE_DOWNLOAD_DELAY", "no wait is drawn by chance: see POLITENESS_POLICY"),
+            (
+                "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING",
+                "the archive has versions and cipher suites, if OUTPUTS has warc",
+            ),
+        ],
+    )
+    def test_the_reason_holds_whatever_else_is_set(self, name, why):
+        """It says nothing of HOST_CONNECTIONS, POLITENESS_POLICY and OUTPUTS that is true only of their defaults."""
+        others = {"HOST_CONNECTIONS": "a.test=8", "POLITENESS_POLICY": "x.Fixed", "OUTPUTS": "text"}
+
+        assert [*unheard({**others, name: "8"}, set())] == [f"{name}: no effect, {why}"]
+
+    @pytest.mark.parametrize(
         ("name", "reader"),
         [("HTTPCACHE_ENABLED", "HttpCacheMiddleware"), ("LINK_SOURCES", PAGES), ("DOWNLOAD_WARNSIZE", REQUESTS)],
     )

@@ -63,7 +63,7 @@ UNHEARD = (
     Unheard("WARC_SIGNATURES", "request records keep all fields as they were sent", fine=ON),
     Unheard("HIVE_URL_CACHE_SIZE", "the cache of HIVE_URL_CACHE has URL_CACHE_SIZE entries", fine=_NEVER),
     Unheard("WARC_ENABLED", "OUTPUTS says what is written: 'warc cdxj' is the archive, 'none' is nothing", fine=_NEVER),
-    Unheard("AUTOTHROTTLE_ENABLED AUTOTHROTTLE_DEBUG", "POLITENESS_POLICY adapts to each host's speed already"),
+    Unheard("AUTOTHROTTLE_ENABLED AUTOTHROTTLE_DEBUG", "POLITENESS_POLICY says how long a host's wait is"),
     Unheard(
         "AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY AUTOTHROTTLE_TARGET_CONCURRENCY",
         "see POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY",
@@ -71,7 +71,9 @@ UNHEARD = (
     ),
     Unheard("COMPRESSION_ENABLED", "compressed bodies are always asked for and decoded", fine=ON),
     Unheard(
-        "CONCURRENT_REQUESTS_PER_DOMAIN", "a host gets one request at a time: see HOST_CONNECTIONS", fine=frozenset("1")
+        "CONCURRENT_REQUESTS_PER_DOMAIN",
+        "a host gets one request at a time, unless HOST_CONNECTIONS names it",
+        fine=frozenset("1"),
     ),
     Unheard("DNSCACHE_ENABLED", "the resolver always caches", fine=ON),
     Unheard(
@@ -80,8 +82,8 @@ UNHEARD = (
         fine=_NEVER,
     ),
     Unheard("DOWNLOADER_CLIENTCONTEXTFACTORY DOWNLOADER_CLIENT_TLS_METHOD", _OWN_TLS, fine=_NEVER),
-    Unheard("DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING", "versions and cipher suites are in the archive"),
-    Unheard("RANDOMIZE_DOWNLOAD_DELAY DOWNLOAD_DELAY_JITTER", "a host's wait follows from its speed, not from chance"),
+    Unheard("DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING", "the archive has versions and cipher suites, if OUTPUTS has warc"),
+    Unheard("RANDOMIZE_DOWNLOAD_DELAY DOWNLOAD_DELAY_JITTER", "no wait is drawn by chance: see POLITENESS_POLICY"),
     Unheard("DOWNLOAD_SLOTS", "there are no slots: every host has its own queue and wait"),
     Unheard("DUPEFILTER_DEBUG SCHEDULER_DEBUG", "stats.json counts what is filtered and queued"),
     Unheard(
