@@ -64,6 +64,7 @@ from webcrawl.adapter.extensions import (
     redis_seeds,
     statistics,
     summary,
+    trim,
     websub,
 )
 from webcrawl.adapter.request_links import CannotBeKept, CannotBeMade
@@ -1427,6 +1428,13 @@ def shut(error):
     with patch.object(browser.logger, "warning") as log:
         asyncio.run(browser.BrowserHandler._shut(MagicMock(context_wrappers={"x": page}, _give_up=AsyncMock()), "x"))
     return logged({"warning": log})
+
+
+def trimmed(sizes):
+    """What is said of memory that is trimmed from one size to the other."""
+    with patch.object(trim.logger, "debug") as log:
+        trim.Trim(60.0, MagicMock(), iter(sizes).__next__).look()
+    return logged({"debug": log})
 
 
 def hubs(state):
@@ -3789,6 +3797,7 @@ CLAIMS = {
             )
         ],
     ),
+    "adapter/extensions/trim.py": (trimmed, [("{} MiB given back", (3 << 20, 1 << 20), (1 << 20, 3 << 20))]),
     "record/tables/growing_tables.py": (str, []),
     "record/fulltext/text_index.py": (str, []),
     "adapter/extensions/websub.py": (
@@ -4160,6 +4169,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "user_data_dir = {}: a browser of its own, without the proxy",
         "{} = {}: such a browser does not go through the crawl's proxy",
     },
+    "adapter/extensions/trim.py": {"this C library has no malloc_trim"},
     "crawl/open_frontier.py": {  # what settings must be, and why
         "0: drones divide URLs among them, and a walk goes wherever links lead",
         "0: its hosts do not move between drones",

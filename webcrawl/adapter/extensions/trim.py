@@ -71,7 +71,8 @@ class Trim:
         except OSError:  # no descriptor to look with: the next interval tries again
             return
         self._pace.gave(given)
-        logger.debug("%.1f MiB given back", given / MIB)
+        if given > 0:  # else memory has grown meanwhile
+            logger.debug("%.1f MiB given back", given / MIB)
 
 
 def malloc_trim() -> Callable[[], None] | None:
