@@ -65,12 +65,14 @@ def test_tls():
         {"REDIS_URL": "http://user:word@127.0.0.1"},
         {"REDIS_URL": "redis://:word@127.0.0.1:port"},
         {"REDIS_URL": "redis://127.0.0.1", "REDIS_PARAMS": {"pasword": "word"}},
+        {"REDIS_HOST": "127.0.0.1", "REDIS_PARAMS": {"pasword": "word"}},
     ],
 )
 def test_impossible_settings(settings):
     """They are refused in one line, without the password."""
     with pytest.raises(HiveError, match=r"^REDIS_URL, REDIS_PARAMS: no client can be made for ") as error:
         client_maker(Settings(settings))
+    assert "127.0.0.1" in str(error.value)
     assert "word@" not in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -348,6 +349,15 @@ class TestCheckpoint:
 
         with closing(CrawlDB(tmp_path)) as db:
             assert db.get("first") == b"1"
+
+    def test_a_lack_of_memory_is_named_as_the_reason(self, tmp_path):
+        """Later calls say so, though the error has no words of its own."""
+        with closing(CrawlDB(tmp_path)) as db:
+            Counter(db, "first").save = MagicMock(side_effect=MemoryError)
+            with pytest.raises(MemoryError):
+                db.checkpoint()
+            with pytest.raises(StoreError, match="unusable since: out of memory"):
+                db.get("first")
 
     def test_an_error_among_the_rows_of_a_change_counts(self, tmp_path):
         """If the iterator of rows raises, the rows already written are not committed."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from webcrawl.base.errors import lack
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
@@ -190,7 +191,7 @@ class CrawlDB:
         return StoreError(f"{self.path}: {error}")
 
     def _refusal(self) -> StoreError:
-        refusal = StoreError(f"{self.path}: unusable since: {self._failure}")
+        refusal = StoreError(f"{self.path}: unusable since: {lack(self._failure) or self._failure}")
         refusal.__cause__ = self._failure
         return refusal
 
