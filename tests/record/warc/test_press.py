@@ -130,7 +130,7 @@ class TestErrors:
         monkeypatch.setattr(module, "_pack", _no_memory)
         with pytest.raises(MemoryError):
             archive.checkpoint()
-        with pytest.raises(StoreError, match="unusable since: not enough"):
+        with pytest.raises(StoreError, match="unusable since: out of memory"):
             archive.writer.close()
         archive.close()
         Archive(tmp_path, seed=2).stop()
