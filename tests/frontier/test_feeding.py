@@ -48,6 +48,21 @@ def links(host, count):
     return [Link(f"http://{host}/{number}").pack() for number in range(count)]
 
 
+class Known(Seeds):
+    """Seeds that the store has to look up, and knows."""
+
+    ended = False
+
+    def __init__(self, seen, slices):
+        self._seen, self._slices = seen, slices
+
+    def read(self, most):
+        self._slices -= 1
+        self.ended = self._slices == 0
+        self._seen.undecided = [b""] * most
+        return True
+
+
 def test_links_that_may_be_fetched_enter_at_once(frontier):
     """As long as new links let a fetcher work, the next ones enter whenever nothing else is due."""
     seen = Seen()
@@ -109,3 +124,14 @@ def test_merges_are_early_but_not_often(frontier):
         feeding.take(100.0 + number / 10)
 
     assert seen.merges == 3
+
+
+def test_seeds_that_are_known_are_read_to_their_end(frontier):
+    """A slice of seeds of which none is new is no end: the crawl goes on with the next one at once."""
+    seen = Seen()
+    seeds = Known(seen, 5)
+    seen.merge = lambda: setattr(seen, "undecided", [])
+    feeding = Feeding(frontier, seen, seeds)
+    while not seeds.ended:
+        assert feeding.take(0.0) is None
+        assert seeds.ended or feeding.next_ready(None) == 0.0

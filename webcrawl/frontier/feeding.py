@@ -39,15 +39,15 @@ class Feeding:
         never waits for T to fill.
         """
         seen = self._seen
-        records, known = seen.take(SLICE), False
+        records, read = seen.take(SLICE), False
         if not records and seeds and not self._seeds.ended:
-            known = self._seeds.read(SLICE) and not seen.pending  # the next ones may be new
+            read = self._seeds.read(SLICE)
         if not records and seen.pending and (now - self._merged_at >= PATIENCE or self._is_dry()):
             self._merged_at = now
             seen.merge()
             records = seen.take(SLICE)
         self._frontier.add(filter(None, records))
-        return bool(records) or known
+        return bool(records) or (read and not seen.pending)  # of seeds that were known, the next ones may be new
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now, of the frontier or of what is new."""
