@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from tests.support.waiting import eventually
 from webcrawl.net import dns_silence
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.dns_answer import Answer, Failure
@@ -76,14 +77,6 @@ def names(prefix, count, start=0):
     return [f"{prefix}{number}.test" for number in range(start, start + count)]
 
 
-async def settled(condition):
-    for _ in range(1000):
-        if condition():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it has not happened")
-
-
 @pytest.mark.parametrize("failure", [Failure.TIMEOUT, Failure.SERVER_FAILED, Failure.REFUSED])
 def test_all_servers_are_away(lookup, caplog, failure):
     """When names in a row fail, and so does one that was resolved before, nobody is charged for it any more."""
@@ -94,12 +87,12 @@ def test_all_servers_are_away(lookup, caplog, failure):
         await resolve(resolver, "good.test")
         lookup.away = failure
         found = await resolve(resolver, *names("site", ENOUGH))
-        await settled(lambda: resolver.silence.on)
+        await eventually(lambda: resolver.silence.on)
         later = await resolve(resolver, "other.test", "good.test")
         asked = len(lookup.asked)
         await resolve(resolver, *names("more", 100))
         lookup.away = None
-        await settled(lambda: not resolver.silence.on)
+        await eventually(lambda: not resolver.silence.on)
         return found, later, asked, await resolve(resolver, "other.test", "more1.test")
 
     caplog.set_level(logging.INFO)
@@ -152,7 +145,7 @@ def test_no_name_was_ever_resolved(lookup):
     async def scenario(resolver):
         lookup.away = Failure.SERVER_FAILED
         await resolve(resolver, *names("site", ENOUGH))
-        await settled(lambda: resolver.silence.on)
+        await eventually(lambda: resolver.silence.on)
         first = await resolve(resolver, *names("more", 20))
         lookup.away = None
         second = await resolve(resolver, *names("more", 20), *names("more", 20))
@@ -182,7 +175,7 @@ def test_closing_during_a_silence(lookup):
         await resolve(resolver, "good.test")
         lookup.away = Failure.TIMEOUT
         await resolve(resolver, *names("site", ENOUGH))
-        await settled(lambda: resolver.silence.on)
+        await eventually(lambda: resolver.silence.on)
         await resolver.close()
         return len(asyncio.all_tasks())
 

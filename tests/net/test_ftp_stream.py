@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.net_http import LOOPS, Gate, Names, run, serving
+from tests.support.waiting import eventually
 from webcrawl.base.model import Timings
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.protocols import Access
@@ -33,6 +34,7 @@ class TestStream:
         async def go():
             async with serving(flood) as port:
                 reach, stream = await opened(port)
+                await eventually(lambda: stream._buffer)
                 await asyncio.sleep(0.2)
                 held = len(stream._buffer)
                 got = 0

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.net_ftp import Script, ask, client
 from tests.support.net_http import Gate, run, serving
+from tests.support.waiting import eventually
 from webcrawl.net.errors import ConnectFailed, ConnectionLost, FetchError
 
 
@@ -108,7 +109,7 @@ class TestTransfers:
         async def go():
             async with serving(Script(b"abc", PASS=b"")) as port, client() as ftp:
                 visit = asyncio.create_task(ftp.fetch(f"ftp://a.test:{port}/x"))
-                await asyncio.sleep(0.05)
+                await eventually(lambda: len(ftp._reach))
                 await ftp.close()
                 with pytest.raises(ConnectionLost):
                     await visit
@@ -121,11 +122,9 @@ class TestTransfers:
         async def go():
             async with serving(Script(b"abc", stall=True)) as port, client() as ftp:
                 visit = asyncio.create_task(ftp.fetch(f"ftp://a.test:{port}/x"))
-                await asyncio.sleep(0.1)
-                assert len(ftp._reach) == 2
+                await eventually(lambda: len(ftp._reach) == 2)
                 visit.cancel()
                 await asyncio.gather(visit, return_exceptions=True)
-                await asyncio.sleep(0.05)
-                assert len(ftp._reach) == 0
+                await eventually(lambda: not len(ftp._reach))
 
         run(go())

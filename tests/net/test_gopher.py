@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, run, serving
+from tests.support.waiting import eventually
 from webcrawl.base.model import Status
 from webcrawl.net.errors import (
     AddressRefused,
@@ -215,7 +216,7 @@ class TestBounds:
         async def go():
             async with serving(Hole(hang=True)) as port, client() as gopher:
                 task = asyncio.create_task(gopher.fetch(f"gopher://a.test:{port}/1"))
-                await asyncio.sleep(0.05)
+                await eventually(lambda: len(gopher._reach))
                 await gopher.close()
                 return await asyncio.gather(task, return_exceptions=True)
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.net_http import LOOPS, OK, Names, Visits, client, fetches, run, serving
+from tests.support.waiting import eventually
 from webcrawl.net.errors import EmptyAnswer, TimedOut
 from webcrawl.net.protocols import PLAIN, Options
 
@@ -172,10 +173,6 @@ class TestKeepAlive:
             async with serving(Visits()) as port, client() as http:
                 await http.fetch(f"http://127.0.0.1:{port}/", keep=0.01)
                 assert len(http._opener) == len(http._pool) == 1
-                for _ in range(500):
-                    if not len(http._pool) and not len(http._opener):
-                        return True
-                    await asyncio.sleep(0.01)
-            return False
+                await eventually(lambda: not len(http._pool) and not len(http._opener))
 
-        assert run(go(), loop)
+        run(go(), loop)

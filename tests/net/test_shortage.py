@@ -12,6 +12,7 @@ import pycares
 import pytest
 
 from tests.support.net_http import OK, Gate, Names, Visits, client, run, serving
+from tests.support.waiting import eventually
 from webcrawl.base.model import Status, Timings
 from webcrawl.net import dns_cares, shortage
 from webcrawl.net.connection import Connection
@@ -164,6 +165,7 @@ class TestPauses:
                 short.begins("too many open files")
                 await short.end()
             short.opened = True
+            await eventually(lambda: len(caplog.records) > 1)
             await asyncio.sleep(0.1)
 
         run(scenario())
@@ -183,7 +185,7 @@ class TestPauses:
             await asyncio.sleep(0.05)
             before = caplog.messages[1:]
             short.opened = True
-            await asyncio.sleep(0.05)
+            await eventually(lambda: caplog.messages[1:])
             return before
 
         assert run(scenario()) == []

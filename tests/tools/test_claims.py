@@ -33,6 +33,7 @@ from tests.support.claims import pattern, templates
 from tests.support.objectstore import FakePlace
 from tests.support.outputs import Crawl as Outputs
 from tests.support.places import ROOT
+from tests.support.waiting import eventually
 from webcrawl import settings
 from webcrawl.adapter import (
     checkpointing,
@@ -1461,6 +1462,7 @@ def called(fails):
     async def calls():
         loop = periodic.Loop(call)
         loop.start(0.001)
+        await eventually(lambda: log.called or call.call_count > 1)
         await asyncio.sleep(0.01)
         loop.stop()
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.support.waiting import eventually
 from webcrawl.adapter import barrier as module
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.fastpath.request_path import MOST, TURN, Batch
@@ -120,8 +121,7 @@ class TestBarrier:
             shutting = asyncio.create_task(barrier.shut())
             await asyncio.sleep(0)
             add(needed)
-            await asyncio.sleep(0.1)
-            assert done == [needed]
+            await eventually(lambda: done == [needed])
             assert not shutting.done()
             barrier.leave(waiting)
             await shutting
