@@ -3,7 +3,8 @@
 At each mark, a number of finished URLs, one line says what a page has cost since the mark before (CPU, bytes on disk by
 kind), how much memory the crawler has, and how long checkpoints and turns of the event loop have been. At the marks of
 `--restart` the crawl is interrupted and started again. Pages have 1 KB and few links; the synthetic web is larger than
-the crawl, because otherwise the last pages would have no new links.
+the crawl, because otherwise the last pages would have no new links. Ten million pages take hours: with `--folder` a
+run goes on where an earlier one has ended, or was killed.
 """
 
 from __future__ import annotations
@@ -37,9 +38,12 @@ def run(folder: Path, marks: list[int], restarts: list[int], options: argparse.N
         served(hosts, TIMES * marks[-1], *WEB, *kinds),
         LongCrawl(folder, hosts, *options.setting, tls=options.tls) as crawl,
     ):
-        report("large/start", seconds=crawl.start())
+        earlier = crawl.lines()
+        report("large/start", at=earlier, seconds=crawl.start())
+        if earlier:
+            crawl.since()  # what was said then is not of this run
         before = crawl.look()
-        for mark in marks:
+        for mark in [mark for mark in marks if mark > before.lines]:
             crawl.until(mark)
             now = crawl.look()
             _line(before, now, crawl.since())
@@ -57,11 +61,12 @@ def main() -> None:
     parser.add_argument("--restart", type=int, nargs="*", help="those where it is restarted (default: the last)")
     parser.add_argument("--hosts", type=int, help="of the web (default: one for 1000 pages of the last mark)")
     parser.add_argument("--tls", action="store_true", help="all on https: HTTP/1.1, HTTP/2 and both, a third each")
+    parser.add_argument("--folder", type=Path, help="where the crawl is, and stays (default: one that is removed)")
     parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
     args = parser.parse_args()
     marks = sorted(args.marks)
     with tempfile.TemporaryDirectory(prefix="large-") as name:
-        run(Path(name), marks, marks[-1:] if args.restart is None else args.restart, args)
+        run(args.folder or Path(name), marks, marks[-1:] if args.restart is None else args.restart, args)
 
 
 if __name__ == "__main__":
