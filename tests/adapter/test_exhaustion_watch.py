@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import lack, words_of
 from webcrawl.store.errors import StoreError
 
 NO_THREAD = RuntimeError("can't start new thread")
@@ -97,3 +97,17 @@ def test_what_a_lack_is():
     assert [
         lack(error) for error in (MemoryError(), wrapped, NO_THREAD, RuntimeError("x"), OSError(12, "x"), None)
     ] == [*("out of memory", "out of memory", "the system starts no more threads", "", "", "")]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("no\n  such thing"), "no such thing"),
+        (TimeoutError(), "TimeoutError"),
+        (MemoryError(), "out of memory"),
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+    ],
+)
+def test_an_error_has_words(error, said):
+    """One line; what says nothing has its name, and a lack is called by its own."""
+    assert words_of(error) == said

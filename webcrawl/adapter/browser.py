@@ -34,6 +34,7 @@ from webcrawl.adapter.robots_request import ALONE
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Outcome
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
@@ -188,7 +189,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             text = await so_far(rendering.page)
             if text:
                 self._take(exchange, text)
-            self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, _words(error))
+            self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, words_of(error))
         finally:
             del self._renderings[password]
             self._proxy.dismiss(password)
@@ -268,7 +269,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 await wrapper.context.close()
         except (PlaywrightError, TimeoutError) as error:
             line = "the browser did not close a page (%s): it is ended; the next page starts another"
-            logger.warning(line, _words(error))
+            logger.warning(line, words_of(error))
             await self._give_up()
 
     async def _give_up(self) -> None:
@@ -333,11 +334,6 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
     def _count(self, names: list[str]) -> None:
         self._crawl_counters.update(names)
-
-
-def _words(error: Exception) -> str:
-    """In one line; a time-out has none of its own."""
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _is_plain(request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""The error that keeps a crawl from starting; apart from the checks, which take half a second to import."""
+"""What errors say; and the error that keeps a crawl from starting, apart from its checks, whose imports are slow."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def lack(error: BaseException | None) -> str:
             break
         error = error.__cause__
     return ""
+
+
+def words_of(error: BaseException) -> str:
+    """Return what an error says, in one line: the lack behind it, its own words, or the name of one that has none."""
+    return lack(error) or " ".join(str(error).split()) or type(error).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 
+from webcrawl.base.errors import words_of
 from webcrawl.base.model import Timings
 from webcrawl.net.certificates import certificate_flaws, fingerprint
 from webcrawl.net.connection import Connection
@@ -71,7 +72,7 @@ class Opener:
                 raise self._shortage.begins(error) from error
             if NO_PROTOCOL in str(error):
                 raise Http2Only("it takes no offer of HTTP/1.1") from error
-            raise TlsFailed(str(error) or type(error).__name__) from error
+            raise TlsFailed(words_of(error)) from error
         connection.spoken = channel.selected_alpn_protocol() or ""
         if connection.spoken != H2:
             connection.http2 = None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import words_of
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
@@ -119,7 +119,7 @@ class CrawlDB:
     def query(self, sql: str, args: Sequence[Any] = ()) -> list[Any]:
         """The rows of this SELECT, including uncommitted ones."""
         if self._failure is not None:
-            raise self._refusal()
+            raise self._refusal(self._failure)
         try:
             return self._db.execute(sql, args).fetchall()
         except ERRORS as error:
@@ -135,7 +135,7 @@ class CrawlDB:
 
     def _change(self, run: Callable[[str, Any], object], sql: str, args: object) -> None:
         if self._failure is not None:
-            raise self._refusal()
+            raise self._refusal(self._failure)
         try:
             if not self._db.in_transaction:
                 self._begin()
@@ -188,11 +188,11 @@ class CrawlDB:
         self._failure = error
         if is_damage(error):
             return DamagedFile(self.path, 0, str(error))
-        return StoreError(f"{self.path}: {error}")
+        return StoreError(f"{self.path}: {words_of(error)}")
 
-    def _refusal(self) -> StoreError:
-        refusal = StoreError(f"{self.path}: unusable since: {lack(self._failure) or self._failure}")
-        refusal.__cause__ = self._failure
+    def _refusal(self, failure: BaseException) -> StoreError:
+        refusal = StoreError(f"{self.path}: unusable since: {words_of(failure)}")
+        refusal.__cause__ = failure
         return refusal
 
     # -- the checkpoint
@@ -227,7 +227,7 @@ class CrawlDB:
     def checkpoint(self) -> None:
         """Makes all work since the last checkpoint durable. If it raises, the last checkpoint stays in force."""
         if self._failure is not None:
-            raise self._refusal()
+            raise self._refusal(self._failure)
         try:
             with self.disk.waiting():
                 for part in self._parts:

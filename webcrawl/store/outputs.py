@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import words_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.store import lock, rowcrc
@@ -265,7 +265,7 @@ class Outputs:
         if self._syncing is not None:
             self._db.worker.result(self._syncing)
         if self._error is not None:
-            raise StoreError(f"{self._root}: {lack(self._error) or self._error}") from self._error
+            raise StoreError(f"{self._root}: {words_of(self._error)}") from self._error
         self.flush()
         unsynced = [output for output in self._open.values() if output.unsynced]
         self._sync_all(unsynced, self._folders_of(self._open.keys() - self._noted.keys() - self._placed))

@@ -22,6 +22,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from webcrawl.base.errors import words_of
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.worker import Worker
@@ -117,7 +118,7 @@ class Log:
                 return
             self._db.execute(f"PRAGMA wal_checkpoint({how})")
         except (sqlite3.Error, MemoryError) as error:
-            logger.warning("%s: the log was not copied back: %s", self._database, str(error) or "out of memory")
+            logger.warning("%s: the log was not copied back: %s", self._database, words_of(error))
         self.copied = max(self.copied, _size(self._database))
 
 

@@ -4,6 +4,7 @@ from base64 import b32encode
 from contextlib import ExitStack, closing
 from hashlib import sha256
 from socket import SHUT_RDWR
+from unittest.mock import Mock
 
 import pytest
 
@@ -192,6 +193,15 @@ def test_a_bad_answer_is_none(index, why, monkeypatch):
     index.fail = None
 
     assert server.find(URL, ANSWER)
+
+
+def test_a_failure_without_words_has_a_name(index, monkeypatch):
+    """A reason is never empty."""
+    server = opened(index)
+    monkeypatch.setattr(server, "_of", Mock(side_effect=TimeoutError))
+
+    with pytest.raises(NoAnswer, match=r": TimeoutError$"):
+        server.find(URL, ANSWER)
 
 
 def test_a_server_may_ask_to_be_left_alone(index):

@@ -17,7 +17,7 @@ from types import TracebackType
 
 import numpy as np
 
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import words_of
 from webcrawl.base.readable import count
 from webcrawl.frontier.seen.buffer import Buffer, Frozen
 from webcrawl.frontier.seen.caches.protocol import UrlCache
@@ -51,7 +51,7 @@ class Fuse:
 
     def __enter__(self) -> None:
         if self.failure is not None:
-            raise StoreError(f"{self._folder}: unusable since: {lack(self.failure) or self.failure}") from self.failure
+            raise StoreError(f"{self._folder}: unusable since: {words_of(self.failure)}") from self.failure
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is not None:

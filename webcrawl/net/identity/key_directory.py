@@ -19,6 +19,7 @@ from pathlib import Path
 from ssl import create_default_context
 from urllib.parse import urlsplit
 
+from webcrawl.base.errors import words_of
 from webcrawl.net.identity.signing_key import SigningKey, jwk
 from webcrawl.store.disk import Disk, replacing
 
@@ -121,7 +122,7 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
         finally:
             connection.close()
     except (OSError, HTTPException, ValueError) as error:
-        raise NotPublished(f"{origin}{PATH}: {str(error) or type(error).__name__}") from error
+        raise NotPublished(f"{origin}{PATH}: {words_of(error)}") from error
     if response.status != 200:
         raise NotPublished(f"{origin}{PATH}: status {response.status}, must be 200: redirects are not followed either")
     if len(content) > LONGEST:

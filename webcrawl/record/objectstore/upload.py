@@ -14,7 +14,7 @@ from hashlib import md5, sha256
 from pathlib import Path
 from typing import TypeVar
 
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import lack, words_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.net.shortage import is_ours
@@ -267,7 +267,7 @@ class Sender:
         now = self._clock()
         self.failures += 1
         self._retry_at, self._wait = now + self._wait, min(2 * self._wait, LONGEST)
-        why = " ".join(text_without_credentials(str(error) or type(error).__name__).split())
+        why = text_without_credentials(words_of(error))
         if not self.is_away:
             self._away_since = now
             self._told.clear()

@@ -15,6 +15,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from webcrawl.base.digest import SHA1, SHA256, algorithm, label, sha1, sha256_label
+from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Referred
 from webcrawl.store.jobdir.index_line import BadLine, Line, read_line
 
@@ -117,7 +118,7 @@ class CdxServer:
             self._connection.close()
             self._pause = min(max(2 * self._pause, PAUSE), LONGEST_PAUSE)
             self._until = self._clock() + max(self._pause, getattr(error, "wait", 0.0))
-            raise NoAnswer(f"{self.address}: {error or type(error).__name__}") from error
+            raise NoAnswer(f"{self.address}: {words_of(error)}") from error
         self._pause = 0.0
         return captures
 

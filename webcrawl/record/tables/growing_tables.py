@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from webcrawl.base.errors import words_of
 from webcrawl.record.tables.columns import SCHEMAS
 from webcrawl.record.tables.parquet import Repeated, StreamWriter, read_schema, read_stream, write_parquet
 from webcrawl.store.crawldb import CrawlDB
@@ -97,7 +98,7 @@ class Conversions:
         try:
             return self._worker.result(job) if job is not None else None
         except (OSError, MemoryError) as error:
-            logger.warning("%s%s: not written yet: %s", self._root / file.name, PARQUET, str(error) or "out of memory")
+            logger.warning("%s%s: not written yet: %s", self._root / file.name, PARQUET, words_of(error))
         return None
 
 

@@ -12,7 +12,7 @@ from threading import get_ident
 
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import label, sha1
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import words_of
 from webcrawl.base.model import Archived, Exchange, Link
 from webcrawl.record.warc.capture import BATCH, Capture, Captures, Originals, Press
 from webcrawl.record.warc.warc_record import WARC_FIELDS, Record, fields, member, named
@@ -209,7 +209,7 @@ class WarcWriter:
 
     def _put_all(self, captures: Iterator[Capture]) -> None:
         if self._broken is not None:
-            raise StoreError(f"{FOLDER}: unusable since: {lack(self._broken) or self._broken}") from self._broken
+            raise StoreError(f"{FOLDER}: unusable since: {words_of(self._broken)}") from self._broken
         try:
             for capture in captures:
                 self._put(capture)

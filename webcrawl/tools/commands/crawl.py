@@ -31,7 +31,7 @@ from webcrawl.adapter.crawl_end import EndedBadly, where
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.exhaustion_watch import Alarm
 from webcrawl.adapter.given_settings import check_given
-from webcrawl.base.errors import CannotStart, lack
+from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import name_program, program
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _of_exit(error: SystemExit) -> tuple[str, int]:
 
 
 def _line(error: BaseException) -> str:
-    return f"the crawl cannot start: {lack(error) or error}"
+    return f"the crawl cannot start: {words_of(error)}"
 
 
 def _tell(line: str, log: Any) -> None:

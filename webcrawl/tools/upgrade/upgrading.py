@@ -12,6 +12,7 @@ from pathlib import Path
 import msgpack
 import zstandard
 
+from webcrawl.base.errors import words_of
 from webcrawl.base.readable import count
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -74,7 +75,7 @@ def _taken(db: sqlite3.Connection, path: Path, version: int, step: Step) -> str:
         db.execute("COMMIT")
     except MISFITS as error:
         db.execute("ROLLBACK")
-        raise DamagedFile(path, 0, str(error) or repr(error)) from error
+        raise DamagedFile(path, 0, words_of(error)) from error
     done = ", ".join(count(number, what) for what, number in found.items() if number)
     return f"version {version} became version {version + 1}: {done or 'nothing to rewrite'}"
 
