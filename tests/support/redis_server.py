@@ -98,6 +98,7 @@ class OwnServer:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
             time.sleep(0.02)
+        self.kill()
         raise AssertionError((self.folder / "log").read_text())
 
     def kill(self):

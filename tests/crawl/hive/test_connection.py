@@ -10,6 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from tests.support.certificates import written
+from tests.support.ports import free_port
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, joins, member
 from webcrawl.crawl.hive.connection import translated
 from webcrawl.crawl.hive.drone_server import Server
@@ -105,7 +106,7 @@ def test_a_server_that_drops_keys(tmp_path):
 
 def test_a_cluster(tmp_path):
     """A node of a cluster has only some of the keys."""
-    with OwnServer(tmp_path, "--cluster-enabled", "yes") as theirs:
+    with OwnServer(tmp_path, "--cluster-enabled", "yes", "--cluster-port", f"{free_port()}") as theirs:
         assert "part of a cluster" in refused(theirs.url)
 
 
