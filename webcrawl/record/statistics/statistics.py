@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from calendar import timegm
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from heapq import nlargest
-from operator import attrgetter
 from typing import Any
 
 from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, is_sitemap
 from webcrawl.content.recognise.recogniser import SHELL
-from webcrawl.record.statistics.tally import GROUPS, HostRow, Hosts, Tally, group_of, kind_of
+from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.series import Series
 from webcrawl.store.jobdir.stats_file import MOST, OTHERS
@@ -262,16 +261,20 @@ def _first(tally: Tally) -> dict[str, list[int]]:
 
 def _hosts(hosts: Hosts) -> dict[str, Any]:
     """The number of hosts that gave documents, and those that gave most."""
-    rows = [*hosts]
     return {
-        "with_documents": sum(weight for row, weight in hosts.weighed(0) if row.documents),
+        "with_documents": hosts.with_documents,
         "exact": not hosts.level,
         "may_lack": hosts.missed,
-        "most_documents": _most(rows, attrgetter("documents")),
-        "most_bytes": _most(rows, attrgetter("size")),
-        "most_failures": _most(rows, attrgetter("failures")),
+        "most_documents": _most(hosts, 0),
+        "most_bytes": _most(hosts, 1),
+        "most_failures": _most(hosts, 2),
     }
 
 
-def _most(rows: list[HostRow], by: Callable[[HostRow], int]) -> dict[str, list[int]]:
-    return {row.name: [row.documents, row.size, row.failures] for row in nlargest(MOST, filter(by, rows), by)}
+def _most(hosts: Hosts, measure: int) -> dict[str, list[int]]:
+    """Written with each checkpoint, while the crawl waits: a key for `nlargest` would cost five times as much."""
+    numbers = nlargest(MOST, [row[measure] for row in hosts.rows.values()])
+    least = max(1, numbers[-1]) if numbers else 1
+    most = [(name, row) for name, row in hosts.rows.items() if row[measure] >= least]
+    most.sort(key=lambda one: one[1][measure], reverse=True)
+    return {name: row[:3] for name, row in most[:MOST]}

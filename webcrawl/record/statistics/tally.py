@@ -176,6 +176,13 @@ class Hosts:
         """All rows."""
         return (HostRow(name, *row) for name, row in self.rows.items())
 
+    @property
+    def with_documents(self) -> int:
+        """The number of hosts that gave any: those that gave way are estimated."""
+        missed = self.missed[0]
+        sampled = sum(self._is_sampled(name) for name, row in self.rows.items() if 0 < row[0] <= missed)
+        return sum([row[0] > missed for row in self.rows.values()]) + (sampled << self.level)
+
     def weighed(self, measure: int) -> Iterator[tuple[HostRow, int]]:
         """Rows that stand for all hosts, and for how many each does: one that could not be missed, for itself."""
         missed = self.missed
