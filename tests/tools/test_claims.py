@@ -4819,7 +4819,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
                 "since: reading {}, about {} MB",
                 "{} index files: only the first {} are read",
                 "{}: lines that cannot be read: {}, left out",
-                "{}: {}: the rest of it is left out",
+                "{}: {}: nothing more of it is read",
             ),
             "tests/record/since/test_index.py",
         ),
@@ -4994,7 +4994,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
         (
             "{}, byte {}: not the record that its index names",
             "{}: not found beside {}",
-            "{}: {}: the rest of it is left out",
+            "{}: {}: nothing more of it is read",
         ),
         "tests/tools/wacz/test_earlier.py",
     ),

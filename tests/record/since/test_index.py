@@ -121,7 +121,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(tmp_path, caplog):
 
     assert index.latest("http://a.test/x")
     assert [record.getMessage() for record in caplog.records] == [
-        f"since: {tmp_path}/gone.cdxj: Is a directory: the rest of it is left out",
+        f"since: {tmp_path}/gone.cdxj: Is a directory: nothing more of it is read",
         f"since: {tmp_path}/0.cdxj: lines that cannot be read: 2, left out",
     ]
 
@@ -217,7 +217,7 @@ def test_a_damaged_packed_file_counts_as_far_as_it_goes(tmp_path, caplog):
     index = opened_again(tmp_path, [tmp_path / "0.cdxj.gz", tmp_path / "1.cdxj.gz"])
 
     assert index.latest("http://a.test/0")
-    assert [record.getMessage().partition(": the rest")[0].partition(".gz: ")[2] for record in caplog.records] == [
+    assert [record.getMessage().partition(": nothing more")[0].partition(".gz: ")[2] for record in caplog.records] == [
         "Compressed file ended before the end-of-stream marker was reached",
         "Not a gzipped file (b'ga')",
     ]
@@ -232,7 +232,7 @@ def test_cdx_with_other_columns_is_left_out(tmp_path, caplog):
     assert index.latest("http://a.test/x")
     assert index.latest("http://a.test/y") is None
     (record,) = caplog.records
-    assert "1.cdx: it does not begin with the columns N b a m s k: the rest of it is left out" in record.getMessage()
+    assert "1.cdx: it does not begin with the columns N b a m s k: nothing more of it is read" in record.getMessage()
 
 
 def test_a_server_is_asked_for_what_was_there_before_the_crawl(tmp_path):

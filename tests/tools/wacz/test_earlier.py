@@ -156,7 +156,7 @@ def test_a_damaged_index(months, tmp_path):
     _, said, _ = packed(february, [torn])
 
     assert said[0].startswith(f"{torn}: ")
-    assert said[0].endswith(": the rest of it is left out")
+    assert said[0].endswith(": nothing more of it is read")
 
 
 def test_what_a_server_knows_is_counted(months):

@@ -65,7 +65,7 @@ class Building:
             try:
                 yield from self._read(number, path)
             except FileReadError as error:
-                self.told.append(f"{path}: {error}: the rest of it is left out")
+                self.told.append(f"{path}: {error}: nothing more of it is read")
         if len(self._files) > MOST_FILES:
             self.told.append(f"{len(self._files)} index files: only the first {MOST_FILES} are read")
         self._divide()

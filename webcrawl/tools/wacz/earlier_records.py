@@ -92,7 +92,7 @@ def captures(needed: Needed, indexes: Iterable[Path], lies: Lies) -> Iterator[tu
                     if line is not None and needed.has(line):
                         yield line, index
         except FileReadError as error:
-            lies.told.append(f"{index}: {error}: the rest of it is left out")
+            lies.told.append(f"{index}: {error}: nothing more of it is read")
 
 
 def _line(data: bytes) -> Line | None:
