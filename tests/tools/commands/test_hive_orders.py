@@ -352,6 +352,7 @@ class TestCommands:
             (["pause"], "scrapy hive pause JOBDIR|URL"),
             (["set", "NAME", "."], "scrapy hive set NAME VALUE JOBDIR|URL"),
             (["status"], "one hive: scrapy hive status JOBDIR|URL"),
+            (["resize", "3", "."], "one hive: scrapy hive resize JOBDIR|URL -n N"),
             (["web", "more"], "exactly one spider is needed: scrapy hive NAME -n N"),
             (["web", "--so"], "unknown option --so"),
         ],

@@ -85,7 +85,8 @@ class Command(BaseRunSpiderCommand):
                 self.exitcode = _give(self._settings, name, rest)
             elif name in ONE_HIVE:
                 if len(rest) != 1:
-                    raise UsageError(f"one hive: {program()} hive {name} JOBDIR|URL", print_help=False)
+                    more = " -n N" if name == "resize" else ""
+                    raise UsageError(f"one hive: {program()} hive {name} JOBDIR|URL{more}", print_help=False)
                 self.exitcode = ONE_HIVE[name](self._settings, rest[0], opts)
             elif rest:
                 raise UsageError(f"exactly one spider is needed: {program()} hive NAME -n N", print_help=False)
