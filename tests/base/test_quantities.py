@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.base.readable import count, short
+from webcrawl.base.readable import count, pace, short
 
 
 class TestShort:
@@ -25,3 +25,12 @@ class TestShort:
 def test_a_number_and_its_noun():
     """One is singular, all others are plural."""
     assert [count(number, "page") for number in (0, 1, 2)] == ["0 pages", "1 page", "2 pages"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "seconds", "text"),
+    [(15, 29, "0.5"), (3, 40, "0.1"), (99, 10, "9.9"), (199, 20, "10"), (0, 0, "0.0"), (2, 0, "20")],
+)
+def test_a_slow_pace_has_a_decimal(pages, seconds, text):
+    """Half a page per second is neither none nor one; from ten on whole numbers do."""
+    assert pace(pages, seconds) == text

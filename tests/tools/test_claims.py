@@ -1803,6 +1803,7 @@ CLAIMS = {
                 {"over_budget": 2, "over_budget/folded": 2},
                 {"over_budget": 2, "over_budget/domains": 1},
             ),
+            (" and {} not yet looked up", {"seen/waiting": 3}, {"queued": 3}),
             ("answers that are {}: {}, repeats included ({}){}", {"status/503": 1}, {"status/404": 2}),
             ("errors of servers", {"status/429": 1}, {"status/404": 1}),
             (

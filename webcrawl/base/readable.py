@@ -27,6 +27,12 @@ def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
     return f"{written(number)} {noun}" if number == 1 else f"{written(number)} {noun}s"
 
 
+def pace(number: int, seconds: float) -> str:
+    """So many per second; below ten with a decimal, because a polite crawl of one site has less than one."""
+    rate = number / max(seconds, 0.1)
+    return f"{rate:.0f}" if rate >= 9.95 else f"{rate:.1f}"
+
+
 # In the URL standard's special schemes any number of slashes and backslashes begins the authority, and a backslash
 # ends it; in others it is exactly `//`, and a slash.
 _SPECIAL = r"(?:https?|ftp|wss?):"

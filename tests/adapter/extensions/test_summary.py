@@ -135,3 +135,13 @@ def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
     said = "4 URLs queued (1 URL over the budget of 1 domain, 3 folded: their like brought nothing new)"
     assert said in summary(tmp_path, both, 1.0)[0]
     assert "(4 folded: " in summary(tmp_path, figures | {"over_budget/folded": 4, "over_budget/domains": 0}, 1.0)[0]
+
+
+def test_links_that_are_in_no_queue_yet(tmp_path):
+    """The first line counts links that wait for the seen store: 0 URLs queued would say that nothing is left."""
+    figures = Counter({"pages": 2, "seen/waiting": 22})
+
+    assert "; 0 URLs queued and 22 links not yet looked up, 0 failures" in summary(tmp_path, figures, 1.0)[0]
+    assert "; 0 URLs queued, 0 failures" in summary(tmp_path, Counter({"pages": 2}), 1.0)[0]
+    both = Counter({"links/waiting": 3, "seen/waiting": 4})
+    assert " and 7 links not yet looked up" in summary(tmp_path, both, 1.0)[0]

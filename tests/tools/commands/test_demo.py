@@ -60,7 +60,7 @@ def test_it_crawls_and_tells(tmp_path):
     assert (process.returncode, errors) == (0, "")
     first, summary, bound, archive = said.splitlines()
     assert first == "crawling 20 synthetic hosts on loopback for 2 s (Ctrl-C to stop)"
-    pages, hosts = re.match(r"(\d+) pages in [\d.]+ s \(\d+ pages/s\) from (\d+) hosts; ", summary).groups()
+    pages, hosts = re.match(r"(\d+) pages in [\d.]+ s \([\d.]+ pages/s\) from (\d+) hosts; ", summary).groups()
     assert int(pages) >= int(hosts) > 0
     assert re.match(r"bound by .+ \d+ % of the time.*; what helps: ", bound)
     assert re.match(r"[\d.]+ MB in 1 WARC file; ", archive)

@@ -14,7 +14,7 @@ from webcrawl.adapter.extensions.summary import Summary, unexpected
 from webcrawl.adapter.next_commands import search_command
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base.readable import count, short
+from webcrawl.base.readable import count, pace, short
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.record.archives.archives import Archives
 
@@ -82,7 +82,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     """The lines that say what a run did, what of the archives could not be read, and where everything lies."""
     pages = figures["pages"] - before
     total = f", {figures['pages']} with earlier runs" if before else ""
-    lines = [f"{count(pages, 'page')} in {round(seconds, 1):g} s ({pages / max(seconds, 0.1):.0f} pages/s){total}"]
+    lines = [f"{count(pages, 'page')} in {round(seconds, 1):g} s ({pace(pages, seconds)} pages/s){total}"]
     if repeats := figures.get("archive/repeats", 0):
         lines.append(f"{count(repeats, 'answer')} left out that ended nothing: their URLs were asked for again")
     others = figures.get("archive/others", 0)

@@ -20,7 +20,7 @@ from webcrawl.adapter.next_commands import next_commands
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Status
-from webcrawl.base.readable import count, shortened
+from webcrawl.base.readable import count, pace, shortened
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.profiling.bound import in_words
@@ -136,12 +136,14 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     pages = figures["pages"] - before
     answered = figures.get("frontier/hosts answered", 0)  # robots.txt and errors of servers are no answers of a host
     hosts = f" from {count(answered, 'host')}" if answered else ""
-    rate, queued = f"{pages / max(seconds, 0.1):.0f} pages/s", _queued(figures["queued"])
+    rate, queued = f"{pace(pages, seconds)} pages/s", _queued(figures["queued"])
     run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
     done = f"{run}, {figures['pages']} with earlier runs{',' * bool(hosts)}{hosts}" if before else f"{run}{hosts}"
     archives = list(_sizes(folder))
     if held := _held(figures):
         queued += f" ({', '.join(held)})"
+    if links := figures.get("seen/waiting", 0) + figures.get("links/waiting", 0):  # all, if it was stopped soon
+        queued += f" and {count(links, 'link')} not yet looked up"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
     lines = [
