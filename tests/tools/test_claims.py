@@ -2124,7 +2124,7 @@ CLAIMS = {
         report_overview,
         [
             ("No URL has ended yet.", {}, {"statistics.outcomes": Counter({200: 1})}),
-            ("How URLs ended, robots.txt apart", {"statistics.outcomes": Counter({200: 1})}, {}),
+            ("How URLs ended, robots.txt and probes apart", {"statistics.outcomes": Counter({200: 1})}, {}),
             ("No robots.txt was asked for.", {}, {"statistics.robots": Counter({404: 1})}),
             ("How requests for robots.txt ended", {"statistics.robots": Counter({404: 1})}, {}),
             (

@@ -56,6 +56,14 @@ class TestWhatCounts:
         assert statistics.robots == {200: 1}
         assert statistics.outcomes == {200: 5, 404: 1, 503: 1, -4: 1, -7: 1, -9998: 1}
 
+    @pytest.mark.parametrize("outcome", [replace(OK, status=404), OK, Outcome(Status.TIMEOUT, 1.0, at=NOW, ended=1.0)])
+    def test_a_probe_is_no_outcome(self, outcome):
+        """The URL of a probe cannot exist: its answer is neither an outcome nor a document, but a download."""
+        statistics = heard((replace(PAGE, path="LLS"), outcome, answer() if outcome.status > 0 else None))
+
+        assert (statistics.outcomes, statistics.documents) == ({}, 0)
+        assert sum(statistics.times) == (outcome.status > 0)
+
     def test_a_host_has_documents_bytes_and_failures(self):
         """A host has its documents and their bytes, and the URLs that failed: 5xx, no answer, no connection."""
         rows = {row.name: row[1:4] for row in heard(*ENDS).hosts}

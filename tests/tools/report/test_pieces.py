@@ -153,6 +153,15 @@ class TestSeeds:
         (row,) = seeds.rows(9)
         assert (row.status, row.redirected) == (404, True)
 
+    def test_what_the_crawl_asks_of_itself_does_not_count(self, tmp_path):
+        """robots.txt and probes are no URLs that were found from a seed, and no failures of its site."""
+        row = "2026-01-02T03:04:05.006Z {} 9 http://a.test/{} {} - - #001 20260102030405000+1 - http://a.test/ -\n"
+        ends = [(200, "", "-"), (404, "robots.txt", "P"), (404, "kxwqzjvh", "LLS"), (200, "page", "L")]
+        (tmp_path / "crawl.log").write_text("".join(row.format(*end) for end in ends))
+
+        (seed,) = read_log(tmp_path / "crawl.log", 9_000_000).seeds.rows(9)
+        assert (seed.found, seed.fetched, seed.failed) == (2, 2, 0)
+
     def test_failures_come_first(self):
         """Then seeds that gave nothing, then the others."""
         seeds = SeedTable()

@@ -29,7 +29,8 @@ ADDRESS = "(address)"  # of a host that is an IP address, for the top-level doma
 class Statistics:
     """Every URL that has ended is given to `ended` or, with its answer, to `answered`: 3 us.
 
-    A document is an answer of status 2xx to anything but robots.txt, which is counted apart.
+    A document is an answer of status 2xx to anything but robots.txt, which is counted apart. Probes are downloads
+    only: no site has their URLs.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -71,7 +72,8 @@ class Statistics:
         if path[-1:] in ("P", "p"):
             self.robots[status] += 1
             return
-        self.outcomes[status] += 1
+        if path[-1:] != "S":
+            self.outcomes[status] += 1
         if status in FAILURES:
             self.hosts.row(host_of(url))[2] += 1
 
@@ -83,14 +85,14 @@ class Statistics:
             self.robots[status] += 1
             self.series.add(at, 0, size)
             return
-        self.outcomes[status] += 1
+        probe = path[-1:] == "S"
+        if not probe:
+            self.outcomes[status] += 1
         host = host_of(url)
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
-        if (
-            not 200 <= status < 300 or path[-1:] == "S" or is_sitemap(path)
-        ):  # probes are no documents, whatever they say
+        if not 200 <= status < 300 or probe or is_sitemap(path):
             self.series.add(at, 0, size)
             row[2] += status >= 500
             return

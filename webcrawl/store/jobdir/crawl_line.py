@@ -22,6 +22,7 @@ SHAPE = re.compile(
 FIELDS = 12
 STATUS, SIZE, URL, PATH, VIA, SEED, NOTES = 1, 2, 3, 4, 5, 10, 11  # positions
 PREREQUISITE = b"P"  # the last letter of the path: a robots.txt that was fetched for others
+OURS = b"PS"  # the last letters of the paths that no link, listing or seed led to: robots.txt and probes
 REVISIT, INLINE, GIVEN_UP, DUPLICATE, TRUNCATED = "revisit", "inline", "given_up", "duplicate:digest", "truncated:"
 WITHHELD = "withheld"  # with a colon and who says so: its owner does not want it for what the crawl is for
 PROXY = "proxy"  # the proxy of this request did not get through

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.crawl_line import LOG, PATH, PREREQUISITE, SEED, SIZE, STATUS, fields
+from webcrawl.store.jobdir.crawl_line import LOG, OURS, PATH, SEED, SIZE, STATUS, fields
 from webcrawl.tools.report.log_summary import SeedTable
 
 LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")
@@ -65,7 +65,7 @@ class SeedProgress:
 
     def _line(self, line: bytes) -> None:
         found = fields(line)
-        if found is not None and found[SEED] != b"-" and found[PATH][-1:] != PREREQUISITE:
+        if found is not None and found[SEED] != b"-" and found[PATH][-1:] not in OURS:
             size = found[SIZE]
             try:
                 self.table.add(found[SEED], found[PATH], int(found[STATUS]), int(size) if size != b"-" else 0)

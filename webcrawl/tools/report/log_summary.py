@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from webcrawl.record.statistics.statistics import Statistics, read_line
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.crawl_line import LONGEST, PREREQUISITE, fields
+from webcrawl.store.jobdir.crawl_line import LONGEST, OURS, fields
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_rows import SeedError
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
@@ -30,7 +30,7 @@ class SeedRow(NamedTuple):
     url: str
     status: int
     redirected: bool
-    found: int  # URLs that ended and were found from this seed on, itself included; robots.txt does not count
+    found: int  # URLs that ended and were found from this seed on, itself included; robots.txt and probes do not count
     fetched: int  # of these, documents
     failed: int  # and those without an answer, or with one of 4xx or 5xx
     size: int  # bytes of the documents
@@ -187,7 +187,7 @@ def _read(log: Log, line: bytes, statistics: Statistics | None) -> None:
     milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
     if statistics is not None:
         read_line(statistics, line.decode("ascii").split())
-    if path[-1:] != PREREQUISITE:
+    if path[-1:] not in OURS:
         if seed != b"-":
             log.seeds.add(seed, path, status, size)
         if size >= log.large and 200 <= status < 300:

@@ -114,7 +114,7 @@ def outcomes(source: Source) -> Html:
         "outcomes",
         "Outcomes",
         _known(source),
-        _outcomes("outcome-table", "URLs", statistics.outcomes, "How URLs ended, robots.txt apart")
+        _outcomes("outcome-table", "URLs", statistics.outcomes, "How URLs ended, robots.txt and probes apart")
         if statistics.outcomes
         else note("No URL has ended yet."),
         _outcomes("robots-table", "Requests", statistics.robots, "How requests for robots.txt ended")
