@@ -65,7 +65,7 @@ def _months(tmp_path):
 
         def crawl(name, since=None, **settings):
             (tmp_path / name).mkdir()
-            made = served.crawl(tmp_path / name, ["site.test"], OUTPUTS="warc cdxj text", **settings)
+            made = served.crawl(tmp_path / name, ["site.test"], **{"OUTPUTS": "warc cdxj text", **settings})
             if since:
                 made.arguments["since"] = since
             tree.conditions.clear()
@@ -109,6 +109,16 @@ def test_the_report_says_how_much_was_not_stored(months, tmp_path):
     same, again = (second.stats[f"since/{name}"] for name in ("unmodified", "identical"))
     said = Report((tmp_path / "r.html").read_text()).section("outcomes")
     assert f"{same} pages unchanged since the earlier crawl (status 304), {again} sent again the same" in said
+
+
+def test_the_last_lines_name_what_its_pages_are_in(months):
+    """The command for the texts names the earlier archives first: the crawl's own has only references to them."""
+    first = months("jan")
+    second = months("feb", first.jobdir, OUTPUTS="warc cdxj")
+
+    said = re.search(r" of these pages: \S+ process (.*) -s OUTPUTS", second.output.read_text())
+    assert said is not None
+    assert said[1].split() == [str((first.jobdir / "warc").resolve()), str(second.jobdir)]
 
 
 @pytest.mark.campaign

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,8 +20,17 @@ def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
         made = [one for one in READABLE if all(map(find_spec, LIBRARIES.get(one, ())))]
         place = folder.with_name(f"{folder.name}-read")
         options = f"-s OUTPUTS={shlex.quote(' '.join(made))} -s JOBDIR={_word(place)}"
-        lines.append(f"{', '.join(made)} of these pages: {program()} process {_word(folder)} {options}")
+        archives = " ".join(map(_word, [*_earlier(folder), folder]))
+        lines.append(f"{', '.join(made)} of these pages: {program()} process {archives} {options}")
     return [*lines, *search_command(place, made), f"report: {program()} report {_word(folder)}"]
+
+
+def _earlier(folder: Path) -> Iterable[Path]:
+    """The archives of `-a since`, oldest first: of an unchanged page the crawl's own has a reference to them."""
+    from webcrawl.record.since.sources import FOLDER, read_kept  # noqa: PLC0415 - not before the end of a crawl
+
+    indexes = [Path(sign.path) for sign in read_kept(folder / "state" / FOLDER) or ()]
+    return dict.fromkeys(index.parent for index in indexes if any(index.parent.glob("*.warc*")))
 
 
 def search_command(folder: Path, outputs: Collection[str]) -> list[str]:
