@@ -1996,6 +1996,11 @@ CLAIMS = {
                 processing,
             ),
             ("cannot be read: {}", {"archive/lost/files": 1}, {"archive/others": 1}),
+            (
+                "what revisits refer to is in earlier archives: name those first, and another JOBDIR",
+                {"archive/lost/revisits": 1},
+                {"archive/lost/files": 1},
+            ),
             ("another JOBDIR processes all pages once more", {"errors": 1}, {}),
         ],
     ),

@@ -92,6 +92,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if lost:
         kinds = ", ".join(f"{name} {number}" for name, number in sorted(lost.items()))
         lines.append(f"cannot be read: {kinds}")
+    if "revisits" in lost:
+        lines.append("what revisits refer to is in earlier archives: name those first, and another JOBDIR")
     if figures.get("errors"):
         lines += [*unexpected(figures), "another JOBDIR processes all pages once more"]
     return [*lines, f"everything is in {folder}"]
