@@ -126,6 +126,46 @@ def test_a_denial_is_asked_for_again_past_any_cache():
     assert run(scenario) == (NOWHERE, NOWHERE, ["gone.test"])
 
 
+def test_an_address_inside_is_asked_for_again_past_any_cache():
+    """A name that led inside is asked for once more, too, past the lookup's own cache."""
+
+    async def scenario(names):
+        names.lookup.lie = INSIDE
+        first = await names.says("a.test")
+        names.later(GONE)
+        return first, await names.says("a.test"), names.lookup.checks
+
+    assert run(scenario) == ([*INSIDE.addresses], [*INSIDE.addresses], ["a.test"])
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_servers_that_begin_to_lie_a_moment_after_the_truth(lie):
+    """A name that is denied twice is in doubt if no name has led anywhere since the first time."""
+
+    async def scenario(names):
+        await names.says("a.test")
+        names.later(1)
+        names.lookup.lie = lie
+        await names.says("new.test")
+        names.later(GONE)
+        return await names.says("new.test")
+
+    assert run(scenario) == DOUBT
+
+
+def test_a_witness_between_two_denials():
+    """A name that is denied twice leads nowhere for good if another one has led somewhere in between."""
+
+    async def scenario(names):
+        await names.says("gone.test")
+        names.later(GONE - 1)
+        await names.says("a.test")
+        names.later(1)
+        return await names.says("gone.test"), names.lookup.checks
+
+    assert run(scenario) == (NOWHERE, ["gone.test"])
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_many_denials_before_any_name_led_somewhere(lie):
     """Servers that deny all names, or lead inside, are not believed after so many names."""

@@ -35,7 +35,8 @@ class Witnesses:
     """Hears every answer. Where a name is denied, names that led somewhere are asked for again, past any cache.
 
     If all of these are denied as well, the name servers lie: those of a hotel that wants to be paid, or of a network
-    that is filtered. One question in FRESH seconds is the most that it costs where they do not.
+    that is filtered. Where they do not, this costs nothing as long as names are found: one question in FRESH seconds,
+    and one for those that were denied a moment before, is the most.
     """
 
     def __init__(self, check: Callable[[str], Awaitable[Answer]], admits: Admits, clock: Callable[[], float]) -> None:
@@ -50,8 +51,12 @@ class Witnesses:
         """True if it has an address that the crawl may connect to."""
         return answer.failure is None and any(map(self._admits, answer.addresses))
 
-    async def confirm(self, name: str, answer: Answer) -> Answer:
-        """The answer, or another one if it denies that the name leads anywhere, and may be a lie."""
+    async def confirm(self, name: str, answer: Answer, since: float = -FRESH) -> Answer:
+        """The answer, or another one if it denies that the name leads anywhere, and may be a lie.
+
+        `since`: when it was denied before. A host is given up by the second denial, so only what was found between
+        the two speaks for it.
+        """
         if self.leads(answer):
             if name not in self.names:
                 self.names.append(name)
@@ -64,11 +69,11 @@ class Witnesses:
                 self._denied.add(name)
             return answer if name in self._denied else Answer(failure=Failure.UNPROVEN)
         async with self._lock:
-            return answer if await self._is_true() else Answer(failure=Failure.DENIED)
+            return answer if await self._is_true(since) else Answer(failure=Failure.DENIED)
 
-    async def _is_true(self) -> bool:
+    async def _is_true(self, since: float) -> bool:
         now = self._clock()
-        if not self.names or now - self._found_at < FRESH:
+        if not self.names or (now - self._found_at < FRESH and self._found_at >= since):
             return True
         if now - self._lied_at < FRESH:
             return False
@@ -214,12 +219,13 @@ class CachingResolver:
             begun = self._clock()
             before = self._kept.get(name)
             # the name was denied a moment ago, and the lookup's own cache would only repeat that
-            denied = before is not None and before[1].failure in (Failure.NO_NAME, Failure.NO_ADDRESS)
+            denied = before is not None and before[1].failure in DENIALS and not self._witnesses.leads(before[1])
+            since = before[0] - Failure.NO_NAME.seconds if before is not None and denied else -FRESH
             answer = await self._measured(name, self._lookup.check if denied else self._lookup.ask, self._timeout)
             if denied and answer.failure is None and not answer.addresses:  # an alias that is to be followed
                 answer = await self._measured(name, self._lookup.ask, self._timeout)
         self.silence.heard(name, answer, begun)
-        answer = await self._witnesses.confirm(name, answer)
+        answer = await self._witnesses.confirm(name, answer, since)
         if answer.failure is not Failure.NO_SOCKET and not (self.silence.on and answer.failure in LATER):
             self._keep(name, answer)
         return answer
