@@ -308,6 +308,18 @@ class TestAdmission:
 
         assert later(frontier, 0.2)[1].url == "http://a/robots.txt"
 
+    def test_what_others_wait_for_goes_before_what_waits(self, opened, kind):
+        """An expedited link comes before a URL that was put back for its robots.txt, and has to wait for it now."""
+        if kind in ENDLESS:
+            pytest.skip("its walkers wait, not its URLs")
+        decisions = iter((Link("http://a/robots.txt", "P", history="http://a"),))
+        _, frontier = opened(admission=lambda link, now: None if link.is_prerequisite else next(decisions, now + 5.0))
+        add(frontier, "http://a/1")
+        frontier.done(frontier.take(0), OK, 0.2)
+        frontier.expedite(Link("http://a/robots.txt", "P", history="http://b").pack())
+
+        assert later(frontier, 0.2)[1].history == "http://b"
+
 
 class TestCounts:
     def test_urls_are_counted(self, frontier, kind):

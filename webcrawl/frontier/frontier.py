@@ -137,7 +137,8 @@ class Frontier:
             return
         host, active = core.open(name)
         core.hosts.touch(host)
-        self._giving.put_back(host, record)
+        heappush(host.later, (FIRST, record))  # before what was put back: that may wait itself, for another host's
+        core.queued += 1
         self.counters["added"] += 1
         if not active and host.state is State.IDLE and core.aside.keeps(host):
             self._rotation.places.rest(host, core.back.now)
