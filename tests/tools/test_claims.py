@@ -1811,6 +1811,11 @@ CLAIMS = {
                 {"status/503": 3, "outcomes": {503: 1}},
                 {"status/503": 3, "outcomes": {200: 1}},
             ),
+            (
+                "{} ended without a usable answer ({}), and crawl.log has them",
+                {"outcomes": {200: 5, -1: 4}},
+                {"outcomes": {200: 5, 404: 1, -9998: 2}},
+            ),
             ("; {} left out: their hosts have had theirs", {"sitemaps": 1, "sitemaps/cut": 1}, {"sitemaps": 1}),
             ("{} scored, {} on average", {"scores/pages": 2, "scores/thousandths": 900}, {"scores/failed": 1}),
             (

@@ -54,6 +54,15 @@ def test_what_was_lost_or_refused_is_said(tmp_path, name, line):
     assert summary(tmp_path, Counter({name: 5}), 1.0)[1] == line
 
 
+def test_urls_without_an_answer_are_counted(tmp_path):
+    """A line counts the URLs that ended without a usable answer, by status; rules of the crawl's own are none."""
+    outcomes = {200: 9, 404: 1, 503: 1, -1: 40, -61: 2, -5001: 3, -9998: 4}
+    figures = Counter({"statistics": {"outcomes": outcomes}})
+    assert summary(tmp_path, figures, 1.0)[1] == (
+        "42 URLs ended without a usable answer (-1: 40, -61: 2), and crawl.log has them"
+    )
+
+
 def test_what_stays_is_said(tmp_path):
     """If URLs of hosts set aside are left, a line says how many, of how many hosts, and when the next is due."""
     due = time.mktime((2026, 11, 21, 13, 5, 0, 0, 0, -1))

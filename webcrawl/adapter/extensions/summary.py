@@ -19,7 +19,7 @@ from webcrawl.adapter.extensions.statistics import kept_of, kept_tables
 from webcrawl.adapter.next_commands import next_commands
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base.model import Status
+from webcrawl.base.model import FAILURES, Status
 from webcrawl.base.readable import count, pace, shortened
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
@@ -149,6 +149,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     lines = [
         first,
         *_errors(figures),
+        *_unanswered(figures),
         *_cut_short(figures),
         *_sitemaps(figures),
         *_scripts(figures),
@@ -176,9 +177,22 @@ def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _ended(figures: Mapping[str, Any]) -> str:
     """Of the URLs that are not asked for again after such an error: the last one of a host that fell over is one."""
-    outcomes = (figures.get("statistics") or {}).get("outcomes", {})
-    lost = sum(many for status, many in outcomes.items() if f"status/{status}".startswith(ERRORS))
+    lost = sum(many for status, many in _outcomes(figures).items() if f"status/{status}".startswith(ERRORS))
     return f"; {count(lost, 'URL')} ended so, and crawl.log has them" if lost else ""
+
+
+def _unanswered(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The URLs that nobody asks for again, though nothing came, over all runs; failures are attempts."""
+    if ended := {status: many for status, many in _outcomes(figures).items() if many and int(status) in FAILURES}:
+        each = ", ".join(f"{int(status)}: {ended[status]}" for status in sorted(ended, key=int, reverse=True))
+        urls = count(sum(ended.values()), "URL")
+        yield f"{urls} ended without a usable answer ({each}), and crawl.log has them"
+
+
+def _outcomes(figures: Mapping[str, Any]) -> Mapping[Any, int]:
+    """How many URLs ended with which status; a hive's statuses are strings."""
+    found: Mapping[Any, int] = (figures.get("statistics") or {}).get("outcomes", {})
+    return found
 
 
 def unexpected(figures: Mapping[str, Any]) -> Iterator[str]:
