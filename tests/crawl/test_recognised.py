@@ -61,6 +61,30 @@ def test_a_document_has_all_that_its_scripts_make():
     assert visitor("")._recognise(exchange("http://a.test/", recognised="shell")) == "shell"
 
 
+CUT_ROBOTS = [
+    ("disconnect", 200, 0, Meaning.SHUT),
+    ("time", 200, 1, Meaning.SHUT),
+    ("disconnect", 200, 2, Meaning.READ),
+    ("length", 200, 0, Meaning.READ),
+    ("disconnect", 404, 0, Meaning.OPEN),
+]
+
+
+@pytest.mark.parametrize(("truncated", "status", "tries", "expected"), CUT_ROBOTS)
+def test_a_robots_txt_of_which_a_part_is_missing(truncated, status, tries, expected):
+    """It may forbid what the part does not, so it is asked for again; what comes at the third try is read."""
+    told = []
+    looking = visitor("")
+    looking._sitemaps, looking._parts.clock = None, lambda: 0.0
+    looking._parts.robots = SimpleNamespace(book=SimpleNamespace(tries=lambda _: tries))
+    looking._parts.robots_answers = SimpleNamespace(answered=lambda _link, status, *_: told.append(meaning(status)))
+    one = exchange("http://a.test/robots.txt", b"User-agent: *", status=status)
+    one.truncated = truncated
+    looking._robots(None, Link("http://a.test/robots.txt", "P"), one, "")
+
+    assert told == [expected]
+
+
 PAID = [
     (402, [], Meaning.OPEN),
     (402, [(b"crawler-price", b"USD 0.01")], Meaning.SHUT),

@@ -230,6 +230,15 @@ class TestCutShort:
         assert frontier.counters["cut short"] == 1
         assert frontier.look.record("a")[0] == 0
 
+    def test_a_robots_txt_is_no_page(self, db):
+        """A robots.txt of which a part is missing is not counted among the pages that are kept so."""
+        robots = Link("http://a/robots.txt", "P", history="http://a")
+        frontier = make(db, admission=lambda link, _: None if link.is_prerequisite else robots)
+        add(frontier, "http://a/1")
+
+        assert frontier.done(frontier.take(0), Outcome(200, 1.0, short="disconnect"), 0)
+        assert frontier.counters["cut short"] == 0
+
     def test_it_is_taken_back(self, db):
         """In an outage of our own it comes again with the attempt that it had, and the host's record stays."""
         frontier = make(db)

@@ -20,7 +20,7 @@ from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.withholding import Owners, withhold
 from webcrawl.frontier.outcomes import ACCEPTED
-from webcrawl.net.robots_book import robots_url
+from webcrawl.net.robots_book import TRIES, robots_url
 from webcrawl.net.robots_entry import head_of
 from webcrawl.urls.canonical import redirect_target
 
@@ -33,7 +33,8 @@ WITHHELD = b"withheld"  # before what is kept of a body that is not
 PAYMENT_REQUIRED = 402
 PRICE = 40  # bytes of a price that are noted
 REDIRECTS = 300
-UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for
+UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for, or of which a part is missing
+MISSING = frozenset(("disconnect", "time"))  # of Exchange.truncated: another try may bring the rest
 
 
 class Visitor:
@@ -177,10 +178,18 @@ class Visitor:
             status = UNREACHABLE
             if page is not None:
                 page.is_none = True
+        if self._is_cut(link, exchange):
+            status = UNREACHABLE
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps is not None:
             page.base = robots_url(link.history)
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
+
+    def _is_cut(self, link: Link, exchange: Exchange) -> bool:
+        """True if a robots.txt lacks a part, in which may be what it forbids, and that may come at another try."""
+        if exchange.truncated not in MISSING or not 200 <= exchange.status < REDIRECTS:
+            return False
+        return self._parts.robots.book.tries(link.history) < TRIES - 1
 
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
         page.digest = page.digest or self._digests(exchange.body)

@@ -11,7 +11,7 @@ from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import is_own
 from webcrawl.frontier.host_notes import HostNotes
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.outcomes import is_cut_short
+from webcrawl.frontier.outcomes import is_kept_short
 from webcrawl.frontier.parallel_hosts import Several
 from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.frontier.unwell import give_back
@@ -65,7 +65,7 @@ class Answers:
         self._domains.answered(host, link, outcome.status)
         self._counters["finished"] += 1
         if outcome.short:
-            self._counters[CUT_SHORT] += is_cut_short(outcome)
+            self._counters[CUT_SHORT] += is_kept_short(link, outcome)
 
     def _failed(self, host: Host, retired: int, row: FailedRow | None) -> None:
         give_back(host, row)

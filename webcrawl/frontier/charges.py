@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from webcrawl.base.model import Link, Outcome, Packed
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.outcomes import is_cut_short
+from webcrawl.frontier.outcomes import is_cut_short, is_kept_short
 from webcrawl.store.jobdir.host_row import FailedRow
 
 CUT_SHORT = "cut short"  # the counter of URLs that have ended with a body that is not whole
@@ -32,7 +32,7 @@ class Charge:
     def booked(self, host: Host, outcome: Outcome, again: tuple[float, Link] | None) -> None:
         """Notes what became of it. A host that has answered, even if not to the end, keeps its record."""
         self.failures = NEVER if is_cut_short(outcome) else host.failures
-        self.again, self.short = again, again is None and is_cut_short(outcome)
+        self.again, self.short = again, again is None and is_kept_short(self.link, outcome)
 
     def undo(self, host: Host) -> None:
         """Restores the host's record, unless more has happened to it."""

@@ -17,7 +17,7 @@ from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.bare import Bare, NoLook
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.charges import CUT_SHORT
-from webcrawl.frontier.outcomes import attempts, has_failed, is_cut_short
+from webcrawl.frontier.outcomes import attempts, has_failed, is_kept_short
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.retry_after_journal import Told
 from webcrawl.store.crawldb import CrawlDB
@@ -217,7 +217,7 @@ class FifoFrontier(Bare):
         else:
             self._forget(number)
             if outcome.short:
-                self.counters[CUT_SHORT] += is_cut_short(outcome)
+                self.counters[CUT_SHORT] += is_kept_short(link, outcome)
         self.counters["tried again" if again else "finished"] += 1
         self._schedule(host)
         return not again

@@ -88,6 +88,11 @@ def is_cut_short(outcome: Outcome) -> bool:
     return bool(outcome.short) and outcome.status > 0
 
 
+def is_kept_short(link: Link, outcome: Outcome) -> bool:
+    """True if this is the end of a page of which a part is missing; a robots.txt is none, and asked for again."""
+    return is_cut_short(outcome) and not link.is_prerequisite
+
+
 def has_failed(link: Link, outcome: Outcome) -> bool:
     """True if this counts as a failure of the link's host.
 
