@@ -34,7 +34,8 @@ def test_a_drone_on_each(tmp_path, simweb, redis):
             return daemon.schedule(settings, seeds=seeds)
 
         first, second = schedule(one, 0), schedule(two, 1)
-        wait_until(lambda: web.log.count > 20)
+        begun = tmp_path / "job-0/logs/crawl.log"  # the other drone may have had twenty pages before
+        wait_until(lambda: web.log.count > 20 and begun.exists())
         one.cancel(first)
         assert reason_of(tmp_path / "job-0") == "shutdown"
         first = schedule(one, 0)
