@@ -47,6 +47,27 @@ def found(*urls):
     return [Link(url, "L", "http://via.test/").pack() for url in urls]
 
 
+def test_a_seed_of_a_domain_whose_links_wait(db):
+    """It has a seed's budget from then on: the links that waited come, and then the seed behind them."""
+
+    def fetched():
+        urls = []
+        while pages := drain(frontier, 1000.0):
+            urls += [link.url for _, link in pages]
+            for _ in pages:
+                frontier.domains.budgets.answered("zoo.test", new=True)
+        return urls
+
+    frontier = budgeted(db, ByReputation(2))
+    links = [f"http://www.zoo.test/{at}" for at in range(6)]
+    frontier.add(found(*links))
+    assert fetched() == links[:2]
+
+    frontier.add([Link(HOME, seed=HOME).pack()])
+
+    assert fetched() == [*links[2:], HOME]
+
+
 class TestTraps:
     @pytest.mark.parametrize("trap", zoo.TRAPS)
     @pytest.mark.parametrize(("links", "most"), [(0, 10 * PAGES), (1, PAGES), (2, 4 * PAGES)])

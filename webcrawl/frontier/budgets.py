@@ -72,6 +72,8 @@ class Budgets:
         if not domain.seed and is_seed(record):
             domain.seed = True
             self.rate(domain)
+            if domain.queue is not None:  # nothing else may come that would let these go on, and the seed behind them
+                self._note(domain)
         if self._requisites and is_requisite(record):
             if self._may_show(domain):
                 self._charge(domain, record)
