@@ -19,7 +19,12 @@ def short(number: float) -> str:
     while number >= 999.5 and power < len(UNITS) - 1:
         number /= 1000
         power += 1
-    return f"{number:.{1 if number < 9.95 else 0}f}{UNITS[power]}"
+    return f"{_rounded(number)}{UNITS[power]}"
+
+
+def _rounded(number: float) -> str:
+    """With a decimal below ten, without any from there on."""
+    return f"{number:.{1 if number < 9.95 else 0}f}"
 
 
 def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
@@ -28,9 +33,8 @@ def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
 
 
 def pace(number: int, seconds: float) -> str:
-    """So many per second; below ten with a decimal, because a polite crawl of one site has less than one."""
-    rate = number / max(seconds, 0.1)
-    return f"{rate:.0f}" if rate >= 9.95 else f"{rate:.1f}"
+    """Return the rate per second, with a decimal below ten: a polite crawl of one site fetches less than one page."""
+    return _rounded(number / max(seconds, 0.1))
 
 
 # In the URL standard's special schemes any number of slashes and backslashes begins the authority, and a backslash
