@@ -66,8 +66,32 @@ class TestFault:
     def test_one_url_that_is_not_answered_is_at_fault(self, db, outcome):
         """A URL without an answer is tried three times, if it is the only one of its host that fails."""
         frontier = make(db)
+        add(frontier, "http://a/good", "http://a/")
+        frontier.done(frontier.take(0), OK, 0)
+        assert [link.attempt for _, link in drain(frontier, 60, outcome)] == [0, 1, 2]
+
+    @pytest.mark.parametrize("outcome", [LATE, LOST])
+    def test_no_url_ends_before_its_host_has_given_a_page(self, db, outcome):
+        """While no page of a host is known, nobody can tell its one URL from it: it waits as its host does."""
+        frontier = make(db)
         add(frontier, "http://a/")
-        assert [link.attempt for _, link in drain(frontier, 0, outcome)] == [0, 1, 2]
+        now, link = 0.0, None
+        for _ in range(8):
+            now, link = following(frontier, now)
+            frontier.done(link, outcome, now)
+        assert frontier.counters["hosts set aside"] == 1
+        now, link = following(frontier, now)
+        assert frontier.done(link, OK, now) is True
+        assert len(frontier) == 0
+
+    @pytest.mark.parametrize("outcome", [LATE, LOST])
+    def test_a_host_that_never_gives_a_page_is_given_up(self, db, outcome):
+        """A host that takes connections and never answers is away as one that refuses them: HOST_PATIENCE ends it."""
+        frontier = make(db)
+        add(frontier, "http://a/")
+        last = [now for now, _ in drain(frontier, 0, outcome)][-1]
+        assert 3 * DAY <= last < 5 * DAY
+        assert len(frontier) == 0
 
     @pytest.mark.parametrize("outcome", [LATE, LOST])
     def test_no_url_ends_while_several_are_not_answered(self, db, outcome):

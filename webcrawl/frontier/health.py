@@ -41,14 +41,17 @@ class HealthRules:
         """True if this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
 
         What may be the URL's fault or the host's is the URL's until the host is set aside. But no URL ends while
-        others of its host fail as well, unless the host answers them.
+        others of its host fail as well, unless the host answers them; nor while no page of the host is known.
         """
         verdict = rule(outcome)
         if not verdict.failed or outcome.answered or outcome.retries is not None:
             return True
         if not verdict.charged or host.failures >= self.failures:
             return False
-        return not last or host.row is None or host.row.only == sum_of(link) or is_own(host, link, outcome)
+        if not last:
+            return True
+        alone = host.row is None or host.row.only == sum_of(link)
+        return host.pages > 0 and (alone or is_own(host, link, outcome))
 
     def failed(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
         """Books a failure; returns how long the host is left alone. It may be given up by this."""
