@@ -1,18 +1,14 @@
 """Whatever a crawl waits for, somebody wakes it: small random crawls, without a network and in simulated time."""
 
-from functools import partial
 from random import Random
 
 import pytest
-from scrapy.settings import Settings
 
 from tests.support.crawling import wait_until
 from tests.support.examples import in_campaign
-from webcrawl.adapter.values import plain_values
+from tests.support.timed_crawl import assembled
 from webcrawl.base.model import Exchange, Outcome, Status, Timings
-from webcrawl.crawl import assembly
 from webcrawl.crawl import crawl as crawl_module
-from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier import feeding
 from webcrawl.frontier.seen import disk
@@ -54,14 +50,11 @@ class Small:
         self.open()
 
     def open(self):
-        settings = Settings(self.settings)
-        settings.setmodule("webcrawl.settings", "default")
         around = Surroundings(seeds=Seeds(f"{self.folder}/a.txt,{self.folder}/b.txt"))
         with pytest.MonkeyPatch.context() as patched:
-            clock = partial(CrawlClock, wall=lambda: START + self.seconds, steady=lambda: self.seconds)
-            patched.setattr(assembly, "CrawlClock", clock)
             patched.setattr(disk, "layout", lambda _: self.sizes)
-            self.crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), around, spider="web")
+            wall, steady = (lambda: START + self.seconds), (lambda: self.seconds)
+            self.crawl, self.visitor = assembled(self.settings, wall, steady, around)
         self.crawl.begin()
 
     def restart(self):

@@ -1,17 +1,11 @@
 """A crawl that fetches pages again, in simulated time: all that `assemble` connects, with a small web of documents."""
 
 from collections import Counter
-from functools import partial
 from itertools import count
-from unittest import mock
-
-from scrapy.settings import Settings
 
 from tests.support.saving import prepared
-from webcrawl.adapter.values import plain_values
+from tests.support.timed_crawl import assembled
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
-from webcrawl.crawl import assembly
-from webcrawl.crawl.clock import CrawlClock
 from webcrawl.tools.verify.verify_crawl import verify
 
 START = 1.8e9
@@ -42,13 +36,7 @@ class Web:
     def open(self, **settings):
         """Begins a run; these settings hold from now on."""
         self.settings |= settings
-        found = Settings()
-        found.setmodule("webcrawl.settings")
-        for name, value in self.settings.items():
-            found.set(name, value)
-        clock = partial(CrawlClock, wall=lambda: self.now, steady=lambda: self.now)
-        with mock.patch.object(assembly, "CrawlClock", clock):
-            self.crawl, self.visitor = assembly.assemble(plain_values(found, "web"), spider="web")
+        self.crawl, self.visitor = assembled(self.settings, lambda: self.now)
         self.crawl.begin()
         return self
 

@@ -2,17 +2,11 @@
 
 import asyncio
 from contextlib import contextmanager
-from functools import partial
 from inspect import isawaitable
 
-import pytest
-from scrapy.settings import Settings
-
-from webcrawl.adapter.values import plain_values
+from tests.support.timed_crawl import assembled
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl import assembly
-from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.parts import Surroundings
@@ -40,23 +34,16 @@ class Steered:
 
     def open(self, fixed=(), **settings):
         """Another run."""
-        scrapys = Settings()
-        scrapys.setmodule("webcrawl.settings")
-        plain = {
+        values = {
             "ROBOTSTXT_OBEY": False,
             "POLITENESS_FACTOR": 0,
             "POLITENESS_MIN_DELAY": 1,
             **self._given,
             **settings,
+            "JOBDIR": str(self.folder / "job"),
         }
-        for name, value in {**plain, "JOBDIR": str(self.folder / "job")}.items():
-            scrapys.set(name, value)
-        clock = partial(CrawlClock, wall=lambda: START + self.seconds, steady=lambda: self.seconds)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(assembly, "CrawlClock", clock)
-            self.crawl, self.visitor = assembly.assemble(
-                plain_values(scrapys, "web"), Surroundings(fixed=fixed), spider="web"
-            )
+        around = Surroundings(fixed=fixed)
+        self.crawl, self.visitor = assembled(values, lambda: START + self.seconds, lambda: self.seconds, around)
 
     def end(self):
         """A last checkpoint, or what a kill leaves."""
