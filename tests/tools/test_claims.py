@@ -68,6 +68,7 @@ from webcrawl.adapter.extensions import (
     trim,
     websub,
 )
+from webcrawl.adapter.last_lines import last_lines as of_figures
 from webcrawl.adapter.request_links import CannotBeKept, CannotBeMade
 from webcrawl.adapter.spiders import web
 from webcrawl.adapter.trip import Trip, give_trip
@@ -160,7 +161,7 @@ PROVEN = OptOut("example.org", 1.8e9 - 60, "proof of control (file)", "here")
 
 def last_lines(figures):
     state = Figures({"statistics": {"outcomes": figures.get("outcomes", {})}, **figures})
-    return "\n".join(summary.summary(JOB, state, 9.0, state["before"]))
+    return "\n".join(of_figures(JOB, state, 9.0, state["before"]))
 
 
 def first_and_last(state):
@@ -852,7 +853,7 @@ def hive_begun(state):
         patch.multiple(
             hive_run, Supervisor=MagicMock(), Watching=MagicMock(), Unstored=MagicMock(), asyncio=MagicMock()
         ),
-        patch.multiple(hive_run, saved=lambda _: found, summary=lambda *_: ["all of it"], signal=MagicMock()),
+        patch.multiple(hive_run, saved=lambda _: found, last_lines=lambda *_: ["all of it"], signal=MagicMock()),
         patch.object(hive_run, "time", MagicMock(monotonic=MagicMock(side_effect=range(0, 999, 25)))),
         patch.multiple(hive_run.stats_file, write=MagicMock(side_effect=state.get("write")), plain=MagicMock()),
         patch.object(hive_run.sys, "stderr", MagicMock(write=said.append)),
@@ -1790,6 +1791,60 @@ CLAIMS = {
         ],
     ),
     "adapter/extensions/summary.py": (
+        first_and_last,
+        [
+            (": a new crawl{}", {}, {"queued": 1}),
+            (": resumed with {} and {}{}", {"queued": 1}, {}),
+            (
+                "; the last run was killed, or failed: what it did after that is dropped, and done again",
+                {"queued": 1, "cut_short": True},
+                {"queued": 1},
+            ),
+            (
+                " of a crawl that began on {}, last run with the seeds {}",
+                {"queued": 1, "former": "a.txt"},
+                {"queued": 1},
+            ),
+            (
+                ": begins anew: the last run was killed, or failed, before it had saved a page; what it had is dropped",
+                {"cut_short": True},
+                {"queued": 1, "cut_short": True},
+            ),
+            (
+                "{}; {} is added: for a crawl of its own take another JOBDIR",
+                {"queued": 1, "former": "a.txt"},
+                {"former": "a.txt"},
+            ),
+            (
+                "stopped by CLOSESPIDER_TIMEOUT: run the same command to resume",
+                {"reason": "closespider_timeout"},
+                {"reason": "closespider_bytes"},
+            ),
+            (
+                "stopped by {}: run the same command{} to resume",
+                {"reason": "shutdown"},
+                {"reason": "finished"},
+            ),
+            (
+                "stopped by command: run the same command to resume",
+                {"reason": "stopped"},
+                {"reason": "shutdown"},
+            ),
+            (
+                " with a larger {}",
+                {"reason": "closespider_bytes"},
+                {"reason": "closespider_timeout"},
+            ),
+            (
+                " of all that the links lead to (scope any); -a scope=host stays on the seeds' hosts",
+                {"seeds": "http://a.test/"},
+                {"seeds": "http://a.test/", "scope": "host"},
+            ),
+            ("nothing was fetched: {}", {"fates": ["no address"]}, {}),
+            ("{} has what the last checkpoint has", {"failed": OSError()}, {}),
+        ],
+    ),
+    "adapter/last_lines.py": (
         last_lines,
         [
             ("{}, {} with earlier runs{}{}", {"before": 2, "pages": 5}, {"pages": 5}),
@@ -1884,64 +1939,6 @@ CLAIMS = {
             (", {} still to be sent or verified", STORED, {**STORED, "store/waiting": 0}),
             ("what the store has not", STORED, {}),
             ("everything is in", {}, STORED),
-            (": a new crawl{}", {}, {"queued": 1}, first_and_last),
-            (": resumed with {} and {}{}", {"queued": 1}, {}, first_and_last),
-            (
-                "; the last run was killed, or failed: what it did after that is dropped, and done again",
-                {"queued": 1, "cut_short": True},
-                {"queued": 1},
-                first_and_last,
-            ),
-            (
-                " of a crawl that began on {}, last run with the seeds {}",
-                {"queued": 1, "former": "a.txt"},
-                {"queued": 1},
-                first_and_last,
-            ),
-            (
-                ": begins anew: the last run was killed, or failed, before it had saved a page; what it had is dropped",
-                {"cut_short": True},
-                {"queued": 1, "cut_short": True},
-                first_and_last,
-            ),
-            (
-                "{}; {} is added: for a crawl of its own take another JOBDIR",
-                {"queued": 1, "former": "a.txt"},
-                {"former": "a.txt"},
-                first_and_last,
-            ),
-            (
-                "stopped by CLOSESPIDER_TIMEOUT: run the same command to resume",
-                {"reason": "closespider_timeout"},
-                {"reason": "closespider_bytes"},
-                first_and_last,
-            ),
-            (
-                "stopped by {}: run the same command{} to resume",
-                {"reason": "shutdown"},
-                {"reason": "finished"},
-                first_and_last,
-            ),
-            (
-                "stopped by command: run the same command to resume",
-                {"reason": "stopped"},
-                {"reason": "shutdown"},
-                first_and_last,
-            ),
-            (
-                " with a larger {}",
-                {"reason": "closespider_bytes"},
-                {"reason": "closespider_timeout"},
-                first_and_last,
-            ),
-            (
-                " of all that the links lead to (scope any); -a scope=host stays on the seeds' hosts",
-                {"seeds": "http://a.test/"},
-                {"seeds": "http://a.test/", "scope": "host"},
-                first_and_last,
-            ),
-            ("nothing was fetched: {}", {"fates": ["no address"]}, {}, first_and_last),
-            ("{} has what the last checkpoint has", {"failed": OSError()}, {}, first_and_last),
             ("bound by {}", {"bound/disk": 3}, {}),
             ("{} from the server refused, as the log says", {"redis_seeds/bad": 1}, {}),
             (
@@ -4304,7 +4301,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     },
     "adapter/finished_crawl.py": {"{}: begins anew; what it had is in {}"},
     "tools/dashboard/crawl_states.py": {"an answer of another form"},
-    "adapter/extensions/summary.py": {
+    "adapter/last_lines.py": {
         "more link",
         "; a complete crawl, in a new JOBDIR",
         "WARC file",

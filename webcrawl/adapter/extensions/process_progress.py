@@ -10,7 +10,8 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
 from webcrawl.adapter.extensions.progress import Lines, Progress
-from webcrawl.adapter.extensions.summary import Summary, unexpected
+from webcrawl.adapter.extensions.summary import Summary
+from webcrawl.adapter.last_lines import unexpected
 from webcrawl.adapter.next_commands import search_command
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of

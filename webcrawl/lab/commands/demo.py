@@ -180,9 +180,9 @@ def _stats(jobdir: Path) -> dict[str, Any]:
 def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     if not stats.get("reason"):
         return f"interrupted before the end; output in {jobdir}"
-    from webcrawl.adapter.extensions.summary import summary  # noqa: PLC0415
+    from webcrawl.adapter.last_lines import last_lines  # noqa: PLC0415
 
-    return "\n".join(summary(jobdir, stats, stats["seconds"]))
+    return "\n".join(last_lines(jobdir, stats, stats["seconds"]))
 
 
 def _say(line: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, cast
 from scrapy.settings import Settings
 from scrapy.utils.log import configure_logging
 
-from webcrawl.adapter.extensions.summary import summary
+from webcrawl.adapter.last_lines import last_lines
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
@@ -256,7 +256,7 @@ class HiveRun:
             logger.critical("%s: moved or removed: its drones have what their last checkpoints have", self._folder.path)
             return 1
         self._write(found)
-        lines = summary(self._folder.path, found, time.monotonic() - begun, before)
+        lines = last_lines(self._folder.path, found, time.monotonic() - begun, before)
         reasons = {drone.get("reason") for drone in found.get("drones", ())}
         if stats_file.STORE_FAILED in reasons:  # more came than is kept
             lines[-1:] = [f"{self._folder.path} has what the last checkpoints of its drones have"]

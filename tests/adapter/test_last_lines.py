@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webcrawl.adapter.extensions.summary import summary
+from webcrawl.adapter.last_lines import last_lines
 
 
 def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
@@ -23,21 +23,21 @@ def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "stat", fail)
 
-    assert summary(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
+    assert last_lines(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
 
 
 def test_what_bounded_it(tmp_path):
     """A line says what bounded the run, with what would help; of several drones only what bounded them."""
     figures = Counter({"bound/politeness": 5})
-    assert summary(tmp_path, figures, 1.0)[1] == "bound by politeness 100 %"
+    assert last_lines(tmp_path, figures, 1.0)[1] == "bound by politeness 100 %"
     figures["bound"] = "politeness 100 % of the time; what helps: more hosts"
-    assert summary(tmp_path, figures, 1.0)[1] == "bound by politeness 100 % of the time; what helps: more hosts"
+    assert last_lines(tmp_path, figures, 1.0)[1] == "bound by politeness 100 % of the time; what helps: more hosts"
 
 
 def test_seeds_that_are_away(tmp_path):
     """If lists of seeds cannot be opened, or not be read to their ends, a line says so."""
     line = "1 list of seeds cannot be read to the end, as the log says: the next run tries again"
-    assert summary(tmp_path, Counter(seed_lists_away=1), 1.0)[1] == line
+    assert last_lines(tmp_path, Counter(seed_lists_away=1), 1.0)[1] == line
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_seeds_that_are_away(tmp_path):
 )
 def test_what_was_lost_or_refused_is_said(tmp_path, name, line):
     """Requests that were lost, or have ended for a method that is gone, and what was refused, have a line each."""
-    assert summary(tmp_path, Counter({name: 5}), 1.0)[1] == line
+    assert last_lines(tmp_path, Counter({name: 5}), 1.0)[1] == line
 
 
 def test_urls_without_an_answer_are_counted(tmp_path):
     """A line counts the URLs that ended without a usable answer, by status; rules of the crawl's own are none."""
     outcomes = {200: 9, 404: 1, 503: 1, -1: 40, -61: 2, -5001: 3, -9998: 4}
     figures = Counter({"statistics": {"outcomes": outcomes}})
-    assert summary(tmp_path, figures, 1.0)[1] == (
+    assert last_lines(tmp_path, figures, 1.0)[1] == (
         "42 URLs ended without a usable answer (-1: 40, -61: 2), and crawl.log has them"
     )
 
@@ -67,33 +67,33 @@ def test_what_stays_is_said(tmp_path):
     """If URLs of hosts set aside are left, a line says how many, of how many hosts, and when the next is due."""
     due = time.mktime((2026, 11, 21, 13, 5, 0, 0, 0, -1))
     figures = Counter(aside=12, hosts_aside=1, aside_due=due)
-    assert summary(tmp_path, figures, 1.0)[1] == (
+    assert last_lines(tmp_path, figures, 1.0)[1] == (
         "12 URLs of 1 host set aside; run the same command to resume, the next is due at 2026-11-21 13:05"
     )
-    assert len(summary(tmp_path, Counter(), 1.0)) == 2
+    assert len(last_lines(tmp_path, Counter(), 1.0)) == 2
 
 
 def test_paused_hosts_have_no_date(tmp_path):
     """If all hosts set aside are paused, none of them is due before somebody resumes it."""
-    lines = summary(tmp_path, Counter(aside=12, hosts_aside=1, hosts_paused=1), 1.0)
+    lines = last_lines(tmp_path, Counter(aside=12, hosts_aside=1, hosts_paused=1), 1.0)
     assert lines[1:3] == ["12 URLs of 1 host set aside", "1 host paused by command; their URLs count as set aside"]
 
 
 def test_a_walk_says_how_far_it_came(tmp_path):
     """A random walk that ends before all its visits are made does not look as if it had made them."""
-    assert summary(tmp_path, Counter({"walk/visits": 8, "walk/steps": 500}), 1.0)[1] == "8 visits made of 500"
-    assert summary(tmp_path, Counter({"walk/visits": 8, "walk/steps": 0}), 1.0)[1] == "8 visits made"
+    assert last_lines(tmp_path, Counter({"walk/visits": 8, "walk/steps": 500}), 1.0)[1] == "8 visits made of 500"
+    assert last_lines(tmp_path, Counter({"walk/visits": 8, "walk/steps": 0}), 1.0)[1] == "8 visits made"
 
 
 def test_revisits_are_summed_up(tmp_path):
     """A crawl that fetches pages again says what came of that."""
     figures = Counter({"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 4})
-    assert summary(tmp_path, figures, 1.0)[1].startswith("4 revisits of 9 pages (4 unchanged, 0 changed, 0 gone)")
+    assert last_lines(tmp_path, figures, 1.0)[1].startswith("4 revisits of 9 pages (4 unchanged, 0 changed, 0 gone)")
 
 
 def test_paused_hosts_are_named(tmp_path):
     """If hosts are paused by command, a line says how many: nobody else will resume them."""
-    lines = summary(tmp_path, Counter(hosts_paused=2), 1.0)
+    lines = last_lines(tmp_path, Counter(hosts_paused=2), 1.0)
     assert lines[1] == "2 hosts paused by command; their URLs count as set aside"
 
 
@@ -108,7 +108,7 @@ def test_what_an_earlier_crawl_had_is_said(tmp_path):
         "since/bytes": 2_500_000,
     }
 
-    assert summary(tmp_path, figures, 1.0)[1] == (
+    assert last_lines(tmp_path, figures, 1.0)[1] == (
         "3 pages unchanged since the earlier crawl, 2 sent again the same: 2.5 MB not stored"
     )
 
@@ -118,7 +118,7 @@ def test_pages_that_need_scripts_are_named(tmp_path):
     figures = Counter({"need_scripts": 3120, "need_scripts/hosts": 41, "flaw/unrendered": 2})
 
     render = "-s RENDER=auto; a complete crawl, in a new JOBDIR (docs/browser.md)"
-    assert summary(tmp_path, figures, 1.0)[1:3] == [
+    assert last_lines(tmp_path, figures, 1.0)[1:3] == [
         f"3120 pages of 41 hosts seem to need scripts: {render}",
         "2 pages as sent: the browser had no time for them, or gave no document (unrendered)",
     ]
@@ -129,11 +129,11 @@ def test_answers_that_are_no_pages_are_named(tmp_path):
     figures = Counter({"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1})
     walls = Counter({"recognised/wall/anubis": 4})
 
-    assert summary(tmp_path, figures, 1.0)[1] == (
+    assert last_lines(tmp_path, figures, 1.0)[1] == (
         "answers that are errors of servers: 16, repeats included (429: 1, 503: 15)"
     )
-    assert summary(tmp_path, walls, 1.0)[1] == "answers that are walls: 4, repeats included (anubis: 4)"
-    assert "of the answers" not in "".join(summary(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))
+    assert last_lines(tmp_path, walls, 1.0)[1] == "answers that are walls: 4, repeats included (anubis: 4)"
+    assert "of the answers" not in "".join(last_lines(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))
 
 
 def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
@@ -142,15 +142,15 @@ def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
     both = figures | {"over_budget/folded": 3, "over_budget/domains": 1}
 
     said = "4 URLs queued (1 URL over the budget of 1 domain, 3 folded: their like brought nothing new)"
-    assert said in summary(tmp_path, both, 1.0)[0]
-    assert "(4 folded: " in summary(tmp_path, figures | {"over_budget/folded": 4, "over_budget/domains": 0}, 1.0)[0]
+    assert said in last_lines(tmp_path, both, 1.0)[0]
+    assert "(4 folded: " in last_lines(tmp_path, figures | {"over_budget/folded": 4, "over_budget/domains": 0}, 1.0)[0]
 
 
 def test_links_that_are_in_no_queue_yet(tmp_path):
     """The first line counts links that wait for the seen store: 0 URLs queued would say that nothing is left."""
     figures = Counter({"pages": 2, "seen/waiting": 22})
 
-    assert "; 0 URLs queued and 22 links not yet looked up, 0 failures" in summary(tmp_path, figures, 1.0)[0]
-    assert "; 0 URLs queued, 0 failures" in summary(tmp_path, Counter({"pages": 2}), 1.0)[0]
+    assert "; 0 URLs queued and 22 links not yet looked up, 0 failures" in last_lines(tmp_path, figures, 1.0)[0]
+    assert "; 0 URLs queued, 0 failures" in last_lines(tmp_path, Counter({"pages": 2}), 1.0)[0]
     both = Counter({"links/waiting": 3, "seen/waiting": 4})
-    assert " and 7 links not yet looked up" in summary(tmp_path, both, 1.0)[0]
+    assert " and 7 links not yet looked up" in last_lines(tmp_path, both, 1.0)[0]

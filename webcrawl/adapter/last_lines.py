@@ -1,0 +1,232 @@
+"""The last lines of a crawl, or of a hive: its figures in words."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from webcrawl.adapter.extensions.breaker import REASON
+from webcrawl.base.model import FAILURES, Status
+from webcrawl.base.readable import count, pace
+from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
+from webcrawl.crawl.lost_requests import NAMELESS
+from webcrawl.crawl.profiling.bound import in_words
+from webcrawl.crawl.score_book import MILLI
+from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.wait_words import FAILING, Waits
+from webcrawl.store.jobdir import revisit_figures, stats_file
+
+ERRORS = ("status/429", "status/5")  # counters
+WALLS = "recognised/wall/"
+
+
+def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
+    """The pages of a run of some seconds, and where they lie; `before` is the number of pages of earlier runs."""
+    pages = figures["pages"] - before
+    answered = figures.get("frontier/hosts answered", 0)  # robots.txt and errors of servers are no answers of a host
+    hosts = f" from {count(answered, 'host')}" if answered else ""
+    rate, queued = f"{pace(pages, seconds)} pages/s", queued_urls(figures["queued"])
+    run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
+    done = f"{run}, {figures['pages']} with earlier runs{',' * bool(hosts)}{hosts}" if before else f"{run}{hosts}"
+    archives = list(_sizes(folder))
+    if held := _held(figures):
+        queued += f" ({', '.join(held)})"
+    if links := figures.get("seen/waiting", 0) + figures.get("links/waiting", 0):  # all, if it was stopped soon
+        queued += f" and {count(links, 'link')} not yet looked up"
+    kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
+    first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
+    lines = [
+        first,
+        *_errors(figures),
+        *_unanswered(figures),
+        *_cut_short(figures),
+        *_sitemaps(figures),
+        *_scripts(figures),
+        *_scores(figures),
+        *_seeds(figures),
+        *_walk(figures),
+        *_revisits(figures),
+        *_aside(figures),
+    ]
+    lines += [*unexpected(figures), *_lost(figures)]
+    what = "what the store has not" if "store/files" in figures else "everything"
+    return [*lines, *_known(figures), *_stored(figures), *_bound(figures), f"{kept}{what} is in {folder}"]
+
+
+def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The answers that count as pages and are none: servers' errors and walls, over all runs, repeats included."""
+    errors = {name.removeprefix("status/"): many for name, many in figures.items() if name.startswith(ERRORS) and many}
+    walls = {name.removeprefix(WALLS): many for name, many in figures.items() if name.startswith(WALLS) and many}
+    for found, what in ((errors, "errors of servers"), (walls, "walls")):
+        if found:
+            each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
+            ended = _ended(figures) if found is errors else ""
+            yield f"answers that are {what}: {sum(found.values())}, repeats included ({each}){ended}"
+
+
+def _ended(figures: Mapping[str, Any]) -> str:
+    """Of the URLs that are not asked for again after such an error: the last one of a host that fell over is one."""
+    lost = sum(many for status, many in _outcomes(figures).items() if f"status/{status}".startswith(ERRORS))
+    return f"; {count(lost, 'URL')} ended so, and crawl.log has them" if lost else ""
+
+
+def _unanswered(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The URLs that nobody asks for again, though nothing came, over all runs; failures are attempts."""
+    if ended := {status: many for status, many in _outcomes(figures).items() if many and int(status) in FAILURES}:
+        each = ", ".join(f"{int(status)}: {ended[status]}" for status in sorted(ended, key=int, reverse=True))
+        urls = count(sum(ended.values()), "URL")
+        yield f"{urls} ended without a usable answer ({each}), and crawl.log has them"
+
+
+def _outcomes(figures: Mapping[str, Any]) -> Mapping[Any, int]:
+    """How many URLs ended with which status; a hive's statuses are strings."""
+    found: Mapping[Any, int] = (figures.get("statistics") or {}).get("outcomes", {})
+    return found
+
+
+def unexpected(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What errors of this run cost, and whether they have ended it."""
+    if errors := figures.get("errors", 0):
+        yield f"{count(errors, 'unexpected error')}: see logs/errors.log; what failed at a page does not get it again"
+    if figures.get("reason") == REASON:
+        yield "stopped by ERROR_BREAKER, for so many errors in so short a time; the same command resumes it"
+
+
+def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The requests of the spider or of other drones that were lost, over all runs."""
+    if unkept := figures.get(UNKEPT, 0):
+        yield f"{count(unkept, 'request')} of the spider lost, as the log says: they could not be kept"
+    if nameless := figures.get(NAMELESS, 0):
+        ended = f"with status {Status.NO_METHOD:d}: the spider no longer has the methods that they name"
+        yield f"{count(nameless, 'request')} ended {ended}"
+    if refused := figures.get("hive/refused", 0):
+        yield f"{count(refused, 'item')} of letters from the hive's server refused in this run, as the log says"
+
+
+def _sitemaps(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The sitemaps that were fetched, which are no pages, and what they brought, over all runs."""
+    if sitemaps := figures.get("sitemaps", 0):
+        cut = figures.get("sitemaps/cut", 0)
+        beyond = f"; {count(cut, 'more link')} left out: their hosts have had theirs" if cut else ""
+        yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}{beyond}"
+
+
+def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What is kept although a part of it never came, and links that are left out, over all runs."""
+    if pages := figures.get(f"frontier/{CUT_SHORT}", 0):
+        yield f"{count(pages, 'page')} cut short: the connection ended, or time was up, at every attempt"
+    if answers := figures.get("truncated/length", 0):
+        yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl"
+    if urls := figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0):
+        yield f"{count(urls, 'URL')} left out: their hosts had given HOST_MAX_PAGES, or their sitemaps had had theirs"
+    if links := figures.get("links/cut", 0):
+        yield f"{count(links, 'link')} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them"
+    if links := figures.get("refused/depth", 0):
+        yield f"{count(links, 'link')} left out, further from where their site was entered than URL_MAX_DEPTH"
+
+
+def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The pages without the text that their scripts make, over all runs."""
+    if pages := figures.get("need_scripts", 0):
+        more = "more than " if figures.get("need_scripts/others") else ""
+        hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')} {'seems' if pages == 1 else 'seem'}"
+        new = "; a complete crawl, in a new JOBDIR"
+        yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto{new} (docs/browser.md)"
+    if unrendered := figures.get("flaw/unrendered", 0):
+        yield f"{count(unrendered, 'page')} as sent: the browser had no time for them, or gave no document (unrendered)"
+
+
+def _scores(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What a SCORER gave, over all runs, and the pages for which it failed."""
+    pages, failed = figures.get("scores/pages", 0), figures.get("scores/failed", 0)
+    if pages:
+        yield f"{count(pages, 'page')} scored, {figures['scores/thousandths'] / pages / MILLI:.2f} on average"
+    if failed:
+        yield f"{count(failed, 'page')} without a score, though fetched and kept: the scorer failed, as the log says"
+
+
+def _known(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The pages that an earlier crawl had already, over all runs."""
+    same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
+    if same or known:
+        again, megabytes = f"{known} sent again the same", f"{figures['since/bytes'] / 1e6:.1f} MB"
+        yield f"{count(same, 'page')} unchanged since the earlier crawl, {again}: {megabytes} not stored"
+    if unasked := figures.get("since/unasked", 0):
+        yield f"{count(unasked, 'answer')} stored whole: the CDX server of -a since did not answer, as the log says"
+
+
+def _stored(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The files that the store has, over all runs, and those that it has not yet."""
+    if "store/files" in figures:
+        waits = f", {figures['store/waiting']} still to be sent or verified" if figures["store/waiting"] else ""
+        yield f"{count(figures['store/files'], 'file')} in the store ({figures['store/bytes'] / 1e6:.1f} MB){waits}"
+
+
+def _bound(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The bound of the crawl: in this run with what would help, or over all runs in a few words."""
+    if said := figures["bound"] if "bound" in figures else in_words(figures):
+        yield f"bound by {said}"
+
+
+def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
+    if bad := figures.get("redis_seeds/bad", 0):
+        yield f"{count(bad, 'seed')} from the server refused, as the log says"
+    if away := figures.get("seed_lists_away", 0):
+        yield f"{count(away, 'list')} of seeds cannot be read to the end, as the log says: the next run tries again"
+
+
+def _walk(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The progress of a random walk, over all runs."""
+    if "walk/visits" in figures:
+        steps = figures["walk/steps"]
+        yield f"{count(figures['walk/visits'], 'visit')} made" + (f" of {steps}" if steps else "")
+
+
+def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The results of fetching pages again, over all runs."""
+    revisits = revisit_figures.figures_of(figures)
+    if revisits is not None:
+        yield revisit_figures.in_words(revisits)
+
+
+def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The URLs left of hosts that are away, or that asked to be left alone for long."""
+    urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
+    if hosts:
+        left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
+        if walls := figures.get("frontier/hosts behind walls", 0) - figures.get("frontier/walls opened", 0):
+            left += f"; {count(walls, 'host')} behind walls"
+        if figures["aside_due"]:  # else all of them are paused, and nothing is due before they are resumed
+            due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
+            left += f"; run the same command to resume, the next is due at {due}"
+        yield left
+    waits = figures.get("waits") or Waits()
+    if waits.rule in FAILING:
+        due = time.strftime("%H:%M:%S", time.localtime(time.time() + waits.seconds))
+        left = queued_urls(figures["queued"])
+        yield f"{left}: the next turn is at {due}, {waits.why}; run the same command to resume"
+    if figures.get("hosts_paused"):
+        yield f"{count(figures['hosts_paused'], 'host')} paused by command; their URLs count as set aside"
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """The archive files' sizes, as far as they can be seen: their owner may move one at this moment."""
+    with contextlib.suppress(OSError):
+        for path in (*folder.glob("warc/*.warc.gz*"), *folder.glob("drone-*/warc/*.warc.gz*")):
+            with contextlib.suppress(OSError):
+                yield path.stat().st_size
+
+
+def queued_urls(urls: int) -> str:
+    return f"{count(urls, 'URL')} queued"
+
+
+def _held(figures: Mapping[str, Any]) -> list[str]:
+    """How many of these wait behind all others, and why."""
+    over, folded = stats_file.over_budget(figures)
+    domains = count(figures.get("over_budget/domains", 0), "domain")
+    said = [f"{count(over, 'URL')} over the budget of {domains}"] if over else []
+    return [*said, f"{folded} folded: their like brought nothing new"] if folded else said
