@@ -1,4 +1,4 @@
-"""Long fuzzing campaigns: python -m tests.fuzz [target ...] --minutes N [--seed S] [--guided].
+"""Long fuzzing campaigns: python -m tests.fuzz [target ...] --minutes N [--seed S] [--guided FOLDER].
 
 Each target runs in its own process. Findings are saved in tests/regressions.
 """
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from hashlib import sha1
 from pathlib import Path
 
@@ -70,11 +71,13 @@ def _line(worker: subprocess.Popen[bytes], notes: str) -> bytes:
     return worker.stdout.readline()
 
 
-def guided(name: str, seed: int, seconds: float) -> int:
-    """The same with atheris, which stops at its first finding."""
-    place = REGRESSIONS / name
+def guided(folder: Path, name: str, seed: int, seconds: float) -> int:
+    """The same with atheris, which stops at its first finding; the folder has the inputs that reached new branches."""
+    place, kept = REGRESSIONS / name, folder.resolve() / name
     place.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "tests.fuzzing.guided", name, str(seed), str(int(seconds)), str(place)]
+    kept.mkdir(parents=True, exist_ok=True)
+    words = [name, str(seed), str(int(seconds)), str(place), str(kept)]
+    command = [sys.executable, "-m", "tests.fuzzing.guided", *words]
     done = subprocess.run(
         command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, errors="replace", check=False
     )
@@ -83,8 +86,9 @@ def guided(name: str, seed: int, seconds: float) -> int:
         for line in done.stderr.splitlines()
         if (row := line.removeprefix("stat::").split(":")) and line.startswith("stat::")
     }
-    runs, what = figures.get("number_of_executed_units", "?").strip(), "a finding" if done.returncode else "nothing"
-    print(f"{name:12} {runs:>9} inputs, guided: {what}", flush=True)
+    runs, new = (figures.get(key, "?").strip() for key in ("number_of_executed_units", "new_units_added"))
+    what = "a finding" if done.returncode else "nothing"
+    print(f"{name:12} {runs:>9} inputs, guided, {new} reached new branches: {what}", flush=True)
     if done.returncode:
         print(done.stderr[-3000:] + done.stdout[-3000:])
     if not any(place.iterdir()):
@@ -97,7 +101,8 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", help=f"all, or some of {' '.join(TARGETS)}")
     parser.add_argument("--minutes", type=float, default=1.0, help="for all targets together")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="determines the inputs")
-    parser.add_argument("--guided", action="store_true", help="with atheris, guided by branches")
+    kept = "with atheris, guided by branches; FOLDER keeps the inputs that reached new ones, for the next run"
+    parser.add_argument("--guided", type=Path, metavar="FOLDER", help=kept)
     parser.add_argument("--sizes", action="store_true", help="instead: slow and large inputs at growing sizes")
     told = parser.parse_args()
     if told.sizes:
@@ -109,7 +114,7 @@ def main() -> int:
     if unknown:
         parser.error(f"no such target: {' '.join(sorted(unknown))}")
     print(f"seed {told.seed}, memory {campaign.MEMORY >> 30} GiB", flush=True)
-    each = guided if told.guided else fuzzed
+    each = partial(guided, told.guided) if told.guided else fuzzed
     return int(sum(each(name, told.seed, told.minutes * 60 / len(names)) for name in names) > 0)
 
 

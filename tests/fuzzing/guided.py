@@ -1,4 +1,7 @@
-"""The same targets under atheris, which keeps inputs that reach new branches: run `pip install atheris` first."""
+"""The same targets under atheris: run `pip install atheris` first.
+
+Inputs that reach new branches are kept in a folder, with which the next run begins.
+"""
 
 import importlib
 import logging
@@ -11,7 +14,7 @@ import atheris
 from tests.fuzzing import campaign
 
 
-def main(name: str, seed: str, seconds: str, saved: str) -> None:
+def main(name: str, seed: str, seconds: str, saved: str, kept: str) -> None:
     logging.disable()
     with atheris.instrument_imports(include=["webcrawl"]):
         targets = importlib.import_module("tests.fuzzing.targets").TARGETS
@@ -34,7 +37,7 @@ def main(name: str, seed: str, seconds: str, saved: str) -> None:
             f"-timeout={campaign.HANG}",
         ]
         options += ["-rss_limit_mb=4096", "-max_len=8192", f"-dict={words}", "-print_final_stats=1", "-verbosity=0"]
-        atheris.Setup([sys.argv[0], *options, place], one)
+        atheris.Setup([sys.argv[0], *options, kept, place], one)  # the first folder is what inputs are added to
         atheris.Fuzz()
 
 
