@@ -167,10 +167,8 @@ RECORDS = [
 ]  # fmt: skip
 
 TARGETS = [
-    Target("url", url, URLS, PARTS, _links, ("webcrawl.urls.canonical", "webcrawl.urls.canonical",
-    "webcrawl.urls.link_pipeline", "webcrawl.urls.foldings", "webcrawl.net.http_request")),
+    Target("url", url, URLS, PARTS, _links),
     Target("dns", dns, [_records((WWW, A, 60, "192.0.2.1")), _records((WWW, CNAME, 9, "b.test"), ("b.test", A, 5,
     "192.0.2.2"), ("b.test", AAAA, 5, "::1")),
-           _records()], RECORDS, rooms=("webcrawl.net.dns_cares", "webcrawl.net.dns_cares",
-           "pycares")),
+           _records()], RECORDS),
 ]  # fmt: skip

@@ -96,17 +96,11 @@ TARGETS = [
         [form(WHOLE) for form in (plain, gzipped, one_gzip, torn_gzip, zstd)],
         [b"WARC/1.0\r\n", b"Content-Length: ", b"\r\n\r\n", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18"],
         _collected,
-        (
-            "webcrawl.record.warc.reader",
-            "webcrawl.record.warc.unpacking",
-            "webcrawl.record.archives.archived_answers",
-        ),
     ),
     Target(
         "package",
         package,
         [_package("archive/x.warc"), _package("é/x.warc", "a/x.warc.gz"), _package("/x.warc"), _package("../x.warc")],
         [b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"\xff\xff\xff\xff", b"../", b"/"],
-        rooms=("webcrawl.record.warc.packed_files",),
     ),
 ]

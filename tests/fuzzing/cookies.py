@@ -40,6 +40,5 @@ TARGETS = [
             *(b"Max-Age=", b"-1", b"0", b"Expires=", b"Thu, 01 Jan 1970 00:00:00 GMT"),
             *(b"__Secure-", b"__Host-", b"\xff", b"\0", b"\t", b"\n"),
         ],
-        rooms=("webcrawl.crawl.redirect_chain", "webcrawl.crawl.redirect_chain"),
     )
 ]

@@ -46,13 +46,11 @@ TARGETS = [
         cdxj,
         [LINE, CDX],
         [b'"offset": ', b'"status": ', b"\\u00e9", b"\xff", b"{}", b" "],
-        rooms=("webcrawl.store.jobdir.index_line",),
     ),
     Target(
         "freshness",
         freshness,
         [b'"1"|Mon, 01 Jun 2026 00:00:00 GMT|max-age=60, no-cache', b'W/"x"||private, max-age="9"'],
         WORDS,
-        rooms=("webcrawl.net.http_freshness", "webcrawl.net.robots_entry", "email.utils", "email._parseaddr"),
     ),
 ]

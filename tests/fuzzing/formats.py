@@ -73,7 +73,4 @@ def _collected():
                 yield (root / case["file"]).read_bytes()
 
 
-ROOMS = tuple(
-    f"webcrawl.content.formats.{name}" for name in ("listing", "xlink", "link_header", "jsonfeed", "sniffing", "xml")
-)
-TARGETS = [Target("formats", formats, SEEDS, TOKENS, _collected, ROOMS)]
+TARGETS = [Target("formats", formats, SEEDS, TOKENS, _collected)]

@@ -81,10 +81,4 @@ def hubs(data: bytes) -> None:
         assert all(one.startswith(("http://", "https://")) for one in found.hubs)
 
 
-ROOMS = (
-    "webcrawl.net.http_answerer",
-    "webcrawl.net.websub.listening",
-    "webcrawl.net.websub.subscriptions",
-    "webcrawl.net.websub.subscriptions",
-)
-TARGETS = [Target("hubs", hubs, SEEDS, TOKENS, rooms=ROOMS)]
+TARGETS = [Target("hubs", hubs, SEEDS, TOKENS)]

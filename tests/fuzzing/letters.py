@@ -46,4 +46,4 @@ TOKENS = [
     b" ",
 ]
 
-TARGETS = [Target("letter", letter, SEEDS, TOKENS, rooms=("webcrawl.crawl.hive.letter",))]
+TARGETS = [Target("letter", letter, SEEDS, TOKENS)]

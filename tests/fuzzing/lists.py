@@ -182,9 +182,8 @@ ROWS = [
 TARGETS = [
     Target("robots", robots, [b"User-agent: *\nDisallow: /a\nAllow: /a/b*c$\nCrawl-delay: 2\n",
     b"\xff\xfe" + "User-agent: *\nDisallow: /é".encode("utf-16-le")],
-           LINES, _robots, tuple(f"webcrawl.net.robots{name}" for name in ("", "_syntax", "_packed", "_book"))),
+           LINES, _robots),
     Target("seeds", seeds, [CSV, TXT, TXT.decode().encode("utf-16"), gzip.compress(CSV, mtime=0), zipped(CSV),
     zipped(TXT, "l.txt"), *(zipped(CSV, method=m) for m in METHODS)],
-           ROWS, _tops, tuple(f"webcrawl.urls.seeds.{name}" for name in ("source", "lines", "listing", "rows",
-           "address", "reader"))),
+           ROWS, _tops),
 ]  # fmt: skip

@@ -85,12 +85,5 @@ TARGETS = [
                 b"\xff",
             ),
         ],
-        rooms=tuple(
-            f"webcrawl.{name}"
-            for name in (
-                *("preferences.dictionary", "preferences.usage", "preferences.signal", "preferences.headers"),
-                *("preferences.document", "preferences.joining", "net.robots_said"),
-            )
-        ),
     ),
 ]

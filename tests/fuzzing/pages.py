@@ -162,17 +162,11 @@ GRAMMAR = [
     b"text/html", b"charset=", b"charset", b";;", b'; a="b\\"c"', b"http:?", b"?", b"#", "é€日\U0001f600".encode(),
     b"\xed\xa0\x80", b"//",
 ]  # fmt: skip
-ROOMS = tuple(
-    f"webcrawl.content.html.{name}"
-    for name in ("links", "reading", "trees", "guard", "document", "encoding", "prescan", "query")
-)
 
 TARGETS = [
-    Target("html", html, PAGES, MARKUP, _pages, ROOMS),
-    Target("encoding", encoding, [*PAGES, b"\x1b$)C\x0e!!\x0f", b"\xef\xbb\xbfx", b"\xff\xfe<\0"], MARKUP, _encoded,
-    ROOMS),
+    Target("html", html, PAGES, MARKUP, _pages),
+    Target("encoding", encoding, [*PAGES, b"\x1b$)C\x0e!!\x0f", b"\xef\xbb\xbfx", b"\xff\xfe<\0"], MARKUP, _encoded),
     Target("attributes", attributes, [b"a 1x, b 2x", b"3; url='x'", b'text/html; charset="utf-8"; a=b',
     b"@import 'x'; a{b:url( \"y\" )}",
-           "http://a/?é€日#ü".encode()], GRAMMAR, _headers, tuple(f"webcrawl.content.html.{name}" for name in ("srcset",
-           "css", "refresh", "mimetype", "query"))),
+           "http://a/?é€日#ü".encode()], GRAMMAR, _headers),
 ]  # fmt: skip

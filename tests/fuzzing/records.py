@@ -66,9 +66,7 @@ def logs(data: bytes) -> None:
 
 TARGETS = [
     Target("warc", warc, list(WHOLE.values()), [*FIELDS, b"Server: ", b"Content-Type: ", b"Location: ",
-    "é€\u2028\u0085".encode()], _responses,
-           ("webcrawl.record.warc.capture", "webcrawl.record.warc.warc_record")),
+    "é€\u2028\u0085".encode()], _responses),
     Target("logs", logs, [b"text/html; charset=x", "é\u2028\t\r\n\x00".encode()], [b"\t", b"\x85", b"\xe2\x80\xa8",
-    b"\x0b", b"\x1c", b",", b" ", b"\xed\xb3\xbf", b"%"],
-           rooms=("webcrawl.store.jobdir.crawl_line", "webcrawl.store.jobdir.link_line")),
+    b"\x0b", b"\x1c", b",", b" ", b"\xed\xb3\xbf", b"%"]),
 ]  # fmt: skip

@@ -72,5 +72,4 @@ def strangers(data: bytes) -> None:
     assert TOKENS_.found("example.com", [token], "file") == [] or subject.rule == "example.com"
 
 
-ROOMS = ("webcrawl.tools.optout.serving", "webcrawl.tools.optout.token", "webcrawl.tools.optout.token")
-TARGETS = [Target("strangers", strangers, SEEDS, TOKENS, rooms=ROOMS)]
+TARGETS = [Target("strangers", strangers, SEEDS, TOKENS)]

@@ -267,8 +267,6 @@ ITEMS = [
     b"\r\n.\r\n", b".", b"..", b"3", b"i", b"+", b"%0d%0a",
     b"?", b"#", b"%", b"\x80",
 ]  # fmt: skip
-GOPHER = tuple(f"webcrawl.net.{name}" for name in ("gopher", "gopher_menu"))
-FTP = tuple(f"webcrawl.net.{name}" for name in ("ftp", "ftp_session", "ftp_listing"))
 
 FRAMES = [  # heads of frames, and heads in small letters
     *(b"\0\0\0" + bytes([kind, flags]) + b"\0\0\0\1" for kind in range(10) for flags in (0, 1, 4, 5, 8)),
@@ -277,16 +275,14 @@ FRAMES = [  # heads of frames, and heads in small letters
     *(b"\0\0\x08\7\0\0\0\0\0\0\0\0\1\0\0\0\0", b"\x0f\x0d\x015", b"\x08\x03103", b"\x88", b"\xff", b"\0\1x\1y"),
 ]
 PAGE = b"\0\0\0\4\0\0\0\0\0\0\0\5\1\4\0\0\0\1\x88\x0f\x0d\x015\0\0\5\0\1\0\0\0\1hello"
-HTTP2 = ("webcrawl.net.http2",)
-LISTED = ("webcrawl.net.ftp_listing", "webcrawl.crawl.page_reading")
 
 TARGETS = [
-    Target("http2", http2, [PAGE, PAGE + PAGE[9:], PAGE[:9] + FRAMES[-6] + PAGE[9:]], FRAMES, rooms=HTTP2),
-    Target("ftp", ftp, [TALK, TALK.replace(b"hello\0", LIST), b"220 x\r\n530 no\r\n"], [*SPOKEN, *LINES], rooms=FTP),
-    Target("ftp_reply", replies, [TALK, b"220-a\n 220 b\n220-\n220 c\n"], SPOKEN, rooms=("webcrawl.net.ftp_session",)),
-    Target("ftp_listing", listing, [LIST], LINES, _listings, LISTED),
-    Target("gopher", gopher, [MENU, b"text\r\n..dot\r\n.\r\n", b"3error\t\te\t1\r\n"], ITEMS, _menus, GOPHER),
-    Target("gopher_menu", menu, [MENU], ITEMS, _menus, GOPHER),
+    Target("http2", http2, [PAGE, PAGE + PAGE[9:], PAGE[:9] + FRAMES[-6] + PAGE[9:]], FRAMES),
+    Target("ftp", ftp, [TALK, TALK.replace(b"hello\0", LIST), b"220 x\r\n530 no\r\n"], [*SPOKEN, *LINES]),
+    Target("ftp_reply", replies, [TALK, b"220-a\n 220 b\n220-\n220 c\n"], SPOKEN),
+    Target("ftp_listing", listing, [LIST], LINES, _listings),
+    Target("gopher", gopher, [MENU, b"text\r\n..dot\r\n.\r\n", b"3error\t\te\t1\r\n"], ITEMS, _menus),
+    Target("gopher_menu", menu, [MENU], ITEMS, _menus),
     Target("client", client, list(WHOLE.values()), [b"HTTP/1.1 200 OK\r\n", b"Content-Length: 3\r\n", b"\r\n\r\n",
     b"0\r\n\r\n"]),
 ]  # fmt: skip

@@ -23,7 +23,6 @@ class Target:
     seeds: list[bytes]  # small ones of our own: the target also runs without collected cases
     tokens: list[bytes]  # tokens of the format
     collected: Callable[[], Iterable[bytes]] = field(default=tuple)
-    rooms: tuple[str, ...] = ()  # modules whose branches guide the long campaign
 
     def corpus(self, most: int = 2000) -> list[bytes]:
         """Own seeds, then collected ones if available."""

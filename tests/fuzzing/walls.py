@@ -51,4 +51,4 @@ TOKENS = [
     *(b"id=root", b"id='app'", b"<noscript>", b"hidden", b" style='display:none'", b"_cf_chl_opt", b"px-captcha"),
     *(b"404", b"not found", b"Access denied", b"maintenance", b"429", b"login", b"<h1>", b"<code>", b"<textarea>"),
 ]
-TARGETS = [Target("recognise", recognise, SEEDS, TOKENS, _answers, ("webcrawl.content.recognise",))]
+TARGETS = [Target("recognise", recognise, SEEDS, TOKENS, _answers)]
