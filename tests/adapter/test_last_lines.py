@@ -98,7 +98,7 @@ def test_paused_hosts_are_named(tmp_path):
 
 
 def test_what_an_earlier_crawl_had_is_said(tmp_path):
-    """How many pages were unchanged, how many came again the same, and how much was not stored."""
+    """How many pages were unchanged, how many answers came again the same (robots.txt too), and what was not stored."""
     figures = {
         "pages": 9,
         "failures": 0,
@@ -109,7 +109,7 @@ def test_what_an_earlier_crawl_had_is_said(tmp_path):
     }
 
     assert last_lines(tmp_path, figures, 1.0)[1] == (
-        "3 pages unchanged since the earlier crawl, 2 sent again the same: 2.5 MB not stored"
+        "3 pages unchanged since the earlier crawl, 2 answers sent again the same: 2.5 MB not stored"
     )
 
 

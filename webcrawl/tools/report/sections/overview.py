@@ -129,7 +129,7 @@ def _known(source: Source) -> Html | None:
     same, again, size, unasked = (source.counters[f"since/{name}"] for name in names)
     if not same and not again and not unasked:
         return None
-    unchanged, sent = f"{numbers.count(same, 'page')} unchanged since the earlier crawl", numbers.number(again)
+    unchanged, sent = f"{numbers.count(same, 'page')} unchanged since the earlier crawl", numbers.count(again, "answer")
     lost = f" The CDX server was of no help with {numbers.count(unasked, 'answer')}." if unasked else ""
     return note(f"{unchanged} (status 304), {sent} sent again the same: {numbers.size(size)} not stored.{lost}")
 
