@@ -1,12 +1,15 @@
 """Where what bounds a crawl is looked at."""
 
+import time
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
 from webcrawl.adapter.archive_reading import EXTENSIONS
+from webcrawl.adapter.extensions import bound
 from webcrawl.adapter.extensions.bound import Bound, stopped_by
-from webcrawl.crawl.profiling.bound import NO_WAY_OUT
+from webcrawl.crawl.profiling.bound import NO_WAY_OUT, Look
 
 
 def test_archives_are_not_looked_at():
@@ -27,3 +30,22 @@ def test_archives_are_not_looked_at():
 def test_a_pause_is_of_all_hosts(outlook, no_way, words):
     """Without name servers hosts with known addresses are fetched: a pause is what keeps all that wait from it."""
     assert stopped_by(SimpleNamespace(**outlook), no_way=no_way) == words
+
+
+def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):
+    """What a look costs decides when the next one is; on a busy core it may take long and cost nothing."""
+    counters, seconds = Counter(), [0.0]
+    extension = Bound(SimpleNamespace())
+    extension._scheduler = SimpleNamespace(over=False)
+    extension._crawl = SimpleNamespace(parts=SimpleNamespace(counters=counters))
+
+    def look():
+        seconds[0] += 1.0  # the process gets no time, in the middle of the look
+        return Look(seconds=1.0)
+
+    monkeypatch.setattr(extension, "_look", look)
+    monkeypatch.setattr(bound, "time", SimpleNamespace(monotonic=lambda: seconds[0], thread_time=time.thread_time))
+    extension.look()
+    extension.look()
+
+    assert sum(counters.values()) == 2
