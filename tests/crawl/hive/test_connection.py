@@ -16,6 +16,7 @@ from webcrawl.crawl.hive.connection import translated
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.keys import BEGINNING, Keys
+from webcrawl.crawl.hive.operator import Operator
 from webcrawl.crawl.hive.pushed_seeds import Taking
 
 SECRET = "very-secret"  # noqa: S105
@@ -182,6 +183,44 @@ def test_another_format(url):
     with Redis.from_url(url) as client:
         client.set("webcrawl:{test}:hive", b"nonsense")
     assert "cannot be read" in refused(url)
+
+
+GARBAGE = b"\xff\0garbage"
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda client: client.hset("webcrawl:{test}:reports", "x", GARBAGE),
+        lambda client: client.hset("webcrawl:{test}:drones", "x", GARBAGE),
+        lambda client: client.hset("webcrawl:{test}:drones", "9", GARBAGE),
+        lambda client: client.set("webcrawl:{test}:queen", GARBAGE),
+        lambda client: client.hset("webcrawl:{test}:map", mapping={"generation": 9, "slots": GARBAGE}),
+        lambda client: client.zadd("webcrawl:{test}:commands", {GARBAGE: 5}),
+        lambda client: client.sadd("webcrawl:{test}:gone", GARBAGE),
+        lambda client: client.set("webcrawl:{test}:bytes", GARBAGE),
+    ],
+)
+def test_what_cannot_be_read(url, forge):
+    """What somebody else has put under a key of the hive is one line for its drones and for those who ask."""
+
+    async def run():
+        async with drones(url, number=1) as (server,):
+            await beat(server)
+            operator = Operator(clients(url), "test")
+            with Redis.from_url(url) as client:
+                forge(client)
+            lines = []
+            for ask in (beat(server), joins(url, member(0, 1)), operator.look()):
+                try:
+                    await ask
+                except HiveError as error:
+                    lines.append(str(error))
+            await operator.close()
+        assert lines
+        assert all("cannot be read, somebody else writes to it" in line for line in lines)
+
+    asyncio.run(run())
 
 
 def test_tls(tmp_path):

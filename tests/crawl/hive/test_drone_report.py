@@ -60,6 +60,11 @@ class TestReport:
 
         assert Report.unpack(msgpack.packb(values)) == report()
 
+    def test_says_why(self):
+        """The line has a reason also where msgpack gives no words."""
+        with pytest.raises(ForeignMessage, match=r"cannot be read: \w"):
+            Report.unpack(b"\x81\xa1a\xc1")
+
     @pytest.mark.parametrize(
         "wrong",
         [

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgpack
 from redis import exceptions
 from redis.asyncio import Redis
 
@@ -74,6 +75,17 @@ def translated() -> Iterator[None]:
         if CLOSED not in str(error):
             raise
         raise Away("the connection was closed") from error
+
+
+@contextmanager
+def legible() -> Iterator[None]:
+    """What the server has of the hive may be anybody's: if it cannot be read, that is one line, and no bug of ours."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException) as error:
+        raise HiveError(
+            f"what the server has of the hive cannot be read, somebody else writes to it: {error!r}"
+        ) from error
 
 
 def _words(error: Exception) -> str:

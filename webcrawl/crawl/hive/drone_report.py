@@ -113,7 +113,7 @@ class Report:
             }
             return cls(**known)
         except (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException) as error:
-            raise ForeignMessage(f"a drone's report cannot be read: {error}") from error
+            raise ForeignMessage(f"a drone's report cannot be read: {error!r}") from error
 
 
 AT_WORK = frozenset((State.RUNNING, State.DRAINING, State.RETIRED))

@@ -11,7 +11,7 @@ from typing import Any
 
 from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.board import Board
-from webcrawl.crawl.hive.connection import MakeClient, OtherServer
+from webcrawl.crawl.hive.connection import MakeClient, OtherServer, legible
 from webcrawl.crawl.hive.drone_registry import place_of, state_of
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.hive_command import Command, in_force
@@ -19,6 +19,7 @@ from webcrawl.crawl.hive.keys import BEGINNING
 from webcrawl.crawl.hive.partition import SlotMap
 
 FIELD = b"d"  # of an entry in a stream
+IS_OPEN = 9  # in what scripts.BEAT returns: whether the drone has its stream
 LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
 KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
 LEAVING = 2.0  # seconds for saying goodbye
@@ -87,7 +88,14 @@ class Server(Board):
     async def beat(self, report: bytes, *, lease: float, generation: int = 0, after: int = 0) -> Beat:
         """A sign of life. `generation`: of the map that the drone knows; `after`: the last command that it knows."""
         found = await self._do(lambda: self._beat(report, lease, generation, after))
-        epoch, packed, acks, reports, drones, alive, queen, commands, size, is_open, gone, rest = found
+        with legible():
+            beat = self._told(found)
+        if not found[IS_OPEN]:
+            await self._do(lambda: self._open(self._me.drone))
+        return beat
+
+    def _told(self, found: Sequence[Any]) -> Beat:
+        epoch, packed, acks, reports, drones, alive, queen, commands, size, _, gone, rest = found
         members = {int(drone): state_of(identity) for drone, identity in _pairs(drones)}
         self._members = frozenset(members)
         lasting = in_force(self._me.commands, commands) if commands else self._me.commands
@@ -96,8 +104,6 @@ class Server(Board):
         if packed:
             self.knows(SlotMap.unpack(packed))
         self._bytes, self._sent = int(size or 0), 0
-        if not is_open:
-            await self._do(lambda: self._open(self._me.drone))
         return Beat(
             epoch=epoch.decode().rpartition(":")[2],
             map=packed,

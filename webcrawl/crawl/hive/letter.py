@@ -133,7 +133,7 @@ def _items(frame: bytes) -> Any:
         data = _decompress(frame, allow_extra_data=False)
         return msgpack.unpackb(data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES)
     except (zstandard.ZstdError, msgpack.UnpackException, ValueError, TypeError) as error:
-        raise ForeignMessage(f"the items of a message cannot be read: {error}") from error
+        raise ForeignMessage(f"the items of a message cannot be read: {error!r}") from error
 
 
 def _refuse(code: int, _data: bytes) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from webcrawl.crawl.hive.board import Board
-from webcrawl.crawl.hive.connection import MakeClient
+from webcrawl.crawl.hive.connection import MakeClient, legible
 from webcrawl.crawl.hive.drone_registry import Record, place_of, state_of
 from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
@@ -80,20 +80,21 @@ class Operator(Board):
         for drone in drones:
             leases.pttl(f"{keys.leases}{drone.decode()}")
         left = await leases.execute() if drones else []
-        founding = Record.unpack(record) if record else None
-        return Look(
-            map=SlotMap.unpack(slots) if slots else None,
-            places={int(drone): place_of(identity) for drone, identity in drones.items()},
-            states=frozenset(map(state_of, drones.values())),
-            reports=_reports(reports),
-            leases={int(drone): ms / 1000 for drone, ms in zip(drones, left, strict=True) if ms > 0},
-            key=founding.key if founding else b"",
-            founders=founding.drones if founding else 0,
-            fresh=founding is not None and founding.fresh,
-            queen=int(queen) if queen else None,
-            bytes=int(size or 0),
-            wanted=wanted_by(map(Command.unpack, commands)),
-        )
+        with legible():
+            founding = Record.unpack(record) if record else None
+            return Look(
+                map=SlotMap.unpack(slots) if slots else None,
+                places={int(drone): place_of(identity) for drone, identity in drones.items()},
+                states=frozenset(map(state_of, drones.values())),
+                reports=_reports(reports),
+                leases={int(drone): ms / 1000 for drone, ms in zip(drones, left, strict=True) if ms > 0},
+                key=founding.key if founding else b"",
+                founders=founding.drones if founding else 0,
+                fresh=founding is not None and founding.fresh,
+                queen=int(queen) if queen else None,
+                bytes=int(size or 0),
+                wanted=wanted_by(map(Command.unpack, commands)),
+            )
 
     async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:
         """Says who shall share the web from now on; returns the command's number. The queen sees to the rest."""

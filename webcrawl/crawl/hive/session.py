@@ -19,10 +19,10 @@ import msgpack
 from redis.exceptions import WatchError
 
 from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.connection import MakeClient, OtherServer, Watch, check, translated
+from webcrawl.crawl.hive.connection import MakeClient, OtherServer, Watch, check, legible, translated
 from webcrawl.crawl.hive.drone_registry import Member, Record, Registry, entered, place_of, state_of
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.hive_command import number_of
+from webcrawl.crawl.hive.hive_command import Command, number_of
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -190,13 +190,14 @@ class Session:
         record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")
         drones, gone = await pipe.hgetall(self._keys.drones), await pipe.smembers(self._keys.gone)
         commands = await pipe.zrange(self._keys.commands, 0, -1)
-        return Registry(
-            Record.unpack(record) if record else None,
-            SlotMap.unpack(slots) if slots else None,
-            {int(drone): identity for drone, identity in drones.items()},
-            frozenset(state.decode() for state in gone),
-            commands,
-        )
+        with legible():
+            return Registry(
+                Record.unpack(record) if record else None,
+                SlotMap.unpack(slots) if slots else None,
+                {int(drone): identity for drone, identity in drones.items() if place_of(identity)},
+                frozenset(state.decode() for state in gone),
+                [data for data in commands if Command.unpack(data)],
+            )
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
         """True if a process with the same state, on another machine, was alive a moment ago."""
