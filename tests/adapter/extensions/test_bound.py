@@ -36,7 +36,7 @@ def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):
     """What a look costs decides when the next one is; on a busy core it may take long and cost nothing."""
     counters, seconds = Counter(), [0.0]
     extension = Bound(SimpleNamespace())
-    extension._scheduler = SimpleNamespace(over=False)
+    extension._scheduler = SimpleNamespace(over=False, end=SimpleNamespace(begun=False))
     extension._crawl = SimpleNamespace(parts=SimpleNamespace(counters=counters))
 
     def look():
@@ -49,3 +49,17 @@ def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):
     extension.look()
 
     assert sum(counters.values()) == 2
+
+
+@pytest.mark.parametrize(("begun", "looks"), [(False, 1), (True, 0)])
+def test_the_end_is_bound_by_nothing(begun, looks, monkeypatch):
+    """While a crawl closes, which a slow disk may make minutes, it fetches nothing, and no cause of that is counted."""
+    seen = []
+    monkeypatch.setattr(Bound, "_look", lambda _: seen.append(1) or Look(seconds=1.0))
+    extension = Bound(SimpleNamespace())
+    extension._scheduler = SimpleNamespace(over=False, end=SimpleNamespace(begun=begun))
+    extension._crawl = SimpleNamespace(parts=SimpleNamespace(counters=Counter()))
+
+    extension.look()
+
+    assert len(seen) == looks

@@ -75,7 +75,8 @@ class Bound:
     def look(self) -> None:
         """Charges the time since the look before to one cause."""
         begun, spent = time.monotonic(), time.thread_time()
-        if begun < self._due or self._scheduler.over:  # nothing is counted that the last checkpoint lacks
+        ends = self._scheduler.end.begun or self._scheduler.over  # nothing is counted that the last checkpoint lacks
+        if begun < self._due or ends:
             return
         look = self._look()
         cause = judge(look)
