@@ -326,6 +326,15 @@ class TestFailures:
         assert len(drain(frontier, 0)) == 3
         assert frontier.counters[f"dropped/{Status.HOST_BUDGET}"] == 7
 
+    @pytest.mark.parametrize("first", [Outcome(200, short="disconnect"), Outcome(200, short="time"), Outcome(408)])
+    def test_an_answer_that_is_tried_again_is_no_page_yet(self, db, first):
+        """A URL counts once towards HOST_MAX_PAGES, at its end: pages cut short at first take nothing from others."""
+        frontier = make(db, Limits(1, 10, host_pages=3))
+        add(frontier, "http://a/1", "http://a/2", "http://a/3")
+        ends = [frontier.done(frontier.take(at), first if at == 0 else OK, at) for at in (0, 1000, 2000, 3000)]
+        assert ends == [False, True, True, True]
+        assert not frontier.counters[f"dropped/{Status.HOST_BUDGET}"]
+
     def test_done_without_take_is_an_error(self, db):
         """`done` raises ValueError for a link that was not handed out."""
         frontier = make(db)

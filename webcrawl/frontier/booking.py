@@ -168,7 +168,7 @@ class Booking:
                 self._strain.heard(host.name, outcome.seconds, failed=status < 0 or status >= 500)
         unwell = status in UNWELL and is_unwell(link, outcome)
         failed = is_hosts(host, link, outcome) if unwell else not plain and has_failed(link, outcome)
-        host.pages += _is_page(link, outcome)
+        host.pages += again is None and _is_page(link, outcome)
         turn = wait = self.wait(host)
         if outcome.wait > turn:
             wait = max(turn, min(outcome.wait, limits.retry_after_max))
