@@ -2124,6 +2124,11 @@ CLAIMS = {
                 {"behind": 1},
                 {"unsaved": 1},
             ),
+            (
+                "the last run ended with it, so something else has written them",
+                {"foreign": 1},
+                {"behind": 1},
+            ),
             ("{} are not part of a checkpoint yet: the crawl runs", {"unsaved": 1}, {"behind": 1}),
         ],
     ),

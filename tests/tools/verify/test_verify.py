@@ -20,6 +20,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StateVersion
 from webcrawl.store.jobdir import snapshot
 from webcrawl.store.jobdir.job_dir import NoCrawl
+from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.verify.verify_crawl import verify
@@ -81,6 +82,18 @@ class TestSound:
         assert figures(root)["behind"] > 1000
         CrawlDB(root / "state").close()  # recovery gives the same checkpoint
         assert {**figures(root), "behind": 0} == {**figures(root), "behind": 0}
+
+    def test_who_has_written_behind_the_last_checkpoint(self, tmp_path):
+        """After a run that ended well it was no run: its bytes are not said to be fetched again."""
+        root = stopped(tmp_path / "job")
+        log = next(root.glob("logs/*.log"))
+        log.write_bytes(log.read_bytes() + b"somebody else's")
+
+        assert figures(root)["behind"] == 15
+        with closing(CrawlDB(root / "state")) as db:
+            db.set(CLEAN, b"1")
+            db.checkpoint()
+        assert (figures(root)["behind"], figures(root)["foreign"]) == (0, 15)
 
     def test_recovery_comes_to_what_was_verified(self, tmp_path):
         """The figures after a restart are those before it, except for what is cut off."""

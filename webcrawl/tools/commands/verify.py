@@ -109,6 +109,9 @@ def _beyond(found: Counter[str]) -> Iterator[str]:
     if found["behind"]:
         again = "the last run was killed, or failed; resumed, it drops them and does those pages again"
         yield f"{count(found['behind'], 'byte')} after the last checkpoint do not count: {again}"
+    if found["foreign"]:
+        others = "the last run ended with it, so something else has written them"
+        yield f"{count(found['foreign'], 'byte')} after the last checkpoint do not count: {others}"
     if found["unsaved"]:
         yield f"{count(found['unsaved'], 'byte')} are not part of a checkpoint yet: the crawl runs"
 

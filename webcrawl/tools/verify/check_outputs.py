@@ -20,6 +20,7 @@ from webcrawl.store.jobdir import crawl_line, history_line, link_line, request_l
 from webcrawl.store.jobdir.crawl_line import LOG, LONGEST
 from webcrawl.store.jobdir.crawls import is_locked
 from webcrawl.store.jobdir.index_line import INDEX, archive_of
+from webcrawl.store.jobdir.meta_row import is_clean
 from webcrawl.store.jobdir.outputs import check_length, each_noted, length_of, lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, Mark
@@ -53,6 +54,8 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
     found["behind"] += sum(_unnoted(jobdir, lengths(snapshot)))
     if is_locked(jobdir):
         found["unsaved"] = found.pop("behind")
+    elif is_clean(snapshot):
+        found["foreign"] = found.pop("behind")
 
 
 def _unnoted(jobdir: Path, noted: Mapping[str, int]) -> Iterator[int]:
