@@ -49,7 +49,9 @@ class Uplink:
         self.on_return: Callable[[], None] | None = None  # called when an outage is over
         self._names = True  # whether names can be resolved
         self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)  # robots.txt that failed, and what was known
-        self._began = self._told = 0.0
+        self._since = self._began = self._told = (
+            0.0  # the last answer before the outage; when that was noticed, and said
+        )
         self._ended = -inf
         self._put_back = 0
         self._round = self._left = PROBES
@@ -166,7 +168,7 @@ class Uplink:
     def _begin(self, now: float) -> None:
         detector = self._detector
         forgiven = self._forgive(detector.since - SLACK)
-        self._began = self._told = now
+        self._since, self._began, self._told = detector.since or now, now, now
         self._put_back = 0
         self._count(forgiven)
         self._round = self._left = PROBES if detector.answered_at else PROBES_BEFORE
@@ -176,7 +178,7 @@ class Uplink:
         logger.warning(
             "no network since %s: %d of the last %d requests failed; fetching pauses, up to %d hosts are asked again"
             " every %.0f to %.0f seconds",
-            time.strftime("%H:%M:%S", time.localtime(self._clock.wall(detector.since or now))),
+            time.strftime("%H:%M:%S", time.localtime(self._clock.wall(self._since))),
             detector.failures,
             detector.failures + detector.answers,
             self._round,
@@ -211,8 +213,7 @@ class Uplink:
         seconds, self._ended = now - self._began, now
         self._counters["outage/seconds"] += round(seconds)
         self._frontier.demand.paused_until(now)
-        logger.info(
-            "the network is back after %.0f seconds: %s to be made again", seconds, count(self._put_back, "request")
-        )
+        again = count(self._put_back, "request")
+        logger.info("the network is back after %.0f seconds: %s to be made again", now - self._since, again)
         if self.on_return is not None:
             self.on_return()
