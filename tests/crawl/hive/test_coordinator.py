@@ -23,13 +23,13 @@ class Server:
         return ask
 
 
-def said(caplog, *reports):
+def said(caplog, *reports, alive=(0, 1)):
     """The warnings of a queen who sees these reports of drone 1, one with each beat."""
     server, drone = Server(), SimpleNamespace(slots=MAP)
     post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=None, number=0))
     reign = Reign(0, server, post, ((),), SimpleNamespace(tell=lambda *values, **named: None))
     for data in reports:
-        beat = SimpleNamespace(queen=0, reports={1: data}, alive=frozenset((0, 1)), members={0: "", 1: ""})
+        beat = SimpleNamespace(queen=0, reports={1: data}, alive=frozenset(alive), members={0: "", 1: ""})
         asyncio.run(reign.heard(beat))
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
@@ -68,6 +68,15 @@ def test_a_drone_that_has_left():
 def test_an_unreadable_report_is_told_once(caplog):
     """A report that cannot be read is one warning, however many beats bring it."""
     assert len(said(caplog, *[b"rubbish"] * 50)) == 1
+
+
+def test_a_drone_that_is_not_heard_of(caplog, monkeypatch):
+    """It is a warning: these are what `scrapy hive` passes on from the logs of its drones."""
+    monkeypatch.setattr("webcrawl.crawl.hive.queen.GRACE", 0)
+
+    (line,) = said(caplog, reports(1)[1].pack(), alive=(0,))
+
+    assert "drone 1 is not heard of" in line
 
 
 def test_another_trouble_is_told_again(caplog, monkeypatch):

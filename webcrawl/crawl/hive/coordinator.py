@@ -82,7 +82,7 @@ class Reign:
 
     async def _act(self, decided: Decisions, beat: Beat) -> None:
         for line in decided.notices:
-            logger.info("%s", line)
+            logger.warning("%s", line)
         if decided.map is not None:
             for drone in sorted(decided.lost):
                 await self._server.give_up(drone)
