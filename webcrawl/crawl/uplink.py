@@ -49,9 +49,7 @@ class Uplink:
         self.on_return: Callable[[], None] | None = None  # called when an outage is over
         self._names = True  # whether names can be resolved
         self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)  # robots.txt that failed, and what was known
-        self._since = self._began = self._told = (
-            0.0  # the last answer before the outage; when that was noticed, and said
-        )
+        self._since = self._began = self._told = 0.0  # the last answer before it; when it was noticed, and told
         self._ended = -inf
         self._put_back = 0
         self._round = self._left = PROBES
