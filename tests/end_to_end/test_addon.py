@@ -208,7 +208,7 @@ class TestEnds:
         assert not crawl.jobdir.exists()
 
     def test_a_crawl_that_ended_badly(self, project):
-        """Scrapy's `crawl` ends with 1 after a crawl that was ended by its errors."""
+        """Scrapy's `crawl` ends with 1 after a crawl that was ended by its errors, whose last lines stay the last."""
         with serving(Linked) as site:
             settings = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "ERROR_BREAKER": "2/60"}
             crawl = crawl_of(project, f"{site}/0", ITEM_PIPELINES='{"shop.pipelines.Broken": 1}', **settings)
@@ -216,6 +216,7 @@ class TestEnds:
             assert crawl.run() == 1
 
         assert crawl.stats["reason"] == "error_breaker"
+        assert "Spider closed (error_breaker)" in crawl.output.read_text().splitlines()[-1]
 
     def test_a_spider_that_cannot_start(self, project):
         """A `start` that raises has not asked for all that it wanted: the crawl ends with 1, whatever came of it."""

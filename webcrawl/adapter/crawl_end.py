@@ -34,6 +34,11 @@ class EndedBadly(Exception):  # noqa: N818 - reads as what it is
     """Raised to whoever waits for a crawl that ended for one of these reasons, so that its process fails too."""
 
 
+def is_news(record: logging.LogRecord) -> bool:
+    """A filter for asyncio's log: Scrapy's own commands leave such an end to it, which prints a traceback."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], EndedBadly)
+
+
 def close_spider(crawler: Crawler, reason: str) -> None:
     """Ends the crawl as soon as the requests under way are done; a second call changes nothing."""
     if crawler.engine is not None and crawler.engine.spider is not None:

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter import barrier
 from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.adapter.commanding import heed
-from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, hush
+from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, hush, is_news
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.hive_side import HiveSide
@@ -349,7 +349,10 @@ class FrontierScheduler:
             bad = self.crawl.parts.seeding.away > 0 or (self.fates is not None and self.fates.hopeless)
         if not bad and self.end.reason not in HURRIED:
             bad = self.end.lost > 0 or any(is_behind() for is_behind in self.moments.behind)
-        return EndedBadly(self.end.reason) if bad else None
+        if not bad:
+            return None
+        logging.getLogger("asyncio").addFilter(is_news)  # why the crawl ended so is in its last lines
+        return EndedBadly(self.end.reason)
 
     def _closing(self) -> None:
         self.end.begun = True
