@@ -2063,6 +2063,7 @@ CLAIMS = {
             ),
             ("no address", {"rule": FAILURE, "said": Status.DNS_FAILED}, {"rule": FAILURE}),
             ("no connection", {"rule": FAILURE, "said": Status.CONNECT_FAILED}, {"rule": FAILURE}),
+            ("an inner address", {"rule": FAILURE, "said": Status.EXCLUDED}, {"rule": FAILURE}),
             ("a lost connection", {"rule": FAILURE, "said": Status.CONNECTION_LOST}, {"rule": FAILURE}),
             ("no answer", {"rule": FAILURE, "said": Status.TIMEOUT}, {"rule": FAILURE}),
             ("an error", {"rule": FAILURE}, {"rule": FAILURE, "said": 503}),

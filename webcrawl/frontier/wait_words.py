@@ -22,6 +22,7 @@ WHY = {
 }
 SAID = {
     Status.DNS_FAILED: "no address",
+    Status.EXCLUDED: "an inner address",
     Status.CONNECT_FAILED: "no connection",
     Status.CONNECTION_LOST: "a lost connection",
     Status.TIMEOUT: "no answer",
