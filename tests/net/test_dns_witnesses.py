@@ -291,6 +291,6 @@ def test_it_is_said_once(caplog):
     run(scenario)
 
     assert caplog.messages == [
-        "name servers deny 1 name that led to hosts before: no host is given up for that",
+        "name servers deny 1 name that led to hosts before, or lead them inside: no host is given up for that",
         "name servers lead to hosts again",
     ]

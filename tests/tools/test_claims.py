@@ -3266,7 +3266,7 @@ CLAIMS = {
         witnessed,
         [
             (
-                "name servers deny 1 name that led to hosts before: no host is given up for that",
+                "name servers deny 1 name that led to hosts before, or lead them inside: no host is given up for that",
                 [(LED, LED), (DENIED, DENIED)],
                 [(LED, LED), (DENIED, LED)],
             ),

@@ -99,7 +99,7 @@ class Witnesses:
         if not self._lies:
             self._lies = True
             logger.warning(
-                "name servers deny %s that led to hosts before: no host is given up for that",
+                "name servers deny %s that led to hosts before, or lead them inside: no host is given up for that",
                 count(len(self.names), "name"),
             )
 
