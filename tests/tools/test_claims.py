@@ -2159,7 +2159,14 @@ CLAIMS = {
                     {"counters": Counter({"status/503": 1})},  # although the URL had a good answer later
                     {"counters": Counter({"recognised/wall/anubis": 1})},
                     {"stats": {"errors": 1}},
+                    {"counters": Counter({"requests/unkept": 1})},
+                    {"counters": Counter({"status/-5005": 1})},
                 )
+            ),
+            (
+                "{} of the spider lost: they could not be kept, or their methods are gone, as the log says.",
+                {"counters": Counter({"status/-5005": 1})},
+                {"counters": Counter({"status/-5003": 1})},
             ),
             (
                 "Answers that were an error of their server, repeats included: {}.",

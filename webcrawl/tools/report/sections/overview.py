@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from webcrawl.base.model import FAILURES
+from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
+from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.profiling.bound import HELPS, WORDS, shares
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.series import Series
@@ -152,6 +154,16 @@ def _seems(name: str) -> bool:
     return name.startswith(RECOGNISED) and not name.startswith(WALLS)
 
 
+def _of_servers(source: Source) -> Iterator[Html]:
+    """Their errors, of which most URLs come again."""
+    if errors := {status: many for status in sorted(SERVERS) if (many := source.counters[f"status/{status}"])}:
+        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in errors.items())
+        yield note(f"Answers that were an error of their server, repeats included: {each}.")
+    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in SERVERS):
+        where = "awk '$2 == 429 || $2 >= 500' logs/crawl.log"
+        yield note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them.")
+
+
 def wrong(source: Source) -> Html:
     """Failures and flaws by kind: once per attempt, so that what was tried again counts again."""
     counted = {name: many for name, many in source.counters.items() if name.startswith(words.KINDS) and many}
@@ -163,17 +175,15 @@ def wrong(source: Source) -> Html:
     if rows:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
-    if errors := {status: many for status in sorted(SERVERS) if (many := source.counters[f"status/{status}"])}:
-        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in errors.items())
-        parts.append(note(f"Answers that were an error of their server, repeats included: {each}."))
-    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in SERVERS):
-        where = "awk '$2 == 429 || $2 >= 500' logs/crawl.log"
-        parts.append(note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them."))
+    parts += _of_servers(source)
     if walls := sum(many for name, many in source.counters.items() if name.startswith(WALLS)):
         parts.append(note(f"{numbers.count(walls, 'answer')} of walls came in place of pages, repeats included."))
     if seeming := {name.removeprefix(RECOGNISED): many for name, many in source.counters.items() if _seems(name)}:
         each = ", ".join(f"{many} {kind}" for kind, many in sorted(seeming.items()) if many)
         parts.append(note(f"Answers that look like something else than pages: {each} (docs/recognise.md)."))
+    if lost := source.counters[UNKEPT] + source.counters[NAMELESS]:
+        requests = f"{numbers.count(lost, 'request')} of the spider lost"
+        parts.append(note(f"{requests}: they could not be kept, or their methods are gone, as the log says."))
     if unexpected := int(source.stats.get("errors") or 0):
         parts.append(note(f"{numbers.count(unexpected, 'unexpected error')} in the last run: see logs/errors.log."))
     cut = source.statistics.truncated.rows()
