@@ -29,8 +29,8 @@ def test_a_number_and_its_noun():
 
 @pytest.mark.parametrize(
     ("pages", "seconds", "text"),
-    [(15, 29, "0.5"), (3, 40, "0.1"), (99, 10, "9.9"), (199, 20, "10"), (0, 0, "0.0"), (2, 0, "20")],
+    [(15, 29, "0.5"), (3, 40, "0.1"), (99, 10, "9.9"), (199, 20, "10"), (0, 0, "0.0"), (2, 0, "20"), (19, 417, "<0.1")],
 )
 def test_a_slow_pace_has_a_decimal(pages, seconds, text):
-    """Half a page per second is neither none nor one; from ten on whole numbers do."""
+    """Half a page per second is neither none nor one, nor are a few per minute; from ten on whole numbers do."""
     assert pace(pages, seconds) == text

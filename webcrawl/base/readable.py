@@ -34,7 +34,8 @@ def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
 
 def pace(number: int, seconds: float) -> str:
     """Return the rate per second, with a decimal below ten: a polite crawl of one site fetches less than one page."""
-    return _rounded(number / max(seconds, 0.1))
+    rate = number / max(seconds, 0.1)
+    return "<0.1" if 0 < rate < 0.05 else _rounded(rate)
 
 
 # In the URL standard's special schemes any number of slashes and backslashes begins the authority, and a backslash
