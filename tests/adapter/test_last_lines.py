@@ -26,6 +26,14 @@ def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
     assert last_lines(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
 
 
+def test_failures_of_earlier_runs(tmp_path):
+    """Pages are those of this run, failures those of all runs, which is said if there were others."""
+    figures = Counter(pages=160, failures=28)
+    assert last_lines(tmp_path, figures, 10.0)[0].endswith("160 pages in 10 s (16 pages/s); 0 URLs queued, 28 failures")
+    line = "0 pages in 10 s (0.0 pages/s), 160 with earlier runs; 0 URLs queued, 28 failures in all"
+    assert last_lines(tmp_path, figures, 10.0, 160)[0] == line
+
+
 def test_what_bounded_it(tmp_path):
     """A line says what bounded the run, with what would help; of several drones only what bounded them."""
     figures = Counter({"bound/politeness": 5})

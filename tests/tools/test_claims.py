@@ -1957,6 +1957,7 @@ CLAIMS = {
             ("{} paused by command; their URLs count as set aside", {"hosts_paused": 1}, DUE),
             (" from 1 host", {"pages": 3, "frontier/hosts answered": 1}, {"pages": 3}),
             ("1 failure", {"failures": 1}, {"failures": 0}),
+            (" in all", {"failures": 1, "before": 2, "pages": 5}, {"failures": 1}),
         ],
     ),
     "adapter/extensions/progress.py": (

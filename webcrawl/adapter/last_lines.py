@@ -37,7 +37,7 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
     if links := figures.get("seen/waiting", 0) + figures.get("links/waiting", 0):  # all, if it was stopped soon
         queued += f" and {count(links, 'link')} not yet looked up"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
-    first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
+    first = f"{done}; {queued}, {count(figures['failures'], 'failure')}{' in all' if before else ''}"
     lines = [
         first,
         *_errors(figures),
