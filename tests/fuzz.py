@@ -16,6 +16,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from tests.fuzzing import campaign
+from tests.fuzzing.kept import FILE, keep
 from tests.fuzzing.targets import TARGETS
 from tests.fuzzing.worker import HEAD, ROOM
 from tests.support.places import ROOT
@@ -103,8 +104,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="determines the inputs")
     kept = "with atheris, guided by branches; FOLDER keeps the inputs that reached new ones, for the next run"
     parser.add_argument("--guided", type=Path, metavar="FOLDER", help=kept)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="instead: these inputs begin every later run")
     parser.add_argument("--sizes", action="store_true", help="instead: slow and large inputs at growing sizes")
     told = parser.parse_args()
+    if told.keep:
+        print(f"{keep(told.keep)} inputs in {FILE.relative_to(ROOT)}")
+        return 0
     if told.sizes:
         from tests.fuzzing import sizes
 

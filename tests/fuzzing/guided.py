@@ -24,7 +24,7 @@ def main(name: str, seed: str, seconds: str, saved: str, kept: str) -> None:
         target.run(data)
 
     with tempfile.TemporaryDirectory() as place:
-        for number, seed_bytes in enumerate(target.corpus(300)):
+        for number, seed_bytes in enumerate(target.corpus()):
             (Path(place) / str(number)).write_bytes(seed_bytes)
         words = Path(place).with_suffix(".words")
         words.write_text(

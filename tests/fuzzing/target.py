@@ -9,6 +9,7 @@ from zlib import crc32
 
 import pytest
 
+from tests.fuzzing.kept import kept
 from tests.support.cases import cases
 
 LONGEST = 8192  # bytes of a collected case that are mutated: the rest is more of the same
@@ -25,8 +26,8 @@ class Target:
     collected: Callable[[], Iterable[bytes]] = field(default=tuple)
 
     def corpus(self, most: int = 2000) -> list[bytes]:
-        """Own seeds, then collected ones if available."""
-        found = list(self.seeds)
+        """Own seeds, then those that were kept, then collected ones if available."""
+        found = [*self.seeds, *kept().get(self.name, ())]
         for case in self.collected():
             if len(found) >= most:
                 break
