@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.examples import in_campaign
-from tests.support.failing_site import CUT, STALLS, WHOLE, FailingHosts
+from tests.support.failing_site import CUT, STALLS, UNENDED, WHOLE, FailingHosts
 from tests.support.named_sites import sites
 from tests.support.quick_uplink import QUICK_UPLINK
 from webcrawl.crawl.control.client import Client
@@ -49,7 +49,7 @@ def always(how):
     return lambda host, path, times: how if path == "/3" else WHOLE
 
 
-@pytest.mark.parametrize(("how", "why"), [(CUT, "disconnect"), *in_campaign((STALLS, "time"))])
+@pytest.mark.parametrize(("how", "why"), [(CUT, "disconnect"), (UNENDED, "disconnect"), *in_campaign((STALLS, "time"))])
 class TestShortBody:
     def test_it_is_tried_again(self, tmp_path, how, why):
         """A page whose first download was cut is fetched once more, whole, and nothing is said of it."""
@@ -68,7 +68,7 @@ class TestShortBody:
             crawl = crawl_of(hosts, tmp_path)
             assert crawl.run() == 0
 
-        assert hosts.asked["host1.test/3"] == (3 if how == CUT else 2)
+        assert hosts.asked["host1.test/3"] == (2 if how == STALLS else 3)
         ((status, notes),) = [rest for url, *rest in logged(crawl) if url == "host1.test/3"]
         assert status == 200
         assert f"truncated:{why}" in notes
@@ -82,12 +82,12 @@ class TestShortBody:
             crawl = crawl_of(hosts, tmp_path, DOWNLOAD_FAIL_ON_DATALOSS=1)
             assert crawl.run() == 0
 
-        asked = 3 if how == CUT else 2
+        asked = 2 if how == STALLS else 3
         assert hosts.asked["host1.test/3"] == asked
         ((status, notes),) = [rest for url, *rest in logged(crawl) if url == "host1.test/3"]
-        assert status == (-3 if how == CUT else -4)
+        assert status == (-4 if how == STALLS else -3)
         assert f"truncated:{why}" in notes
-        assert crawl.stats["outcome/cut_short" if how == CUT else "outcome/cut_late"] == asked
+        assert crawl.stats["outcome/cut_late" if how == STALLS else "outcome/cut_short"] == asked
         assert "cut short" not in said(crawl)
 
     def test_it_is_kept_at_once_if_the_user_says_so(self, tmp_path, how, why):

@@ -52,6 +52,15 @@ def text(size):
     return b"".join(b"<a href=/page/%d>%d</a>\n" % (number * 7919, number) for number in range(size // 20))[:size]
 
 
+@pytest.mark.parametrize("kind", ["gzip", "x-gzip", "zlib"])
+def test_a_stream_without_its_checksum_is_not_cut(kind):
+    """A stream whose checksum has not all come is broken, but nothing of its content is missing."""
+    name, encode = ENCODERS[kind]
+    made = decode([name], encode(text(5000))[:-1])
+
+    assert (made.body, made.broken, made.cut) == (text(5000), True, False)
+
+
 @pytest.mark.parametrize("kind", ENCODERS)
 class TestEveryCoding:
     @given(page=PAGES, cuts=st.lists(st.integers(0, 4000), max_size=8))
@@ -82,6 +91,7 @@ class TestEveryCoding:
         made = decode([name], coded[: len(coded) // 2], limit=400_000, piece=4096)
 
         assert made.broken
+        assert made.cut
         assert page.startswith(made.body)
         assert name == b"br" or len(made.body) > 50_000  # brotli may hold a megabyte back
 
@@ -131,6 +141,7 @@ class TestEveryCoding:
         made = decode([ENCODERS[kind][0]], b"<html>this is no coded stream at all</html>")
 
         assert made.broken
+        assert not made.cut
         assert not made.started
 
     @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), at=st.integers(0, 3000))

@@ -1,5 +1,6 @@
 """The limits of a response, and the flaws that are recorded."""
 
+import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -198,6 +199,22 @@ class TestFlaws:
             assert message.forms()[2] == PAGE
             assert (message.flaws, message.truncated) == (["coding"], "")
 
+    @pytest.mark.parametrize("page", [b"ok", b"<p>hello", b"hello j> tac/"])
+    def test_short_text_under_a_wrong_label_is_not_cut(self, page):
+        """What is too short to tell a wrong label from the beginning of a coded stream is kept as received."""
+        for coding in (b"gzip", b"br", b"zstd"):
+            message = read(head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(page)) + page)
+
+            assert (message.forms()[2], message.flaws, message.truncated) == (page, ["coding"], "")
+
+    def test_a_coded_stream_of_which_nothing_can_be_decoded(self):
+        """A stream that ends before anything can be decoded is truncated too."""
+        cut = brotli.compress(b" ".join(b"%d" % (number * 7919) for number in range(9000)))[:100]
+        message = read(head(b"Content-Encoding: br", b"Content-Length: %d" % len(cut)) + cut)
+
+        assert message.forms()[2] == cut
+        assert (message.flaws, message.truncated) == (["coding"], "disconnect")
+
     def test_a_wrong_label_does_not_lift_the_limit(self):
         """A body kept as received is truncated like any other."""
         message = read(head(b"Content-Encoding: gzip") + b"x" * 5000, truncate=1000)
@@ -225,9 +242,18 @@ class TestFlaws:
         assert (message.forms()[2], message.flaws) == (b"", [])
 
     def test_a_coded_stream_without_its_end(self):
-        """A complete message with an incomplete coded stream gives what can be decoded, with a flaw."""
-        cut = ZIPPED[:-12]
+        """A complete message with an incomplete coded stream gives what can be decoded, and is truncated."""
+        cut = ZIPPED[:-20]
         message = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(cut)) + cut)
 
         assert PAGE.startswith(message.forms()[2])
-        assert message.flaws == ["coding"]
+        assert (message.flaws, message.truncated) == (["coding"], "disconnect")
+
+    @pytest.mark.parametrize("missing", range(1, 9))
+    def test_a_coded_stream_without_its_checksum(self, missing):
+        """Where only the checksum at the end of gzip is missing, in part or whole, the body is whole, with a flaw."""
+        cut = ZIPPED[:-missing]
+        message = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(cut)) + cut)
+
+        assert message.forms()[2] == PAGE
+        assert (message.flaws, message.truncated) == (["coding"], "")

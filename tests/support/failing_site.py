@@ -1,6 +1,7 @@
 """Hosts of their own names and addresses whose pages fail as a test says: by a status, cut short, or all at once."""
 
 import asyncio
+import gzip
 from collections import Counter
 from contextlib import contextmanager
 from threading import Thread
@@ -8,6 +9,7 @@ from threading import Thread
 from tests.support.ports import free_port
 
 WHOLE, CUT, STALLS = "whole", "cut", "stalls"
+UNENDED = "unended"  # a whole answer, with a coded body whose end its maker has lost
 TEXT = b"<p>All that there is to say of this page.</p>" * 40
 
 
@@ -71,8 +73,11 @@ class FailingHosts:
         does = 404 if path == "/robots.txt" else self.behave(host, path, self.asked[host + path])
         links = b"".join(b"<a href=/%d>next</a>" % number for number in range(1, self.pages)) if path == "/0" else b""
         body = b"<title>%s %s</title>" % (host.encode(), path.encode()) + links + TEXT
-        status = does if isinstance(does, int) else 200
-        writer.write(b"HTTP/1.1 %d OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % (status, len(body)))
+        status, coding = does if isinstance(does, int) else 200, b""
+        if does == UNENDED:
+            body, coding = gzip.compress(body)[:-20], b"Content-Encoding: gzip\r\n"
+        writer.write(b"HTTP/1.1 %d OK\r\nContent-Type: text/html\r\n%b" % (status, coding))
+        writer.write(b"Content-Length: %d\r\n\r\n" % len(body))
         writer.write(body[:-100])
         await writer.drain()
         if does == CUT:

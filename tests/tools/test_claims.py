@@ -1894,7 +1894,7 @@ CLAIMS = {
             ("with status {}: the spider no longer has the methods that they name", {"status/-5005": 1}, {}),
             ("{} of letters from the hive's server refused in this run, as the log says", {"hive/refused": 1}, {}),
             (
-                "{} cut short: the connection ended, or time was up, at every attempt",
+                "{} cut short: the body ended early, or time was up, at every attempt",
                 {"frontier/cut short": 1},
                 {"status/200": 1},
             ),

@@ -117,7 +117,7 @@ def _sitemaps(figures: Mapping[str, Any]) -> Iterator[str]:
 def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
     """What is kept although a part of it never came, and links that are left out, over all runs."""
     if pages := figures.get(f"frontier/{CUT_SHORT}", 0):
-        yield f"{count(pages, 'page')} cut short: the connection ended, or time was up, at every attempt"
+        yield f"{count(pages, 'page')} cut short: the body ended early, or time was up, at every attempt"
     if answers := figures.get("truncated/length", 0):
         yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl"
     if urls := figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0):

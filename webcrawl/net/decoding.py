@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from webcrawl.net.codings import CODINGS, ERRORS, Coding
 
 _PIECE = 65536  # bytes decoded at a time
+_CHECKSUM = 8  # bytes, and the size; of gzip, whose is the longest
 _MAX_CODINGS = 4  # nested; more is a bomb, not a page
 _NOTHING = frozenset((b"identity", b"none", b""))  # labels that mean no coding
 
@@ -22,7 +23,7 @@ class Decoder:
     terabyte on the way to an empty page.
     """
 
-    __slots__ = ("_limit", "_made", "_out", "_stages", "broken", "full")
+    __slots__ = ("_limit", "_made", "_out", "_stages", "broken", "cut", "full")
 
     def __init__(self, codings: Sequence[bytes], limit: int) -> None:
         self._stages: list[Coding] = [CODINGS[name]() for name in reversed(codings)]
@@ -31,6 +32,7 @@ class Decoder:
         self._out = bytearray()
         self.full = False  # the output exceeds `limit`
         self.broken = False  # the data is not in the coding that its label names
+        self.cut = False  # the data ends before the coded stream does
 
     def feed(self, data: bytes) -> None:
         """Decode what arrived; ignored once full or broken."""
@@ -42,9 +44,10 @@ class Decoder:
             self.broken = True
 
     def finish(self) -> None:
-        """Mark the body as complete: a coded stream that has not ended is broken."""
-        if not self.full and not self.broken and not all(stage.eof for stage in self._stages):
-            self.broken = True
+        """Mark the body as complete: a coded stream that has not ended is broken, and cut if content is missing."""
+        unended = next((stage for stage in self._stages if not stage.eof), None)
+        if unended is not None and not self.full and not self.broken:
+            self.broken, self.cut = True, not _lacks_checksum(unended)
 
     def grow(self, extra: int) -> None:
         """Hold so many bytes more, and go on; only with one coding, whose stage keeps what it has not decoded."""
@@ -81,6 +84,15 @@ class Decoder:
             if stage.needs_input:
                 return
             data = b""
+
+
+def _lacks_checksum(stage: Coding) -> bool:
+    """Return whether only the checksum behind the content is missing, as some servers leave it out."""
+    try:
+        stage.decompress(bytes(_CHECKSUM), _PIECE)
+    except ERRORS as error:
+        return "checksum" in str(error)
+    return stage.eof
 
 
 def decoder(codings: Sequence[bytes], limit: int) -> Decoder | None:

@@ -134,6 +134,7 @@ def _tokens(value: bytes) -> list[bytes]:
 
 
 _SLACK = 65536
+_LIKE_CODED = 32  # bytes of text under a wrong label may be taken for the beginning of a coded stream
 
 
 class Message:
@@ -271,6 +272,8 @@ class Message:
             return payload[: self._truncate]
         if self.complete:
             decoding.finish()
+        if decoding.cut and (decoding.started or len(payload) > _LIKE_CODED):
+            self.stop("disconnect")  # of whoever made it: what was left has been framed as if it were whole
         if decoding.broken:
             self.flaws.append("coding")
             if not decoding.started:  # a wrong label: browsers give up, but it may still be text
