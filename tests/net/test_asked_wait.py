@@ -65,6 +65,22 @@ def test_what_is_asked_for(headers, seconds):
     assert wait(*headers) == pytest.approx(seconds)
 
 
+@pytest.mark.parametrize("wrong", [-315_360_000, -86_400, 0, 3_600, 315_360_000])
+def test_times_are_counted_from_the_answer_s_date(wrong):
+    """However far the server's clock and ours are apart, a time is as far away as the server means."""
+    theirs = int(NOW) + wrong
+    date = ("Date", http_date(theirs).decode())
+
+    assert wait(date, ("Retry-After", http_date(theirs + 60).decode())) == 60
+    assert wait(date, ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", str(theirs + 60))) == 60
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Thu, 99 Jan 2026 00:00:00 GMT"])
+def test_what_is_no_date_does_not_count(date):
+    """Where an answer has no date of its own, a time is counted from when it came."""
+    assert wait(("Date", date), ("Retry-After", http_date(int(NOW) + 60).decode())) == 60
+
+
 @pytest.mark.parametrize("form", ["%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S", "%a, %d %b %Y %H:%M:%S -0000"])
 def test_dates_without_a_zone(form, monkeypatch):
     """They are in UTC, whatever the zone of this machine."""

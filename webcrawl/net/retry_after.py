@@ -1,6 +1,7 @@
 """The wait that an answer asks for: Retry-After on any status, and what is left of a rate limit.
 
-Retry-After (RFC 9110 10.2.3) has seconds or a date.
+Retry-After (RFC 9110 10.2.3) has seconds or a date. A time is counted from the Date of the same answer, if it has one:
+then neither the server's clock nor ours has to be right.
 Rate limits: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit: "name";r=3;t=20` with `RateLimit-Policy:
 "name";q=100;w=60`; its versions up to 07, `limit=100, remaining=3, reset=20` in one field or in three; and the same
 three with `X-` before, whose `Reset` many servers give as a time since 1970, in seconds or milliseconds.
@@ -18,13 +19,25 @@ def retry_after(value: bytes | None, now: float) -> float:
     text = (value or b"").decode("latin-1").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
+    at = _seconds(text)
+    return max(at - now, 0.0) if at is not None else 0.0
+
+
+def _seconds(text: str) -> float | None:
+    """A date as seconds since 1970; None if it is none."""
     try:
         date = parsedate_to_datetime(text)
         if date.tzinfo is None:  # as in the old forms of dates: HTTP knows no time but UTC
             date = date.replace(tzinfo=UTC)
-        return max(date.timestamp() - now, 0.0)
+        return date.timestamp()
     except (ValueError, OverflowError):
-        return 0.0
+        return None
+
+
+def _sent(headers: list[tuple[bytes, bytes]]) -> float | None:
+    """When the server sent its answer, by its own clock; None if it does not say."""
+    value = next((value for name, value in headers if name.lower() == b"date"), b"")
+    return _seconds(value[:LONGEST].decode("latin-1"))
 
 
 _LIMITS = (b"ratelimit", b"ratelimit-policy", b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset")
@@ -49,6 +62,8 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
     It does only in headers of these NAMES: whoever knows that there are none need not call.
     """
     again, told = 0.0, dict[str, str]()
+    if (sent := _sent(headers)) is not None:
+        now = sent
     for name, value in headers:
         if (known := name.lower().removeprefix(b"x-")) == b"retry-after":
             again = max(again, retry_after(value[:LONGEST], now))
