@@ -4,13 +4,16 @@
 # with a clock that is right both end in less than 2 s.
 
 import json
+import time
 
 import pytest
 
 from tests.support.clocks import DAY, HOUR, wrong
 from tests.support.crawling import POLITE, Crawl, wait_until
+from tests.support.failing_site import WHOLE, FailingHosts
 from tests.support.prepared import start
 from webcrawl.lab.simweb import gaps, mercator, truth, wait_until_idle
+from webcrawl.tools.report.report_source import read_source
 
 ITEM_PIPELINES = json.dumps({"tests.support.clocks.Step": 300})
 
@@ -54,3 +57,24 @@ def test_a_state_of_another_time(server, crawl, ahead):
 
     assert crawl.start().wait() == 0
     assert missing(server) == set()
+
+
+def test_when_a_host_is_due_is_told_in_the_clock_s_time(tmp_path):
+    """The figures and the report tell when a host is tried next as a clock shows it that was set meanwhile."""
+    with FailingHosts(2, 30, lambda host, *_: 503 if host == "host2.test" else WHOLE).serving() as hosts:
+        (tmp_path / "hosts").write_text(hosts.hosts_file)
+        (tmp_path / "seeds.txt").write_text(hosts.seeds())
+        given = {
+            "HOSTS_FILE": tmp_path / "hosts",
+            "PORTS_ALLOWED": hosts.port,
+            "HOST_RETRY_WAIT": 5000,
+            "HOST_MAX_FAILURES": 1,
+            "OUTAGE_END_WAIT": 0.5,
+        }
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, given)
+        running = start(crawl, wrong(-DAY, step=DAY), ITEM_PIPELINES=ITEM_PIPELINES)
+        assert running.wait() == 0
+
+    soon = pytest.approx(time.time() + 5000, abs=1500)  # as waits of hosts set aside are rounded up
+    assert crawl.stats["aside_due"] == soon
+    assert [host.due for host in read_source(crawl.jobdir).state.aside] == [soon]

@@ -229,6 +229,8 @@ class Crawl:
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
         figures = frontier.look.figures()
+        if due := figures["aside_due"]:
+            figures["aside_due"] = parts.clock.wall(due)
         if self._is_over:
             figures = at_rest(figures)
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0

@@ -96,7 +96,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
         meta_row.terms(snapshot, odd),
         unpacked("seeds"),
         outputs,
-        read_state(snapshot),
+        read_state(snapshot, ahead),
         queued=int(frontier.get("queued", 0)),
         aside=tuple(frontier.get("set aside", (0, 0))),
         clean=meta_row.is_clean(snapshot),
@@ -163,12 +163,12 @@ def most_answers(rows: Iterable[Walled]) -> list[Walled]:
     return nlargest(MOST, rows, key=lambda host: (host.answers, host.name))
 
 
-def read_state(snapshot: Snapshot) -> State:
-    """Reads both tables."""
+def read_state(snapshot: Snapshot, ahead: float = 0.0) -> State:
+    """Reads both tables. `ahead`: what the machine's clock shows beyond the crawl's."""
     state = State()
     aside: list[Waiting] = []
     queues: list[Waiting] = []
-    for host, place in _hosts(snapshot, state):
+    for host, place in _hosts(snapshot, state, ahead):
         if host.urls:
             _keep(queues, host)
             if place == Place.ASIDE:
@@ -198,7 +198,7 @@ def longest(rows: Iterable[Waiting]) -> list[Waiting]:
     return nlargest(MOST, rows, key=lambda host: (host.urls, host.name))
 
 
-def _hosts(snapshot: Snapshot, state: State) -> Iterator[tuple[Waiting, int]]:
+def _hosts(snapshot: Snapshot, state: State, ahead: float) -> Iterator[tuple[Waiting, int]]:
     for row in host_rows(snapshot):
         state.hosts += 1
         try:
@@ -213,11 +213,12 @@ def _hosts(snapshot: Snapshot, state: State) -> Iterator[tuple[Waiting, int]]:
                 state.given_up.append((host.name, host.retired))
         if (wall := host.wall) is not None and behind_wall(host):
             state.vendors[wall.vendor] += 1
-            state.walls.append(Walled(host.name, wall.vendor, wall.answers, wall.since, urls, host.due))
+            state.walls.append(Walled(host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead))
             if len(state.walls) >= 8 * MOST:
                 state.walls = most_answers(state.walls)
         status = host.failed.status if host.failed is not None else 0
-        yield Waiting(host.name, urls, host.failures, status, host.aside or host.ready_at), host.state
+        due = host.aside or host.ready_at
+        yield Waiting(host.name, urls, host.failures, status, due + ahead if due else due), host.state
 
 
 def one_of(jobdir: Path, drones: Sequence[Source]) -> Source:
