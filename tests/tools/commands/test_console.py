@@ -56,6 +56,17 @@ def test_a_full_disk_is_no_traceback(words):
     assert "Traceback" not in error
 
 
+@pytest.mark.parametrize("name", ["account", "report"])
+def test_a_full_disk_is_named(tmp_path, name):
+    """A page that cannot be written is named, with the reason."""
+    page = tmp_path / "page.html"
+    page.symlink_to("/dev/full")
+    site = ["site.test"] if name == "account" else []
+
+    status, error = said_to(subprocess.DEVNULL, [name, stopped(tmp_path / "job"), *site, "-o", page])
+    assert (status, error) == (1, f"{page}: No space left on device\n")
+
+
 @pytest.mark.campaign
 def test_a_reader_may_have_read_enough(words):
     """A pipe that is closed before all is written is no error: `scrapy walks … | head`."""

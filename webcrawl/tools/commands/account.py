@@ -66,7 +66,11 @@ class Command(ToolCommand):
         if output == "-":
             say_all(text.encode())
             return
-        write_page(target, text)
+        try:
+            write_page(target, text)
+        except OSError as error:
+            self.fail(f"{target}: {error.strerror or error}")
+            return
         what = f"{len(account.requests)} requests" if account.requests else "no request to it is known of"
         say(f"{target}: {site.name}, {what}")
 
