@@ -362,3 +362,14 @@ def test_whatever_fails_names_and_lengths_are_of_the_last_checkpoint(tmp_path, k
         _assert_state(root, done[-1] if done else 0)
         _live(root, Disk(), [])
         assert sorted(_files(root)) == [*map(str, range(STEPS)), f"{STEPS}.open"]
+
+
+def test_a_file_is_called_finished_when_it_has_its_name(crawl, caplog):
+    """What no checkpoint has noted may still be lost: the log says nothing of it before."""
+    caplog.set_level(logging.INFO, "webcrawl.store.outputs")
+    _finished(crawl)
+    crawl.checkpoint()
+    assert caplog.messages == []
+
+    crawl.checkpoint()
+    assert caplog.messages == ["a: finished, 6 bytes"]

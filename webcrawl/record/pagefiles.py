@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import NamedTuple
 
@@ -34,8 +33,6 @@ def line(link: Link, about: About, size: int, number: int, offset: int) -> bytes
     page = f"{about.status}\t{field(about.mime)}\t{size}\t{field(about.title)}"
     return f"{texts}\t{page}\t{number}\t{offset}\n".encode()
 
-
-logger = logging.getLogger(__name__)
 
 FOLDER, ENDING = "pages", ".pfl"
 STATE = "pagefiles"  # in the database: the number of the file to which the next page goes
@@ -73,7 +70,6 @@ class PageFiles:
         """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
         if self._output is not None and self._output.tell():
             self._output.finish()
-            logger.info("%s: finished, %d bytes", name_of(self._number), self._output.tell())
             self._output = None
             self._number += 1
             self._db.set(STATE, b"%d" % self._number)

@@ -129,6 +129,8 @@ class Outputs:
                 return
         if name.endswith(SORTED):
             remove_unnamed(self._db.disk, path)
+        else:
+            logger.info("%s: finished, %d bytes", final.name, self._noted[name][0])
         self._unnamed.discard(name)
 
     def _miss(self) -> None:

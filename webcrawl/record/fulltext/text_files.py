@@ -6,7 +6,6 @@ One file is open at a time. Readers get the lines of whole members, from any mem
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
-
-logger = logging.getLogger(__name__)
 
 LONGEST = 1 << 20  # characters of text: the rest is left out, and the line says so
 LANGUAGE = 100  # characters of what a page may declare
@@ -190,7 +187,6 @@ class TextFiles:
     def _finish(self, output: Output) -> None:
         output.finish()
         self._output = None
-        logger.info("%s: finished, %d bytes", output.path.name.removesuffix(OPEN), output.tell())
 
     # -- the checkpoint
 

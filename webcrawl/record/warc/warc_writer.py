@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -71,8 +70,6 @@ def _answer(capture: Capture, exchange: Exchange) -> str:
     what = recognised(exchange.recognised) if exchange.recognised else ""
     return f'{mime(kind)}"status": "{status}", {asked}{what}'
 
-
-logger = logging.getLogger(__name__)
 
 FOLDER = "warc"
 STATE = "warc"  # in the database: the next serial number, and the open file
@@ -272,7 +269,6 @@ class WarcWriter:
             self._index.finish()
         self._output = self._index = None
         self._note("")
-        logger.info("%s: finished, %d bytes", output.path.name.removesuffix(OPEN), output.tell())
 
     def _note(self, path: str) -> None:
         self._db.set(STATE, f"{self._serial} {path}".encode())
