@@ -23,10 +23,18 @@ GROUPS = {
 
 
 MANY = 100_000  # new objects between two searches for cycles: all modules together make fewer, and stay
+INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 
 
 def main() -> None:
     """`webcrawl crawl web -a seeds=…` is `scrapy crawl web -a seeds=…` in a checkout of webcrawl."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # while modules are loaded, or in a command that has nothing to say of it
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"webcrawl {__version__}\n")
         return

@@ -143,6 +143,12 @@ class Command(CrawlCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
+        try:
+            self._prepare(args, opts)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+
+    def _prepare(self, args: list[str], opts: argparse.Namespace) -> None:
         check_given(self.settings, opts.set)
         super().process_options(args, opts)
         if self.settings is None:
@@ -164,8 +170,6 @@ class Command(CrawlCommand):
                 raise
             _tell(_line(error), self.settings["LOG_FILE"])
             sys.exit(1)
-        except KeyboardInterrupt:
-            sys.exit(INTERRUPTED)
         except SystemExit as error:  # while a module or class of the user's own is imported or made
             line, status = _of_exit(error)
             _tell(f"the crawl cannot start: {line}", self.settings["LOG_FILE"])
