@@ -174,6 +174,25 @@ def test_foreign_keys(url):
     assert "holds something else under a key of the hive" in refused(url)
 
 
+@pytest.mark.parametrize("key", ["drones", "map", "acks", "bytes"])
+def test_a_key_whose_value_cannot_be_read(url, key):
+    """What is of the right type, and still no hive's, is told in one line too."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            keys, epoch = Keys("test"), (await beat(other)).epoch
+            with Redis.from_url(url) as client:
+                if key == "bytes":
+                    client.set(keys.bytes, b"\xff\xfe")
+                else:
+                    name = keys.acks(epoch) if key == "acks" else getattr(keys, key)
+                    client.hset(name, mapping=dict.fromkeys(client.hkeys(name) or [b"0"], b"\xff\xfe"))
+            with pytest.raises(HiveError, match="what the server has of the hive cannot be read"):
+                await beat(one)
+
+    asyncio.run(run())
+
+
 def test_another_format(url):
     """A hive of another version of webcrawl is refused in one line."""
     asyncio.run(joins(url, member()))

@@ -287,6 +287,13 @@ class TestCommands:
 
         assert line.startswith("REDIS_URL: the server holds something else under a key of the hive: WRONGTYPE ")
 
+    def test_a_server_with_a_value_that_cannot_be_read(self, url):
+        """What is of the right type, and no hive's, is told in words too."""
+        with Redis.from_url(url) as client:
+            client.hset(Keys("web").map, "slots", b"\xff\xfe")
+
+        assert refused("status", url).startswith("what the server has of the hive cannot be read")
+
     def test_a_hive_that_is_stopped(self, folder):
         """A command to a hive that does not run is refused."""
         line = refused("pause", folder.path)

@@ -15,7 +15,7 @@ from webcrawl.crawl.hive.connection import MakeClient, OtherServer, legible
 from webcrawl.crawl.hive.drone_registry import place_of, state_of
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.hive_command import Command, in_force
-from webcrawl.crawl.hive.keys import BEGINNING
+from webcrawl.crawl.hive.keys import BEGINNING, place_in
 from webcrawl.crawl.hive.partition import SlotMap
 
 FIELD = b"d"  # of an entry in a stream
@@ -107,7 +107,7 @@ class Server(Board):
         return Beat(
             epoch=epoch.decode().rpartition(":")[2],
             map=packed,
-            acks={int(drone): place.decode() for drone, place in _pairs(acks)},
+            acks={int(drone): place_in(place) for drone, place in _pairs(acks)},
             members=members,
             gone=_states(gone),
             alive=frozenset(map(int, alive)),

@@ -46,6 +46,13 @@ class Keys:
         return f"{self._taken}{crawl}"
 
 
+def place_in(data: bytes) -> str:
+    """A place as the server keeps it; ValueError if it is none."""
+    place = data.decode()
+    order(place)
+    return place
+
+
 def order(place: str) -> int:
     """A number by which places compare."""
     milliseconds, _, sequence = place.partition("-")
