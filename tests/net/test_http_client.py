@@ -56,6 +56,17 @@ class TestExchange:
         assert (flawed.body, flawed.flaws) == (b"plaintext", ("coding",))
         assert (len(cut.body), cut.truncated) == (1000, "length")
 
+    @pytest.mark.parametrize(
+        ("told", "truncated"),
+        [(b"bytes 0-1/9", "disconnect"), (b"bytes 7-8/9", "disconnect"), (b"bytes 0-1/2", ""), (b"bytes 0-1/*", "")],
+    )
+    def test_a_part_that_nobody_asked_for_is_truncated(self, loop, told, truncated):
+        """A 206 to a request without Range is a page whose rest is missing, if it says that there is more."""
+        part = b"HTTP/1.1 206 Partial Content\r\nContent-Range: %b\r\nContent-Length: 2\r\n\r\nok" % told
+
+        assert run(answer(part), loop).truncated == truncated
+        assert run(answer(part, headers=[(b"Range", b"bytes=0-1")]), loop).truncated == ""
+
     def test_an_error_page_is_an_answer(self, loop):
         """Every HTTP status is an exchange, none an exception."""
         for status in (404, 500, 301, 999):

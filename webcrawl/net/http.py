@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from webcrawl.net.connection_proxied import ProxiedOpener
 from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed
 from webcrawl.net.http2_offers import H2, SAFE, Http2Offers
 from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_head import Head
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
 from webcrawl.net.long_bodies import MOST, Claim, Room
@@ -294,6 +296,17 @@ class HttpClient:
 NOT_KEPT = b"\r\nConnection: close\r\n"  # a line that HTTP/2 does not have
 
 
+PARTIAL = 206
+_RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
+
+
+def _is_part(head: Head) -> bool:
+    """True if there is more of the body than what has come, by the head's own word."""
+    told = next((value for name, value in head.headers if name.lower() == b"content-range"), b"")
+    found = _RANGE.fullmatch(told.strip())
+    return found is not None and int(found[2]) + 1 - int(found[1]) < int(found[3])
+
+
 def _by_way(key: Key, options: Options) -> Key:
     """The key of a connection to a server made with these options: only a proxy and a local address matter to it."""
     if options.proxy is None and options.bind is None:
@@ -308,6 +321,8 @@ def _exchange(
     if connection.http2 is not None:
         request, protocol = request.replace(NOT_KEPT, b"\r\n", 1), H2
     wire, payload, body = message.forms()
+    if head.status == PARTIAL and _is_part(head) and b"\r\nrange:" not in request.lower():
+        message.stop("disconnect")  # nobody asked for a part
     return Exchange(
         url=url,
         request=request,
