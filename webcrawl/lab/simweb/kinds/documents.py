@@ -182,7 +182,9 @@ def _mislabelled(place: Place) -> Answer:
 
 def _cut(place: Place) -> Answer:
     """A gzip stream without its end. The rest can be decoded, and the link is at the front."""
-    return Answer(body=gzip(_page_in(place))[:-12], headers=("Content-Encoding: gzip",), links=[place.anchor()])
+    return Answer(
+        body=gzip(_page_in(place))[:-12], headers=("Content-Encoding: gzip",), links=[place.anchor()], broken=True
+    )
 
 
 def _blank() -> bytes:
