@@ -144,8 +144,8 @@ class Server(Board):
     def _lost(self, identity: bytes | None) -> None:
         """The registry does not have us as we are: it was emptied, or somebody else came under our number."""
         if identity is not None and identity != self._me.identity:
-            host, pid = place_of(identity)
-            known = state_of(identity) == self._me.state
+            with legible():
+                (host, pid), known = place_of(identity), state_of(identity) == self._me.state
             if not host and not known:
                 raise HiveError(f"drone {self._me.drone} of this hive has its state in another folder")
             if not host:  # by hearsay, of a drone that was there first after all was removed
