@@ -9,7 +9,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from tests.support.cases import cases
-from tests.support.crawling import Crawl
+from tests.support.crawling import SETTINGS, Crawl
 from tests.support.hostile import BOMBS, MISDEEDS, rows
 from tests.support.hostile_site import page, site
 from tests.support.warc_reader import read
@@ -19,6 +19,7 @@ from webcrawl.lab.simweb.web_answers import Ask
 INSIDE = "127.9.9.9"  # loopback, but outside the networks that the crawl may connect to
 NUMBER = int(IPv4Address(INSIDE))
 ATTEMPTS = 3  # the first, and two retries
+FAILURES = SETTINGS["HOST_MAX_FAILURES"]  # of a host that has given no page, until it is given up
 CUT_SHORT = {"disconnect": ATTEMPTS, "time": 2}  # answers of which a part is missing
 SPELLINGS = [
     INSIDE,
@@ -79,9 +80,7 @@ class TestOutcomes:
             lines[kind] = (statuses.get(name) or int(name), [f"truncated:{note}" for note in cut])
             counted.update({f"{groups[note]}/{note}": CUT_SHORT.get(note, 1) for note in wrong})
             if name in statuses:
-                counted[f"outcome/{name}"] += (
-                    1 if name == "http2_only" else ATTEMPTS
-                )  # which will not be otherwise soon
+                counted[f"outcome/{name}"] += 1 if name == "http2_only" else FAILURES  # the first is not otherwise soon
         found = logged(crawl)
         told = {
             kind: (found[url][0], [note for note in found[url][1] if "truncated" in note]) for url, kind in urls.items()

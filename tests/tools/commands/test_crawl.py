@@ -237,7 +237,7 @@ class TestManners:
         )
         assert re.search(rf" INFO: [\d.]+ MB in 1 WARC file; everything is in {tmp_path}/job\n", first)
         assert re.search(r"/job: resumed with \d+ pages and \d+ URLs? queued\n", second)
-        assert re.search(r"pages/s\), 12 with earlier runs, from 2 hosts; 0 URLs queued, 0 failures\n", second)
+        assert re.search(r"pages/s\), 12 with earlier runs, from 2 hosts; 0 URLs queued, 0 failures in all\n", second)
 
     def test_a_checkpoint_in_words(self, tmp_path, simweb):
         """A checkpoint's line has figures, not representations of objects."""
