@@ -77,7 +77,7 @@ class Command(ToolCommand):
     def _directory(self, rest: list[str], opts: argparse.Namespace) -> None:
         if rest or not opts.key or not opts.agent or not opts.o:
             raise usage_error(f"{program()} identity {USES['directory']}")
-        days, folder = whole("--days", opts.days, 1, MOST_DAYS), Path(opts.o)
+        days, folder, agent = whole("--days", opts.days, 1, MOST_DAYS), Path(opts.o), _agent(opts.agent)
         from webcrawl.base.dates import iso  # noqa: PLC0415 - as above
         from webcrawl.net.identity import key_directory as directory  # noqa: PLC0415 - as above
 
@@ -87,7 +87,6 @@ class Command(ToolCommand):
         if len({key.keyid for key in keys}) < len(keys):
             self.fail("--key: the same key twice")
             return
-        agent = _agent(opts.agent)
         created = int(time.time()) - directory.BACK
         content = directory.body(keys)
         fields = directory.headers(content, keys, directory.authority_of(agent), created, days)
