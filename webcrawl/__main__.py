@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from webcrawl import __version__
-from webcrawl.base.program import NAME
+from webcrawl.base.program import INTERRUPTED, NAME
 
 GROUPS = {
     "Crawl": ("crawl", "hive", "segments", "demo"),
@@ -23,7 +23,6 @@ GROUPS = {
 
 
 MANY = 100_000  # new objects between two searches for cycles: all modules together make fewer, and stay
-INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 
 
 def main() -> None:

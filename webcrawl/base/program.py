@@ -10,6 +10,7 @@ from argparse import ArgumentParser
 from typing import Protocol
 
 NAME = "WEBCRAWL_PROGRAM"
+INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 
 
 def program() -> str:

@@ -10,12 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from webcrawl.base.program import program
+from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.crawl.hive.drone_process import TRIES, Process, Restarts
 
 logger = logging.getLogger(__name__)
 
-INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 SAME = 0.5  # seconds within which further signals count as the one before, as for a crawl of one process
 MERCY = 2.0  # seconds for drones that are to end at once; then they are killed, which loses nothing but work
 TOGETHER = 10.0  # seconds in which all drones end of whatever ended the first one

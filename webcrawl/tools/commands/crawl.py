@@ -32,7 +32,7 @@ from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.exhaustion_watch import Alarm
 from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.errors import CannotStart, lack, words_of
-from webcrawl.base.program import name_program, program
+from webcrawl.base.program import INTERRUPTED, name_program, program
 
 if TYPE_CHECKING:
     from webcrawl.adapter.standstill import Standstill
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 SAME = 0.5  # seconds within which further signals count as the one before
 LAST = 10.0  # seconds in which a crawl that gets a second one must end; then the kernel ends it
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
-INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 Handler = Callable[[int, FrameType | None], object]
 
 

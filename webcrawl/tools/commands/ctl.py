@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.base.program import program
+from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import readable
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.store.errors import StoreError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.control.client import Client
     from webcrawl.tools.why.answer import Answer
 
-REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
+REFUSED, NOT_RUNNING = 1, 2
 PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint, or for the end of a profile
 WIDTH = 32  # columns of the help before its explanations
 USAGE = f"usage: {program()} ctl JOBDIR COMMAND [WORDS]; {program()} ctl --help lists the commands"

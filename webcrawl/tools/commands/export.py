@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
-from webcrawl.base.program import program
+from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import count
 from webcrawl.tools.commands import store, wacz
 from webcrawl.tools.commands.console import say
@@ -26,7 +26,6 @@ from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-INTERRUPTED = 130
 PART = ".part"  # after the file's name: a folder that is there until the file is
 
 

@@ -19,7 +19,7 @@ from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.program import name_program, program
+from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
@@ -30,7 +30,6 @@ from webcrawl.tools.commands.console import complain, say, say_all
 if TYPE_CHECKING:
     from webcrawl.tools.supervisor.adopt import Found
 
-INTERRUPTED = 130
 COMMANDS = f"""SPIDER [-n N] -a seeds=SRC [options]
        {program()} hive status|resize|adopt|verify JOBDIR|URL [options]
        {program()} hive stop|pause|resume|checkpoint JOBDIR|URL

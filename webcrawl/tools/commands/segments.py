@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.program import program
+from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import count, readable, text_without_credentials
 from webcrawl.tools.commands.console import complain, say, say_all, whole
 from webcrawl.tools.tool_command import ToolCommand, usage_error
@@ -18,7 +18,6 @@ from webcrawl.tools.tool_command import ToolCommand, usage_error
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-INTERRUPTED = 130
 URLS = 1_000_000
 MOST = 1_000_000_000
 UNTOUCHED = "nothing was asked for since this segment was built: if its crawl was killed, crawl it, for no other has it"

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.base.program import program
+from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands.console import complain, read_enough
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from webcrawl.tools.why.answer import Answer
 
 MOST = 1000  # of a sample
-INTERRUPTED = 130
 USAGE = f"a folder and a URL: {program()} why JOBDIR URL, or --sample N, or --file URLS"
 
 
