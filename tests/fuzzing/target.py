@@ -12,6 +12,7 @@ import pytest
 from tests.fuzzing.kept import kept
 from tests.support.cases import cases
 
+MOST = 2000  # inputs that a campaign begins with
 LONGEST = 8192  # bytes of a collected case that are mutated: the rest is more of the same
 
 
@@ -25,11 +26,11 @@ class Target:
     tokens: list[bytes]  # tokens of the format
     collected: Callable[[], Iterable[bytes]] = field(default=tuple)
 
-    def corpus(self, most: int = 2000) -> list[bytes]:
+    def corpus(self) -> list[bytes]:
         """Own seeds, then those that were kept, then collected ones if available."""
         found = [*self.seeds, *kept().get(self.name, ())]
         for case in self.collected():
-            if len(found) >= most:
+            if len(found) >= MOST:
                 break
             found.append(case[:LONGEST])
         return found
