@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgpack
 from redis import exceptions
 from redis.asyncio import Redis
 
-from webcrawl.crawl.hive.errors import Away, Full, HiveError
+from webcrawl.crawl.hive.errors import ILLEGIBLE, Away, Full, HiveError
 
 OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
 # Names of redis-py's exceptions, and words that servers of some versions say instead; looked for in this order
@@ -82,7 +81,7 @@ def legible() -> Iterator[None]:
     """What the server has of the hive may be anybody's: if it cannot be read, that is one line, and no bug of ours."""
     try:
         yield
-    except (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException) as error:
+    except ILLEGIBLE as error:
         raise HiveError(
             f"what the server has of the hive cannot be read, somebody else writes to it: {error!r}"
         ) from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 
-from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.errors import ILLEGIBLE, ForeignMessage
 
 Figure = int | float
 LARGEST = 1 << 18  # bytes of a packed report; one of a long crawl has about 4,000
@@ -98,12 +98,12 @@ class Report:
         """The inverse of `pack`; what a later version has added is left out."""
         try:
             if len(data) > LARGEST:
-                raise ValueError(f"{len(data)} bytes")  # noqa: TRY301 - refused like what is damaged
+                raise ValueError(f"{len(data)} bytes")
             values = msgpack.unpackb(data)
             known = {name: values[name] for name in NAMES if name in values}
             for name, kinds in KINDS.items():
                 if name in known and type(known[name]) not in kinds:
-                    raise ValueError(f"{name} is {known[name]!r:.50}")  # noqa: TRY301
+                    raise ValueError(f"{name} is {known[name]!r:.50}")
             known["state"] = State(known.get("state", State.RUNNING))
             for name in ("moving", "towards", "kept"):
                 known[name] = tuple(map(int, known.get(name, ())))
@@ -112,7 +112,7 @@ class Report:
                 str(name): value for name, value in known.get("figures", {}).items() if type(value) in (int, float)
             }
             return cls(**known)
-        except (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException) as error:
+        except ILLEGIBLE as error:
             raise ForeignMessage(f"a drone's report cannot be read: {error!r}") from error
 
 

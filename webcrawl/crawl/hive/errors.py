@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgpack
+
+# By what somebody else has put under a key of the hive, whoever unpacks it
+ILLEGIBLE = (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException)
+
 
 class HiveError(Exception):
     """The drone cannot work in this hive, or not with these settings."""
