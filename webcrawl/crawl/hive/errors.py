@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgpack
 
-# By what somebody else has put under a key of the hive, whoever unpacks it
+# What is raised when bytes that are no drone's are unpacked and read
 ILLEGIBLE = (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException)
 
 
