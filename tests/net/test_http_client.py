@@ -67,6 +67,13 @@ class TestExchange:
         assert run(answer(part), loop).truncated == truncated
         assert run(answer(part, headers=[(b"Range", b"bytes=0-1")]), loop).truncated == ""
 
+    def test_not_modified_is_no_answer_to_who_has_nothing(self, loop):
+        """A 304 to a request without a condition lacks the page; a 304 to one with a condition is whole."""
+        same = b"HTTP/1.1 304 Not Modified\r\n\r\n"
+
+        assert run(answer(same), loop).truncated == "disconnect"
+        assert run(answer(same, headers=[(b"If-None-Match", b'"1"')]), loop).truncated == ""
+
     def test_an_error_page_is_an_answer(self, loop):
         """Every HTTP status is an exchange, none an exception."""
         for status in (404, 500, 301, 999):

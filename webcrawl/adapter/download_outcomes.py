@@ -94,7 +94,8 @@ class Outcomes:
 
         Where answers need not be whole, it is tried again only if our own network turns out to have been out.
         """
-        if exchange.truncated in SHORT and not trip.inline and 200 <= outcome.status < 300:
+        is_page = 200 <= outcome.status < 300 or outcome.status == NOT_MODIFIED
+        if exchange.truncated in SHORT and not trip.inline and is_page:
             outcome.short, outcome.doubtful = exchange.truncated, True
             outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
         failed = outcome.status >= 400 or outcome.short or (outcome.status == ACCEPTED and outcome.wait)

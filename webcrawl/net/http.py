@@ -296,12 +296,16 @@ class HttpClient:
 NOT_KEPT = b"\r\nConnection: close\r\n"  # a line that HTTP/2 does not have
 
 
-PARTIAL = 206
+PARTIAL, NOT_MODIFIED = LESS = 206, 304
 _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
-def _is_part(head: Head) -> bool:
-    """True if there is more of the body than what has come, by the head's own word."""
+def _is_less(head: Head, request: bytes) -> bool:
+    """True if this brings less than the page, by the head's own word, and nobody has asked for less."""
+    if head.status == NOT_MODIFIED:
+        return b"\r\nif-" not in request.lower()
+    if b"\r\nrange:" in request.lower():
+        return False
     told = next((value for name, value in head.headers if name.lower() == b"content-range"), b"")
     found = _RANGE.fullmatch(told.strip())
     return found is not None and int(found[2]) + 1 - int(found[1]) < int(found[3])
@@ -321,8 +325,8 @@ def _exchange(
     if connection.http2 is not None:
         request, protocol = request.replace(NOT_KEPT, b"\r\n", 1), H2
     wire, payload, body = message.forms()
-    if head.status == PARTIAL and _is_part(head) and b"\r\nrange:" not in request.lower():
-        message.stop("disconnect")  # nobody asked for a part
+    if head.status in LESS and _is_less(head, request):
+        message.stop("disconnect")
     return Exchange(
         url=url,
         request=request,

@@ -34,7 +34,7 @@ def _no_content(_: Place) -> Answer:
 
 def _not_modified(_: Place) -> Answer:
     """A 304 to a request without a condition."""
-    return Answer(304, type="")
+    return Answer(304, type="", broken=True)
 
 
 ERRORS: dict[str, Kind] = {
