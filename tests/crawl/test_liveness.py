@@ -104,11 +104,12 @@ class Small:
                 self.end(running.pop(self.random.randrange(len(running))))
                 vain = 0
             elif link is None:
+                merging = self.crawl.parts.seen.busy  # before the other look: the thread may end between the two
                 ready = self.crawl.next_ready()
                 if not self.crawl.pending:
                     return
                 vain += 1
-                assert ready is not None or self.crawl.parts.seen.busy, "nobody wakes it"
+                assert ready is not None or merging, "nobody wakes it"
                 assert vain < VAIN, "it is woken in vain"
                 wait_until(lambda: not self.crawl.parts.seen.busy)
                 self.seconds = max(self.seconds, (ready or 0.0) - START + 1e-6)

@@ -74,6 +74,16 @@ class TestPortions:
             crawl.take(1.0 + PACE)
             assert submitted(crawl) == 3 * PORTION
 
+    def test_where_nothing_else_is_left_they_do_not_wait(self, tmp_path):
+        """While no URL is queued or under way, there is nobody whom portions would hold up: none of them waits."""
+        with crawling(tmp_path) as (crawl, _):
+            crawl.parts.discovery.discover(BIG, ["mailto:a"] * 5 * PORTION, "L")
+
+            for left in range(3, -1, -1):
+                assert crawl.next_ready() <= crawl.parts.clock()
+                crawl.take(1.0)
+                assert crawl.stats()["links/waiting"] == left * PORTION
+
     def test_all_enter_in_the_end(self, tmp_path):
         """Every link of the page is submitted, and the numbers add up."""
         with crawling(tmp_path) as (crawl, _):

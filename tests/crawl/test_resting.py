@@ -46,7 +46,7 @@ def _crawl(tmp_path, clock):
     }
     parts |= {"seeding": SimpleNamespace(first=False, ended=True), "clock": clock, "ending": Ending(WAIT)}
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
-    parts["discovery"] = SimpleNamespace(submit_portion=lambda now: False)
+    parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://a/1", "http://a/2")
     while not frontier.resting():

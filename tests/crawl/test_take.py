@@ -47,7 +47,7 @@ def _crawl(tmp_path, seen):
     parts = dict.fromkeys(field.name for field in fields(Parts))
     parts |= {"db": db, "seen": seen, "frontier": frontier, "seeding": seeding, "portions": Portions(db, str)}
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
-    parts["discovery"] = SimpleNamespace(submit_portion=lambda now: False)
+    parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://old/")
     frontier.done(frontier.take(0), OK, 0)
@@ -101,7 +101,7 @@ def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
     parts |= {"portions": Portions(db, str), "refusals": SimpleNamespace(waiting=0)}
     parts |= {"ending": SimpleNamespace(after=lambda _: None), "clock": float}
-    parts["discovery"] = SimpleNamespace(submit_portion=lambda now: False)
+    parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
 
     for _ in range(2):

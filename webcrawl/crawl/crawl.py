@@ -64,7 +64,7 @@ class Crawl:
             parts.seeding.read(SLICE)
             if parts.seeding.first:
                 return None
-        parts.discovery.submit_portion(now)
+        parts.discovery.submit_portion(now, paced=len(parts.frontier) > 0)
         for feed in self._feeds:
             feed(now)
         link = self._feeding.take(now)
@@ -86,7 +86,8 @@ class Crawl:
             return None if parts.seeding.waits else 0.0
         now, ready = parts.clock(), self._feeding.next_ready(parts.frontier.next_ready())
         if parts.portions.links:
-            ready = parts.portions.ready_at if ready is None else min(ready, parts.portions.ready_at)
+            at = parts.portions.ready_at if len(parts.frontier) else now
+            ready = at if ready is None else min(ready, at)
         for due_at in parts.moments.due_at:
             at = due_at(now)
             if at is not None:

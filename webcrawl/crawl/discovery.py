@@ -182,9 +182,9 @@ class Discovery:
             self._seen.submit(keys, records)
         self._lately.add(urls)
 
-    def submit_portion(self, now: float) -> bool:
+    def submit_portion(self, now: float, *, paced: bool = True) -> bool:
         """Submits the next links of a large page, if it is time for them; True if more of any page wait."""
-        portion = self._portions.take(now) if self._portions.links else None
+        portion = self._portions.take(now, paced=paced) if self._portions.links else None
         if portion is None:
             return bool(self._portions.links)
         page = portion.page

@@ -75,9 +75,12 @@ class Portions:
         self._db.executemany(INSERT, rows)
         self.links += len(links) - start
 
-    def take(self, now: float) -> Portion | None:
-        """Removes and returns the next portion, if there is one and it is time for it."""
-        if not self.links or now < self.ready_at:
+    def take(self, now: float, *, paced: bool = True) -> Portion | None:
+        """Removes and returns the next portion, if there is one and it is time for it.
+
+        `paced`: there are others, whom portions would hold up.
+        """
+        if not self.links or (paced and now < self.ready_at):
             return None
         self.ready_at = now + PACE
         ((number, *row),) = self._db.query(FIRST)
