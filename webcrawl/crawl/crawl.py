@@ -86,8 +86,8 @@ class Crawl:
             return None if parts.seeding.waits else 0.0
         now, ready = parts.clock(), self._feeding.next_ready(parts.frontier.next_ready())
         if parts.portions.links:
-            at = parts.portions.ready_at if len(parts.frontier) else now
-            ready = at if ready is None else min(ready, at)
+            portion_at = parts.portions.ready_at if len(parts.frontier) else now
+            ready = portion_at if ready is None else min(ready, portion_at)
         for due_at in parts.moments.due_at:
             at = due_at(now)
             if at is not None:
