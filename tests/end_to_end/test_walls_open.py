@@ -10,6 +10,8 @@ from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
 from tests.support.places import ROOT
+from tests.support.reports import Report
+from webcrawl.tools.report.report_page import report
 from webcrawl.tools.verify.verify_crawl import verify
 
 NAMES = ["gate.test", "shop.test", "shut.test"]
@@ -120,6 +122,19 @@ def test_the_report_names_hosts_and_vendors(crawled, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "1 host behind walls (anubis: 1)" in page
     assert "Web Bot Auth" in page
+
+
+def test_the_report_counts_each_url_once(crawled):
+    """However often a wall has answered for it; what waits for its wall has not ended."""
+    crawl, _ = crawled
+
+    page = Report(report(crawl.jobdir, {}, 0.0))
+    assert page.tiles()["URLs ended"] == page.tiles()["documents"] == "20"
+    assert [row[0] for row in page.rows("outcome-table")] == ["200"]
+    assert {row[0]: row[2:5] for row in page.numbers("seed-table")} == {
+        **{f"http://{host}/": [10, 10, 0] for host in NAMES[:2]},
+        **{f"http://shut.test/{page}": [0, 0, 0] for page in ("", "1")},
+    }
 
 
 def test_nothing_is_damaged(crawled):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -62,6 +62,11 @@ UNSCORED = Scored(None, flaw="the scorer rests after failures")
 WALL, UNKNOWN = "wall:", "wall:unknown"
 DENIAL = "wall:denial"  # by the structure of an error
 SCRIPT = "wall:script"  # by words or structure, and a script that sets a cookie and asks again, or is packed
+
+
+def walled(notes: Iterable[str]) -> bool:
+    """True if one of these annotations says that a wall has answered."""
+    return any(map(wall_of, notes))
 
 
 def wall_of(recognised: str | None, *, robots: bool = False) -> str:

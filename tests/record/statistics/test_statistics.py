@@ -101,6 +101,16 @@ class TestWhatCounts:
 
         assert heard(end, *ENDS).scripted.rows() == read.scripted.rows() == [("a.test", 1, 100)]
 
+    @pytest.mark.parametrize("notes", [("wall:anubis",), ("truncated:length", "wall:akamai")])
+    def test_an_answer_of_a_wall_is_no_document(self, notes):
+        """It came in place of one; what words alone make a wall is one. Answers and the log's lines say the same."""
+        ends, read = [(PAGE, OK, answer(notes=notes)), (PAGE, OK, answer(notes=("wall:unknown",)))], Statistics(KEY)
+        for link, outcome, exchange in ends:
+            read_line(read, line(NOW, link, outcome, exchange, exchange.notes).decode().split())
+
+        heard_too = heard(*ends)
+        assert [(one.documents, one.size, one.outcomes) for one in (heard_too, read)] == [(1, 100, {200: 2})] * 2
+
     def test_a_state_of_before_has_none_of_them(self):
         """It is restored with all that it has."""
         saved = heard(*ENDS).save()

@@ -162,6 +162,25 @@ class TestSeeds:
         (seed,) = read_log(tmp_path / "crawl.log", 9_000_000).seeds.rows(9)
         assert (seed.found, seed.fetched, seed.failed) == (2, 2, 0)
 
+    def test_a_url_behind_a_wall_counts_once(self, tmp_path):
+        """Each answer of a wall has its line, but a URL has one end: its last. One whose host is shut has none yet."""
+        row = "2026-01-02T03:04:05.006Z {} 9 http://{} L - - #001 20260102030405000+1 - http://a.test/ {}\n"
+        wall = "wall:cloudflare"
+        ends = [(403, "a.test/1", wall), (503, "a.test/2", wall), (403, "a.test/1", f"price:1,{wall}")]
+        ends += [
+            (200, "a.test/1", "-"),
+            (403, "a.test/alone", wall),
+            (403, "shut.test/1", wall),
+            (404, "a.test/2", "-"),
+        ]
+        (tmp_path / "crawl.log").write_text("".join(row.format(*end) for end in ends))
+
+        log = read_log(tmp_path / "crawl.log", 9_000_000)
+        log.leave_out({"shut.test"})
+        (seed,) = log.seeds.rows(9)
+        assert (seed.found, seed.fetched, seed.failed) == (3, 1, 2)
+        assert log.walled == {403: 3, 503: 1}
+
     def test_failures_come_first(self):
         """Then seeds that gave nothing, then the others."""
         seeds = SeedTable()

@@ -13,6 +13,7 @@ from heapq import nlargest
 from typing import Any
 
 from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, is_sitemap
+from webcrawl.base.page_values import walled
 from webcrawl.content.recognise.recogniser import SHELL
 from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
@@ -29,8 +30,8 @@ ADDRESS = "(address)"  # of a host that is an IP address, for the top-level doma
 class Statistics:
     """Every URL that has ended is given to `ended` or, with its answer, to `answered`: 3 us.
 
-    A document is an answer of status 2xx to anything but robots.txt, which is counted apart. Probes are downloads
-    only: no site has their URLs.
+    A document is an answer of status 2xx to anything but robots.txt, which is counted apart, unless a wall gave it.
+    Probes are downloads only: no site has their URLs.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -58,7 +59,8 @@ class Statistics:
             milliseconds = max(0, round(outcome.seconds * 1000))
             at, size = round(outcome.at * 1000), exchange.size
             kind = exchange.content_type
-            self.answered(outcome.status, link.url, link.path, at, milliseconds, size, kind)
+            wall = bool(exchange.notes) and walled(exchange.notes)
+            self.answered(outcome.status, link.url, link.path, at, milliseconds, size, kind, wall=wall)
             if exchange.duplicate:
                 self.duplicate(size)
             if exchange.truncated:
@@ -77,7 +79,9 @@ class Statistics:
         if status in FAILURES:
             self.hosts.row(host_of(url))[2] += 1
 
-    def answered(self, status: int, url: str, path: str, at: int, milliseconds: int, size: int, kind: str) -> None:
+    def answered(
+        self, status: int, url: str, path: str, at: int, milliseconds: int, size: int, kind: str, *, wall: bool = False
+    ) -> None:
         """A URL has ended with an answer; `kind` is its Content-Type, and `at` when it came, both in milliseconds."""
         self.lines += 1
         self.times[min(milliseconds.bit_length(), BITS - 1)] += 1
@@ -92,7 +96,7 @@ class Statistics:
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
-        if not 200 <= status < 300 or probe or is_sitemap(path):
+        if not 200 <= status < 300 or probe or wall or is_sitemap(path):
             self.series.add(at, 0, size)
             row[2] += status >= 500
             return
@@ -168,16 +172,16 @@ def read_line(statistics: Statistics, fields: list[str]) -> None:
     if size == NOTHING:
         statistics.ended(int(status), url, path)
         return
-    milliseconds = int(fetched.partition("+")[2])
-    statistics.answered(int(status), url, path, _second(when[:19]) + int(when[20:23]), milliseconds, int(size), kind)
-    if notes != NOTHING:
-        for note in notes.split(","):
-            if note == DUPLICATE:
-                statistics.duplicate(int(size))
-            elif note.startswith(TRUNCATED):
-                statistics.truncated.add(note.removeprefix(TRUNCATED), int(size))
-            elif note == SHELL:
-                statistics.scripted.add(host_of(url), int(size))
+    milliseconds, at = int(fetched.partition("+")[2]), _second(when[:19]) + int(when[20:23])
+    annotations = notes.split(",")
+    statistics.answered(int(status), url, path, at, milliseconds, int(size), kind, wall=walled(annotations))
+    for note in annotations:
+        if note == DUPLICATE:
+            statistics.duplicate(int(size))
+        elif note.startswith(TRUNCATED):
+            statistics.truncated.add(note.removeprefix(TRUNCATED), int(size))
+        elif note == SHELL:
+            statistics.scripted.add(host_of(url), int(size))
 
 
 @lru_cache(64)

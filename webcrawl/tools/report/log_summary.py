@@ -1,16 +1,17 @@
-"""One pass over crawl.log, for what is kept nowhere else: the seeds, and the slowest and largest answers."""
+"""One pass over crawl.log, for what is kept nowhere else: seeds, URLs behind walls, the slowest and largest answers."""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from webcrawl.record.statistics.statistics import Statistics, read_line
+from webcrawl.base.page_values import walled
+from webcrawl.record.statistics.statistics import Statistics, host_of, read_line
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import LONGEST, OURS, fields
 from webcrawl.urls.seeds.seed_reader import Seeds
@@ -18,7 +19,7 @@ from webcrawl.urls.seeds.seed_rows import SeedError
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 MOST = 20
-ROOM = 1_500_000  # seeds known by name: 165 bytes each
+ROOM = 1_500_000  # seeds known by name: 165 bytes each; and URLs that a wall answered last: 400
 UNKNOWN = 0  # status of a seed that has no line in the log
 BATCH = 1 << 22  # bytes read at once
 Extreme = tuple[int, bytes]  # milliseconds or bytes, and the URL
@@ -55,8 +56,8 @@ class SeedTable:
         """How many have an outcome: of the others only URLs that were found from them do, as by their sitemaps."""
         return len(self) - self._status.count(0)
 
-    def add(self, seed: bytes, path: bytes, status: int, size: int) -> None:
-        """A line of the log; `path` is its discovery path."""
+    def add(self, seed: bytes, path: bytes, status: int, size: int, *, wall: bool = False) -> None:
+        """A line of the log; `path` is its discovery path. What a wall has answered is no document."""
         at = self._index.get(seed)
         if at is None:
             at = self._new(seed)
@@ -64,16 +65,21 @@ class SeedTable:
                 self.more += 1
                 return
         self._found[at] += 1
-        if 200 <= status < 300:
+        if 200 <= status < 300 and not wall:
             self._fetched[at] += 1
             self._size[at] += size
-        elif status < 0 or status >= 400:
-            self._failed[at] += 1
+        self._failed[at] += _failed(status)
         if path == b"-":
             if not self._redirects[at]:
                 self._status[at] = status
         elif not path.strip(b"R"):
             self._status[at], self._redirects[at] = status, 1
+
+    def take_back(self, seed: bytes, status: int) -> None:
+        """Such an answer of a wall was not the end of its URL."""
+        if (at := self._index.get(seed)) is not None:
+            self._found[at] -= 1
+            self._failed[at] -= _failed(status)
 
     def _new(self, seed: bytes) -> int | None:
         at = len(self._index)
@@ -95,8 +101,7 @@ class SeedTable:
 
     def _rank(self, item: tuple[bytes, int]) -> tuple[int, int]:
         _, at = item
-        status = self._status[at]
-        return (0 if status < 0 or status >= 400 else 2 if self._fetched[at] else 1), at
+        return (0 if _failed(self._status[at]) else 2 if self._fetched[at] else 1), at
 
     def _row(self, url: bytes, at: int) -> SeedRow:
         return SeedRow(
@@ -128,6 +133,10 @@ class SeedTable:
             seeds.close()
 
 
+def _failed(status: int) -> bool:
+    return status < 0 or status >= 400
+
+
 @dataclass
 class Log:
     """Findings of one pass over the log."""
@@ -140,6 +149,24 @@ class Log:
     largest: list[Extreme] = field(default_factory=list)
     slow: int = 0  # what an answer needs at least to be among them
     large: int = 0
+    walls: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # URLs that a wall answered last: seed, status
+    walled: Counter[int] = field(default_factory=Counter)  # answers of walls that were not the end of their URLs
+
+    def ended(self, url: bytes, seed: bytes, status: int, *, wall: bool) -> None:
+        """A URL has a line: if a wall has answered it before, that was not its end."""
+        self._go_on(url)
+        if wall and len(self.walls) < ROOM:
+            self.walls[url] = seed, status
+
+    def leave_out(self, hosts: Container[str]) -> None:
+        """The URLs of these hosts wait for their walls to open."""
+        for url in [url for url in self.walls if host_of(url.decode()) in hosts]:
+            self._go_on(url)
+
+    def _go_on(self, url: bytes) -> None:
+        if (before := self.walls.pop(url, None)) is not None:
+            self.walled[before[1]] += 1
+            self.seeds.take_back(*before)
 
 
 def read_log(path: Path, length: int, statistics: Statistics | None = None, log: Log | None = None) -> Log:
@@ -181,16 +208,18 @@ def _read(log: Log, line: bytes, statistics: Statistics | None) -> None:
     found = fields(line)
     if found is None:
         raise ValueError("no line of this log")
-    _, code, sent, url, path, _, _, _, fetched, _, seed, _ = found
+    _, code, sent, url, path, _, _, _, fetched, _, seed, notes = found
     status = int(code)
     size = 0 if sent == b"-" else int(sent)
     milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
     if statistics is not None:
         read_line(statistics, line.decode("ascii").split())
     if path[-1:] not in OURS:
+        wall = b"wall:" in notes and walled(notes.decode("ascii").split(","))
+        log.ended(url, seed, status, wall=wall)
         if seed != b"-":
-            log.seeds.add(seed, path, status, size)
-        if size >= log.large and 200 <= status < 300:
+            log.seeds.add(seed, path, status, size, wall=wall)
+        if size >= log.large and 200 <= status < 300 and not wall:
             log.large = _keep(log.largest, (size, url))
     if milliseconds > log.slow:
         log.slow = _keep(log.slowest, (milliseconds, url))

@@ -63,7 +63,10 @@ def _read(jobdir: Path, log: Log) -> Source:
     if not source.complete:
         source.statistics = Statistics(source.key)
     heard = None if source.complete else source.statistics
+    before = log.walled.copy()
     read_log(source.jobdir / LOG, source.outputs.get(LOG, 0), heard, log)
+    log.leave_out(source.state.shut)
+    source.statistics.outcomes -= log.walled - before
     return source
 
 

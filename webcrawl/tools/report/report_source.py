@@ -156,6 +156,7 @@ class State:
     damaged: int = 0
     walls: list[Walled] = field(default_factory=list)  # those with most answers
     vendors: Counter[str] = field(default_factory=Counter)  # hosts behind their walls, all of them
+    shut: set[str] = field(default_factory=set)  # their names, as many as fit
 
 
 def most_answers(rows: Iterable[Walled]) -> list[Walled]:
@@ -213,6 +214,8 @@ def _hosts(snapshot: Snapshot, state: State, ahead: float) -> Iterator[tuple[Wai
                 state.given_up.append((host.name, host.retired))
         if (wall := host.wall) is not None and behind_wall(host):
             state.vendors[wall.vendor] += 1
+            if len(state.shut) < KNOWN:
+                state.shut.add(host.name)
             state.walls.append(Walled(host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead))
             if len(state.walls) >= 8 * MOST:
                 state.walls = most_answers(state.walls)
