@@ -229,11 +229,12 @@ def processing(state):
 
 
 def bound_by(state):
-    tally = Tally()
-    for cause, look in state.items():
+    """Causes and looks; `now`: what the crawl says of itself in the end."""
+    tally, now, looks = Tally(), state.get("now"), {cause: look for cause, look in state.items() if cause != "now"}
+    for cause, look in looks.items():
         tally.add(Look(**{"seconds": 5.0, **look}), Cause(cause))
-    counted = {f"bound/{cause}": 5 for cause in state}
-    return f"{bound.sentence(tally)}\n{bound.in_words(counted)}"
+    counted = {f"bound/{cause}": 5 for cause in looks}
+    return f"{bound.sentence(tally, now)}\n{bound.in_words(counted)}"
 
 
 def ctl_status(figures):
@@ -2024,7 +2025,7 @@ CLAIMS = {
             *((helps, {"pause": {"trouble": why}}, {"disk": {}}) for why, helps in bound.PAUSES.items()),
             ("hosts: 1 asked", {"answers": {"asked": 4, "hosts": 1}}, {"answers": {"asked": 4, "hosts": 4}}),
             ("{} {} of the time", {"disk": {}}, {}),
-            ("{}{}; what helps: {}", {"disk": {}}, {}),
+            ("{}; what helps: {}", {"disk": {}}, {"pause": {"trouble": "paused"}, "now": ""}),
             (
                 bound.FEW_FILES,
                 {"files": {"slots": 3, "wanted": 9}},

@@ -9,7 +9,7 @@ import pytest
 from webcrawl.adapter.archive_reading import EXTENSIONS
 from webcrawl.adapter.extensions import bound
 from webcrawl.adapter.extensions.bound import Bound, stopped_by
-from webcrawl.crawl.profiling.bound import NO_WAY_OUT, Look
+from webcrawl.crawl.profiling.bound import NO_WAY_OUT, Cause, Look
 
 
 def test_archives_are_not_looked_at():
@@ -30,6 +30,18 @@ def test_archives_are_not_looked_at():
 def test_a_pause_is_of_all_hosts(outlook, no_way, words):
     """Without name servers hosts with known addresses are fetched: a pause is what keeps all that wait from it."""
     assert stopped_by(SimpleNamespace(**outlook), no_way=no_way) == words
+
+
+@pytest.mark.parametrize(("now", "helps"), [("", False), ("paused", True)])
+def test_the_last_word_on_a_pause(now, helps):
+    """What ends a pause is said in the end only of a crawl that is paused to the end."""
+    extension, outlook = Bound(SimpleNamespace()), SimpleNamespace(stopped_by=now, trouble=now)
+    extension._crawl = SimpleNamespace(outlook=outlook)
+    extension._run.add(Look(seconds=1.0, trouble="paused"), Cause.PAUSE)
+
+    extension.closed()
+
+    assert ("resume" in outlook.bound()) == helps
 
 
 def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):

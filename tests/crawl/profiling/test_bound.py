@@ -132,6 +132,15 @@ class TestWords:
         assert helps == PAUSES[trouble]
         assert ("scrapy ctl JOBDIR resume" in helps) == (trouble == "paused")
 
+    @pytest.mark.parametrize("trouble", ["", "quiet hours"])
+    def test_a_pause_that_is_over(self, trouble):
+        """A crawl that was paused and resumed needs no `resume`, whatever may hold it up now."""
+        tally = Tally()
+        tally.add(Look(3.0, trouble="paused"), Cause.PAUSE)
+
+        assert sentence(tally, trouble) == "a pause 100 % of the time (paused)"
+        assert sentence(tally, "paused").endswith(PAUSES["paused"])
+
     def test_a_pause_of_another_kind(self):
         """An extension of the user's may have reasons of its own: all that may help is said."""
         assert self.said(Cause.PAUSE, trouble="too hot").endswith(f"what helps: {HELPS[Cause.PAUSE]}")

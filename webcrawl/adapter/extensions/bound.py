@@ -38,6 +38,7 @@ class Bound:
         self._turned = self._due = 0.0
         self._beats = Loop(self._beat)
         self._late = self._beaten = 0.0
+        self._no_way = False  # at the last look: none of the hosts that wait has a way to it
         self._stood = False  # the process was stopped by a signal, and goes on: the time is nobody's
 
     @classmethod
@@ -50,7 +51,7 @@ class Bound:
         self._scheduler, self._downloader = scheduler_of(self._crawler), downloader_of(self._crawler)
         self._crawl = self._scheduler.crawl
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
-        self._crawl.outlook.bound = lambda: sentence(self._now.plus(self._before))
+        self._crawl.outlook.bound = lambda: self._said(self._now.plus(self._before))
         self._used = self._use()
         self._turned = self._beaten = self._used[0]
         self._loop.start(INTERVAL, now=False)
@@ -61,8 +62,11 @@ class Bound:
     def closed(self) -> None:
         self._loop.stop()
         self._beats.stop()
-        said = sentence(self._run)
+        said = self._said(self._run)
         self._crawl.outlook.bound = lambda: said
+
+    def _said(self, tally: Tally) -> str:
+        return sentence(tally, stopped_by(self._crawl.outlook, no_way=self._no_way))
 
     def _beat(self) -> None:
         now = time.monotonic()
@@ -105,9 +109,10 @@ class Bound:
         asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
         waiting = max(int(state.get("hosts", 0)) - hosts_asked(state) - ready, 0)
         rules = crawl.outlook.waits().rules if waiting >= asked else Counter[str]()
+        self._no_way = rules[NO_WAY] == waiting > 0
         return Look(
             seconds=seconds,
-            trouble=stopped_by(crawl.outlook, no_way=rules[NO_WAY] == waiting > 0),
+            trouble=stopped_by(crawl.outlook, no_way=self._no_way),
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
             slots=downloader.total_concurrency,

@@ -294,8 +294,11 @@ FIGURES = {
 }
 
 
-def sentence(tally: Tally) -> str:
-    """The main cause of a time, its share, the figures that say so, and what would help; empty if nothing is known."""
+def sentence(tally: Tally, trouble: str | None = None) -> str:
+    """The main cause of a time, its share, the figures that say so, and what would help; empty if nothing is known.
+
+    `trouble`: what the crawl says of itself now, if that is known. Nothing helps against a pause that is over.
+    """
     whole = sum(tally.seconds.values())
     if not whole:
         return ""
@@ -309,7 +312,8 @@ def sentence(tally: Tally) -> str:
     if cause is Cause.PROCESSOR and means["crowded"] > means["ran"]:
         helps = CROWDED.format_map(figures)
     said = f"{WORDS[cause]} {_percent(tally.seconds[cause] / whole)} of the time"
-    return f"{said}{f' ({why})' if why else ''}; what helps: {helps}"
+    said += f" ({why})" if why else ""
+    return said if cause is Cause.PAUSE and trouble not in (None, why) else f"{said}; what helps: {helps}"
 
 
 def shares(figures: Mapping[str, Any]) -> dict[Cause, tuple[int, float]]:
