@@ -252,8 +252,8 @@ def hive_table(common):
 
 
 def hive_line(figures):
-    down = figures.get("down", ())
-    return f"{display.line(figures, 1.0, 2, down)}\n{display.short_line(figures, 1.0, 2, down)}"
+    drones = 2, figures.get("down", ()), figures.get("silent", ())
+    return f"{display.line(figures, 1.0, *drones)}\n{display.short_line(figures, 1.0, *drones)}"
 
 
 def verified(found):
@@ -2092,6 +2092,7 @@ CLAIMS = {
         [
             (", {} revisits ({} fresh)", {"revisit/records": 3, "revisit/sampled": 1}, {}),
             ("(1 down)", {"down": [1]}, {}),
+            ("not heard of", {"silent": [0]}, {"down": [0]}),
             ("no network, ", {"trouble": "no network"}, {}),
         ],
     ),

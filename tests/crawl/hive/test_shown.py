@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from webcrawl.crawl.control.answer_text import status as lines_of
-from webcrawl.crawl.hive.drone_report import Report
+from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.stats_file import merged
@@ -62,6 +62,25 @@ def test_progress():
     assert "  fresh 80%  " in display.short_line(figures, 1.0, 2, [])
     assert "revisits" not in display.line({"pages": 3}, 1.0, 2, [])
     assert "hosts" in display.short_line({"pages": 3}, 1.0, 2, [])
+
+
+def test_a_drone_that_hangs():
+    """Its process runs, but it does no work: the line of the log says which one it is, the short one counts without."""
+    assert display.line({}, 1.0, 3, [], [2]).endswith(", 3 drones (2 not heard of)")
+    assert display.line({}, 1.0, 3, [0], [1, 2]).endswith(", 3 drones (0 down, 1, 2 not heard of)")
+    assert display.short_line({}, 1.0, 3, [0], [2]).endswith("  drones 1/3")
+
+
+def test_who_is_not_heard_of():
+    """A drone whose lease has lapsed, and not one that said that it stops, or has given away all."""
+    states = dict(enumerate(State))
+    seen = look(*[{}] * (len(states) + 1))
+    for drone, state in states.items():
+        seen.reports[drone] = replace(seen.reports[drone], state=state, pid=100 + drone)
+    silent = replace(seen, leases={len(states): 9.0}).silent
+
+    assert [states[drone] for drone in silent] == [State.RUNNING, State.PAUSED, State.DRAINING]
+    assert silent[0] == 100
 
 
 def test_ctl_status():

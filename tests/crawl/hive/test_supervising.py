@@ -15,7 +15,7 @@ class FakeProcess:
     """Runs until a test ends it."""
 
     def __init__(self, number):
-        self.number, self.status, self.heard, self.said = number, None, [], []
+        self.number, self.status, self.heard, self.said, self.pid = number, None, [], [], 1000 + number
 
     def poll(self):
         return self.status
@@ -158,6 +158,16 @@ class TestDeaths:
         scene.after(LONGEST_WAIT)
 
         assert (scene.supervisor.running, scene.supervisor.status) == (1, 0)
+
+
+class TestHanging:
+    def test_a_process_of_which_nothing_is_heard(self, scene):
+        """A drone hangs if the process that joined runs, and is not heard of; one that starts again has yet to."""
+        first, second = scene.begin(2)
+        assert scene.supervisor.hanging({0: first.pid, 1: 7, 5: 8}) == [0]
+
+        scene.end(first, -9)
+        assert scene.supervisor.hanging({0: first.pid, 1: second.pid}) == [1]
 
 
 class TestUnstored:

@@ -26,6 +26,9 @@ WELL = ("finished", "closespider_")  # how reasons begin with which a crawl ends
 class Process(Protocol):
     """A process as the supervisor knows it."""
 
+    @property
+    def pid(self) -> int: ...
+
     def poll(self) -> int | None: ...
 
     def send(self, number: int) -> None: ...
@@ -59,6 +62,10 @@ class DroneProcess:
         self._output = regular(log)
         self._output.seek(start)
         self._rest = b""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def poll(self) -> int | None:
         """Its exit status once it has ended, negative if a signal ended it."""

@@ -16,6 +16,8 @@ from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
 from webcrawl.crawl.hive.hive_command import RESIZE, Command, wanted_by
 from webcrawl.crawl.hive.partition import SlotMap
 
+LAST_WORDS = (State.STOPPING, State.RETIRED)
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -43,6 +45,12 @@ class Look:
         """All that anything is known of."""
         members = self.map.drones if self.map else ()
         return sorted({*members, *self.places, *self.reports})
+
+    @property
+    def silent(self) -> dict[int, int]:
+        """The processes of drones that are not heard of, though none of them said that it ends."""
+        unheard = {drone: report for drone, report in self.reports.items() if drone not in self.leases}
+        return {drone: report.pid for drone, report in unheard.items() if report.state not in LAST_WORDS}
 
 
 class Operator(Board):

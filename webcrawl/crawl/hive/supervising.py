@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from webcrawl.base.program import INTERRUPTED, program
@@ -70,6 +70,11 @@ class Supervisor:
     def down(self) -> list[int]:
         """Drones that died, or could not be started, and are about to be started again."""
         return [number for number, drone in self._due() if drone.begun is not None]
+
+    def hanging(self, silent: Mapping[int, int]) -> list[int]:
+        """Those that run, of drones that are not heard of; `silent` has the process of each that was."""
+        there = ((number, self._drones[number].process) for number in sorted(silent.keys() & self._drones.keys()))
+        return [number for number, process in there if process is not None and process.pid == silent[number]]
 
     def _due(self) -> list[tuple[int, _Drone]]:
         """The drones that are to be started, for the first time or again."""

@@ -40,18 +40,18 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, figures: Mapping[str, Any], drones: int, down: Sequence[int]) -> None:
-        """`figures`: of all drones together; `down`: those that are not there."""
+    def show(self, figures: Mapping[str, Any], drones: int, down: Sequence[int], silent: Sequence[int]) -> None:
+        """`figures`: of all drones together; `down`: those that are not there; `silent`: those that hang."""
         now = self._clock()
         if now < self._next_look:
             return
         self._next_look = now + BLINK
         rate = self._rate(now, int(figures.get("pages", 0)))
         if self._live is not None:
-            self._live.update(short_line(figures, rate, drones, down))
+            self._live.update(short_line(figures, rate, drones, down, silent))
         if self._logged and now >= self._next_line:
             self._next_line = now + INTERVAL
-            logger.info("%s", line(figures, rate, drones, down))
+            logger.info("%s", line(figures, rate, drones, down, silent))
 
     def _rate(self, now: float, pages: int) -> float:
         while len(self._since) > 1 and self._since[1][0] <= now - INTERVAL + BLINK:
@@ -61,12 +61,13 @@ class Display:
         return max(pages - before, 0) / max(now - then, 1e-9)
 
 
-def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int]) -> str:
+def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()) -> str:
     """The line of a log, with exact numbers."""
     pages, queued, hosts, seen, failures, size = (
         figures.get(name, 0) for name in ("pages", "queued", "hosts", "seen/keys", "failures", "bytes")
     )
-    away = f" ({', '.join(map(str, down))} down)" if down else ""
+    lacking = [f"{', '.join(map(str, some))} {how}" for some, how in ((down, "down"), (silent, "not heard of")) if some]
+    away = f" ({', '.join(lacking)})" if lacking else ""
     trouble = f"{figures['trouble']}, " if figures.get("trouble") else ""
     return (
         f"{trouble}{count(pages, 'page')} ({rate:.1f}/s), {queued} queued, {count(hosts, 'host')}, {seen} seen, "
@@ -79,11 +80,14 @@ def _revisits(figures: Mapping[str, Any]) -> str:
     return "" if found is None else f", {count(found.taken, 'revisit')} ({fresh(found)} fresh)"
 
 
-def short_line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int]) -> str:
+def short_line(
+    figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()
+) -> str:
     """The progress in a line for a terminal of 80 columns."""
     queued, hosts, failed, size = (short(figures.get(name, 0)) for name in ("queued", "hosts", "failures", "bytes"))
     pages = count(figures.get("pages", 0), "page", short)
-    working = f"{drones - len(down)}/{drones}" if down else str(drones)
+    lacking = len(down) + len(silent)
+    working = f"{drones - lacking}/{drones}" if lacking else str(drones)
     trouble = f"{figures['trouble']}  " if figures.get("trouble") else ""
     revisits = figures_of(figures)
     known = f"hosts {hosts}" if revisits is None else f"fresh {fresh(revisits)}"

@@ -100,6 +100,7 @@ class Watching:
         self._change = Change(folder, ended)
         self.drones = list(folder.known().drones)
         self.figures: Mapping[str, Any] = saved(folder)
+        self.silent: Mapping[int, int] = {}  # drones that are not heard of, and their processes
         self._told = False
         self._unwritten = ""  # why hive.json cannot be written
         self.trouble: Exception | None = None  # why it does not watch any more
@@ -143,7 +144,7 @@ class Watching:
             # read after the look: an order that the server has by now is in the file already
             await repeat_change(operator, look, self._folder.known())
             self._follow(look)
-            reports = look.reports
+            reports, self.silent = look.reports, look.silent
             self.figures = total(
                 reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
                 for drone in self._folder.all_drones()
@@ -155,7 +156,7 @@ class Watching:
             if isinstance(error, HiveError) and not self._told:  # a right is missing, perhaps: the drones go on
                 logger.warning("the drones' signs of life cannot be read: %s", error)
                 self._told = True
-            self.figures = saved(self._folder)
+            self.figures, self.silent = saved(self._folder), {}
 
     def _follow(self, look: Look) -> None:
         try:  # as hive.json is now: `scrapy hive resize` may have been quicker than the server
@@ -296,7 +297,8 @@ class HiveRun:
                     if watching.trouble is not None:
                         supervisor.stop()
                     supervisor.add(watching.drones)
-                    display.show(watching.figures, supervisor.running + len(supervisor.down), supervisor.down)
+                    down, silent = supervisor.down, supervisor.hanging(watching.silent)
+                    display.show(watching.figures, supervisor.running + len(down), down, silent)
                     await asyncio.sleep(TICK)
         finally:
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # by default it would end what has yet to write the sums
