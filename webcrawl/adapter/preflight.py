@@ -44,7 +44,7 @@ from webcrawl.net.errors import DnsFailed
 from webcrawl.net.http2_offers import PREFER, without_library
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import HIVE, crawls_of, is_crawl
+from webcrawl.store.jobdir.crawls import HIVE, STATE, crawls_of, is_crawl
 from webcrawl.store.lock import Lock
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.optout import RulesError
@@ -319,10 +319,13 @@ def _folder(
 def _check(folder: Path) -> None:
     """Looks for damage. Only with the lock: a running crawl changes its files while they are read."""
     state, log = folder / "state", folder / "logs" / "crawl.log"
-    if not (state / "crawl.db").exists() and log.is_file() and log.stat().st_size:  # a new crawl would empty it
-        raise CannotStart(
-            f"{folder}/state/crawl.db: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
-        )
+    if not is_crawl(folder):
+        if log.is_file() and log.stat().st_size:  # a new crawl would empty it
+            raise CannotStart(
+                f"{folder}/{STATE}: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
+            )
+        for path in filter(Path.exists, (folder / "requests.queue", folder / "requests.seen")):
+            raise CannotStart(f"{path}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR")
     if not state.exists():
         return
     from webcrawl.crawl.start_check import check_start  # noqa: PLC0415 - a new crawl has nothing to check

@@ -355,6 +355,29 @@ class TestJobdir:
         )
         assert log.read_text() == "a line\n"
 
+    @pytest.mark.parametrize("names", [["requests.queue/active.json"], ["requests.seen", "spider.state"]])
+    def test_a_crawl_of_plain_scrapy(self, tmp_path, seeds, names):
+        """What it has queued and seen is not taken for a new crawl, and stays as it is, with --again too."""
+        job = tmp_path / "job"
+        for name in names:
+            path = job / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("{}")
+        before = tree(job)
+
+        for again in (False, True):
+            line = told({"seeds": str(seeds)}, again=again, JOBDIR=str(job))
+            there = names[0].partition("/")[0]
+            assert line == f"{job}/{there}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR"
+        assert tree(job) == before
+
+    def test_a_crawl_that_began_beside_plain_scrapys(self, tmp_path, seeds):
+        """It is resumed: it had this JOBDIR before that was refused."""
+        begin(tmp_path / "job", seeds)
+        (tmp_path / "job/requests.seen").touch()
+
+        begin(tmp_path / "job", seeds)
+
     def test_a_crawl_of_another_version_is_refused(self, tmp_path, seeds):
         """A crawl of another version of this program is refused."""
         crawl = Crawl(tmp_path / "job", {"seeds": seeds})
