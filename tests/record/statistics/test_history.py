@@ -5,7 +5,18 @@ import json
 import pytest
 
 from webcrawl.base.model import FAILURES
-from webcrawl.store.jobdir.history_line import KINDS, LONGEST, SHARPNESS, SHORTEST, interval, line, mix, moment
+from webcrawl.store.jobdir.history_line import (
+    KINDS,
+    LONGEST,
+    SHAPE,
+    SHARPNESS,
+    SHORTEST,
+    interval,
+    line,
+    mix,
+    moment,
+    read,
+)
 
 DAY = 86_400
 FIGURES = {"pages": 5, "bytes": 9, "seen/keys": 7, "in_flight": 2, "hosts_aside": 1, "milliseconds": [0, 3, 0, 1, 0, 0]}
@@ -44,6 +55,14 @@ def test_a_line_is_compact():
     assert (row["at"], row["pages"], row["queued"], row["seen"], row["asked"], row["aside"]) == (1.7e9, 5, 0, 7, 2, 1)
     assert row["mix"] == [4, 0, 0, 0, 1, 0]
     assert row["milliseconds"] == [0, 3, 0, 1]
+
+
+def test_a_clock_before_1970():
+    """A machine whose clock was never set writes lines as any other: they are no damage, and can be read."""
+    written = line(moment(FIGURES, -86_400.04))
+
+    assert SHAPE.fullmatch(written)
+    assert read(written).at == -86_400.0
 
 
 def test_a_line_of_a_crawl_with_revisits():

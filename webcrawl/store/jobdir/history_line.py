@@ -11,9 +11,10 @@ from webcrawl.base.model import FAILURES
 from webcrawl.store.jobdir.revisit_figures import figures_of
 
 PATH = "logs/history.jsonl"
-SHAPE = re.compile(rb'\{"at":\d+\.\d,[!-~]+\}\n')
+SHAPE = re.compile(rb'\{"at":-?\d+\.\d,[!-~]+\}\n')
 SHARPNESS = 720  # lines within a time as long as the crawl is old
 SHORTEST, LONGEST = 5.0, 300.0  # seconds between two lines
+LARGEST = 1e18  # of numbers
 KINDS = ("ok", "redirected", "not_found", "server_error", "unreachable", "refused")  # what became of URLs
 PLAIN = {  # in a line: in `Crawl.glance`
     "pages": "pages",
@@ -127,8 +128,11 @@ def moment_of(row: Mapping[str, Any]) -> Moment:
     mixed = tuple(map(_number, row["mix"]))
     if len(mixed) != len(KINDS):
         raise ValueError("another number of kinds")
-    plain = {name: _number(row[name]) for name in ("at", *PLAIN)}
-    return Moment(**plain, mix=mixed, milliseconds=tuple(map(_number, row["milliseconds"])), revisits=_revisited(row))
+    at = _number(row["at"], -LARGEST)  # a clock may stand before 1970
+    plain = {name: _number(row[name]) for name in PLAIN}
+    return Moment(
+        at, **plain, mix=mixed, milliseconds=tuple(map(_number, row["milliseconds"])), revisits=_revisited(row)
+    )
 
 
 def read(data: bytes) -> Moment | None:
@@ -174,7 +178,7 @@ def _revisited(row: Mapping[str, Any]) -> Revisited | None:
     return Revisited(*map(_number, values)) if len(values) == len(REVISITS) else None
 
 
-def _number(value: Any) -> float:
-    if type(value) not in (int, float) or not 0 <= value < 1e18:
+def _number(value: Any, least: float = 0.0) -> float:
+    if type(value) not in (int, float) or not least <= value < LARGEST:
         raise ValueError(f"{value!r:.20}: no number")
     return float(value)
