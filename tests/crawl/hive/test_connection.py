@@ -174,25 +174,6 @@ def test_foreign_keys(url):
     assert "holds something else under a key of the hive" in refused(url)
 
 
-@pytest.mark.parametrize("key", ["drones", "map", "acks", "bytes"])
-def test_a_key_whose_value_cannot_be_read(url, key):
-    """What is of the right type, and still no hive's, is told in one line too."""
-
-    async def run():
-        async with drones(url) as (one, other):
-            keys, epoch = Keys("test"), (await beat(other)).epoch
-            with Redis.from_url(url) as client:
-                if key == "bytes":
-                    client.set(keys.bytes, b"\xff\xfe")
-                else:
-                    name = keys.acks(epoch) if key == "acks" else getattr(keys, key)
-                    client.hset(name, mapping=dict.fromkeys(client.hkeys(name) or [b"0"], b"\xff\xfe"))
-            with pytest.raises(HiveError, match="what the server has of the hive cannot be read"):
-                await beat(one)
-
-    asyncio.run(run())
-
-
 def test_another_format(url):
     """A hive of another version of webcrawl is refused in one line."""
     asyncio.run(joins(url, member()))
@@ -205,39 +186,54 @@ def test_another_format(url):
 
 
 GARBAGE = b"\xff\0garbage"
+ALL = "queen drone joins looks"
+
+
+def overwritten(name):
+    """All values of a hash are garbage."""
+    return lambda client, keys, epoch: client.hset(
+        (key := keys.acks(epoch) if name == "acks" else getattr(keys, name)),
+        mapping=dict.fromkeys(client.hkeys(key) or [b"0"], GARBAGE),
+    )
 
 
 @pytest.mark.parametrize(
-    "forge",
+    ("forge", "told"),
     [
-        lambda client: client.hset("webcrawl:{test}:reports", "x", GARBAGE),
-        lambda client: client.hset("webcrawl:{test}:drones", "x", GARBAGE),
-        lambda client: client.hset("webcrawl:{test}:drones", "9", GARBAGE),
-        lambda client: client.set("webcrawl:{test}:queen", GARBAGE),
-        lambda client: client.hset("webcrawl:{test}:map", mapping={"generation": 9, "slots": GARBAGE}),
-        lambda client: client.zadd("webcrawl:{test}:commands", {GARBAGE: 5}),
-        lambda client: client.sadd("webcrawl:{test}:gone", GARBAGE),
-        lambda client: client.set("webcrawl:{test}:bytes", GARBAGE),
+        (overwritten("drones"), ALL),
+        (overwritten("map"), ALL),
+        (overwritten("acks"), "queen drone"),
+        (lambda client, keys, _: client.set(keys.bytes, GARBAGE), "queen drone looks"),
+        (lambda client, keys, _: client.hset(keys.reports, "x", GARBAGE), "queen"),
+        (lambda client, keys, _: client.hset(keys.drones, "x", GARBAGE), ALL),
+        (lambda client, keys, _: client.hset(keys.drones, "9", GARBAGE), ALL),
+        (lambda client, keys, _: client.set(keys.queen, GARBAGE), "queen drone looks"),
+        (lambda client, keys, _: client.hset(keys.map, mapping={"generation": 9, "slots": GARBAGE}), ALL),
+        (lambda client, keys, _: client.zadd(keys.commands, {GARBAGE: 5}), ALL),
+        (lambda client, keys, _: client.sadd(keys.gone, GARBAGE), "queen drone joins"),
     ],
 )
-def test_what_cannot_be_read(url, forge):
-    """What somebody else has put under a key of the hive is one line for its drones and for those who ask."""
+def test_what_cannot_be_read(url, forge, told):
+    """What is of the right type, and still no hive's, is one line for each that comes upon it."""
 
     async def run():
-        async with drones(url, number=1) as (server,):
-            await beat(server)
-            operator = Operator(clients(url), "test")
+        async with drones(url) as (drone, queen):
+            epoch, operator = (await beat(queen)).epoch, Operator(clients(url), "test")
             with Redis.from_url(url) as client:
-                forge(client)
-            lines = []
-            for ask in (beat(server), joins(url, member(0, 1)), operator.look()):
+                forge(client, Keys("test"), epoch)
+            lines = {}
+            asks = {"queen": beat(queen), "drone": beat(drone), "joins": joins(url, member()), "looks": operator.look()}
+            for who, ask in asks.items():
                 try:
                     await ask
                 except HiveError as error:
-                    lines.append(str(error))
+                    lines[who] = str(error)
             await operator.close()
-        assert lines
-        assert all("cannot be read, somebody else writes to it" in line for line in lines)
+        assert " ".join(lines) == told
+        assert all(
+            "what the server has of the hive cannot be read, somebody else writes to it" in line
+            for line in lines.values()
+        )
 
     asyncio.run(run())
 
