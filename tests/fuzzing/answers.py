@@ -18,7 +18,7 @@ from webcrawl.net.decoding import Decoder
 from webcrawl.net.errors import FetchError
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
-from webcrawl.net.retry_after import retry_after
+from webcrawl.net.retry_after import asked_wait
 
 CODINGS = [[b"gzip"], [b"deflate"], [b"br"], [b"zstd"], [b"gzip", b"gzip"], [b"br", b"gzip"], [b"deflate", b"zstd"]]
 LIMIT = 50_000
@@ -109,7 +109,7 @@ def _reference(stream: bytes) -> bytes | None:
 
 def waits(data: bytes) -> None:
     """Retry-After is a number of seconds, whatever the header."""
-    seconds = retry_after(data, 1.7e9)
+    seconds = asked_wait([(b"Retry-After", data)], 1.7e9)
     assert math.isfinite(seconds)
     assert seconds >= 0
 

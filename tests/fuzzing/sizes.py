@@ -26,7 +26,7 @@ from webcrawl.net.ftp_session import ReplyReader
 from webcrawl.net.gopher import plain
 from webcrawl.net.gopher_menu import is_refusal
 from webcrawl.net.http_answer import Answer
-from webcrawl.net.retry_after import retry_after
+from webcrawl.net.retry_after import asked_wait
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_packed import pack, unpack
 from webcrawl.urls.canonical import canonical_links
@@ -110,7 +110,7 @@ def _type(shape: Shape, size: int) -> object:
 
 
 def _date(shape: Shape, size: int) -> object:
-    return retry_after(filled(shape, min(size, HEAD)), 0.0)
+    return asked_wait([(b"Retry-After", filled(shape, min(size, HEAD)))], 0.0)
 
 
 def cases() -> dict[str, Callable[[int], object]]:

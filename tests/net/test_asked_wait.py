@@ -75,6 +75,15 @@ def test_times_are_counted_from_the_answer_s_date(wrong):
     assert wait(date, ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", str(theirs + 60))) == 60
 
 
+@pytest.mark.parametrize("ahead", [60, 86_000])
+def test_a_date_that_stands_still_is_no_clock(ahead):
+    """One of days ago, in an answer that names a time that lies ahead, is a constant or a cache's: ours counts then."""
+    date, then = ("Date", http_date(int(NOW) - 90_000).decode()), int(NOW) + ahead
+
+    assert wait(date, ("Retry-After", http_date(then).decode())) == ahead
+    assert wait(date, ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", str(then))) == ahead
+
+
 @pytest.mark.parametrize("date", ["", "yesterday", "Thu, 99 Jan 2026 00:00:00 GMT"])
 def test_what_is_no_date_does_not_count(date):
     """Where an answer has no date of its own, a time is counted from when it came."""

@@ -1,7 +1,8 @@
 """The wait that an answer asks for: Retry-After on any status, and what is left of a rate limit.
 
 Retry-After (RFC 9110 10.2.3) has seconds or a date. A time is counted from the Date of the same answer, if it has one:
-then neither the server's clock nor ours has to be right.
+then neither the server's clock nor ours has to be right. But a Date of more than a day ago beside a time that lies
+ahead is no clock: it stands still, or is a cache's. To mean it, a server would be wrong by days, and ask for longer.
 Rate limits: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit: "name";r=3;t=20` with `RateLimit-Policy:
 "name";q=100;w=60`; its versions up to 07, `limit=100, remaining=3, reset=20` in one field or in three; and the same
 three with `X-` before, whose `Reset` many servers give as a time since 1970, in seconds or milliseconds.
@@ -10,17 +11,20 @@ three with `X-` before, whose `Reset` many servers give as a time since 1970, in
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
+Left = Callable[[float], float]  # seconds until such a time
 
-def retry_after(value: bytes | None, now: float) -> float:
-    """Seconds to wait from `now`; 0 if the header is missing or invalid."""
-    text = (value or b"").decode("latin-1").strip()
+
+def _retry_after(value: bytes, left: Left) -> float:
+    """Seconds to wait; 0 if the header is invalid."""
+    text = value.decode("latin-1").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
     at = _seconds(text)
-    return max(at - now, 0.0) if at is not None else 0.0
+    return max(left(at), 0.0) if at is not None else 0.0
 
 
 def _seconds(text: str) -> float | None:
@@ -42,6 +46,7 @@ def _sent(headers: list[tuple[bytes, bytes]]) -> float | None:
 
 _LIMITS = (b"ratelimit", b"ratelimit-policy", b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset")
 NAMES = frozenset(before + name for before in (b"", b"x-") for name in (b"retry-after", *_LIMITS))
+DAY = 86_400.0  # seconds: no time zone is so far away
 LONGEST = 2048  # bytes of a field that is read
 EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as nobody asks for three years
 MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the year 5138
@@ -61,20 +66,22 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
 
     It does only in headers of these NAMES: whoever knows that there are none need not call.
     """
-    again, told = 0.0, dict[str, str]()
-    if (sent := _sent(headers)) is not None:
-        now = sent
+    again, told, sent = 0.0, dict[str, str](), _sent(headers)
+
+    def left(at: float) -> float:
+        return at - (now if sent is None or sent < now - DAY < at - DAY else sent)
+
     for name, value in headers:
         if (known := name.lower().removeprefix(b"x-")) == b"retry-after":
-            again = max(again, retry_after(value[:LONGEST], now))
+            again = max(again, _retry_after(value[:LONGEST], left))
         elif known in NAMES:  # lists, which may go on in more fields of the same name
             before = told.get(known.decode())
             text = value[:LONGEST].decode("latin-1")
             told[known.decode()] = text if before is None else f"{before}, {text}"[:LONGEST]
-    return max(again, _limited(told, now)) if told else again
+    return max(again, _limited(told, left)) if told else again
 
 
-def _limited(told: dict[str, str], now: float) -> float:
+def _limited(told: dict[str, str], left: Left) -> float:
     """Spread the requests that are left evenly over the time that is left; without any, all of it is to pass."""
     field = told.get("ratelimit", "")
     policies = dict(_items(told.get("ratelimit-policy", "")))
@@ -87,7 +94,7 @@ def _limited(told: dict[str, str], now: float) -> float:
     if "remaining" in old and "reset" in old:
         reset = float(old["reset"])
         at = reset / 1000 if reset > MILLISECONDS else reset
-        waits.append(_spread(old["remaining"], str(at - now if reset > EPOCH else reset), {}))
+        waits.append(_spread(old["remaining"], str(left(at) if reset > EPOCH else reset), {}))
     return max(waits, default=0.0)
 
 
