@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
+from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from webcrawl.base.model import Link
 from webcrawl.frontier import budgets
@@ -61,15 +62,14 @@ class BudgetsMachine(RuleBasedStateMachine):
 
     @initialize(memory=st.integers(0, 400))
     def begin(self, memory):
-        self.constants = budgets.READY, budgets.LOOK
-        budgets.READY, budgets.LOOK = 2, 3
-        self.scratch = tempfile.TemporaryDirectory(dir=IN_MEMORY)
+        self.patches = patched((budgets, {"READY": 2, "LOOK": 3}))
+        self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
         self.memory, self.model = memory, Model()
         self.open()
         self.checkpoint()
 
     def open(self):
-        self.db = CrawlDB(Path(self.scratch.name))
+        self.db = CrawlDB(Path(self.scratch))
         self.table = DomainTable(self.db, Pool(Blocks(self.db), self.memory, 64), 4)
         self.budgets = Budgets(self.table, Reputation(self.db, str, bytes(16), 64), POLICY)
 
@@ -188,9 +188,8 @@ class BudgetsMachine(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "db"):
-            self.db.close()
-            self.scratch.cleanup()
-            budgets.READY, budgets.LOOK = self.constants
+            with self.patches:
+                self.db.close()
 
 
 BudgetsMachine.TestCase.settings = examples(50, stateful_step_count=40)

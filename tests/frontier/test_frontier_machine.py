@@ -1,18 +1,20 @@
 """The frontier against a plain model, through checkpoints, crashes and tiny limits."""
 
 import os
-import shutil
 import tempfile
 from collections import Counter
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.support.examples import examples
 from tests.support.frontiers import make
+from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
@@ -73,11 +75,11 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.saved_constants = places.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS
-        self.saved_shares = place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS
-        place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS = 1, 2, 1, 1
-        places.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS = 2, 3, 2, 2
-        self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
+        self.patches = patched(
+            (place_shares, {"LEAST": 1, "WIDER": 2, "DOMAINS": 1, "LOOKS": 1}),
+            *((places, {"STAY": 2}), (rotation, {"MOVES": 3}), (url_selection, {"DROPS": 2}), (frontier, {"STEPS": 2})),
+        )
+        self.folder = Path(self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY)))
         self.model = Model()
         self.dropped = []
         self.open()
@@ -316,13 +318,9 @@ class FrontierMachine(RuleBasedStateMachine):
         self.lent = set()
 
     def teardown(self):
-        if not hasattr(self, "db"):
-            return
-        self.finish()
-        self.db.close()
-        shutil.rmtree(self.folder)
-        places.STAY, rotation.MOVES, url_selection.DROPS, frontier.STEPS = self.saved_constants
-        place_shares.LEAST, place_shares.WIDER, place_shares.DOMAINS, place_shares.LOOKS = self.saved_shares
+        if hasattr(self, "db"):
+            with self.patches, closing(self.db):
+                self.finish()
 
     def finish(self):
         """Nothing is lost: in the end every added URL has come out."""
@@ -346,6 +344,17 @@ class FrontierMachine(RuleBasedStateMachine):
             self.take()
         assert not model.waiting
         assert len(self.frontier) == 0
+
+
+def test_a_machine_that_fails_changes_nothing_for_other_tests():
+    """Its small constants would be theirs, too."""
+    machine, before = FrontierMachine(), rotation.MOVES
+    machine.start()
+    machine.model.waiting["http://h0/lost"] = 0
+    with pytest.raises(AssertionError):
+        machine.teardown()
+
+    assert before == rotation.MOVES
 
 
 TestFrontierMachine = FrontierMachine.TestCase

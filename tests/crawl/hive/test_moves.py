@@ -1,6 +1,5 @@
 """Slots change hands while the hive crawls, drones are killed at every step: nothing is lost, doubled, or rude."""
 
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support.examples import examples
 from tests.support.moving_hives import Drone, World, run, slot_map
+from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from webcrawl.base.model import Outcome
 from webcrawl.frontier import place_shares, places, rotation
@@ -28,12 +28,16 @@ class HiveMachine(RuleBasedStateMachine):
         by_domain=st.booleans(),
     )
     def found_hive(self, owners, chance, pages, by_domain):
-        self.constants = rotation.MOVES, places.STAY, place_shares.LEAST, place_shares.WIDER
-        rotation.MOVES, places.STAY, place_shares.LEAST, place_shares.WIDER = 3, 2, 1, 1
-        self.world = World(Path(tempfile.mkdtemp(dir=IN_MEMORY)), DRONES, maps=[slot_map(1, DRONES, owners)])
-        self.world.allowance.pages = pages
-        self.world.pages = {url: chance.sample(URLS, chance.randint(0, 6)) for url in URLS}
+        links = {url: chance.sample(URLS, chance.randint(0, 6)) for url in URLS}
+        self.patches = patched(
+            (rotation, {"MOVES": 3}), (places, {"STAY": 2}), (place_shares, {"LEAST": 1, "WIDER": 1})
+        )
+        folder = Path(self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY)))
+        self.world = World(folder, DRONES, maps=[slot_map(1, DRONES, owners)])
+        self.world.allowance.pages, self.world.pages = pages, links
         self.drones = [Drone(self.world, number, domains=by_domain) for number in range(DRONES)]
+        for drone in self.drones:
+            self.patches.callback(drone.close)
         self.seeds = set()
 
     @rule(drone=DRONE, urls=st.lists(st.sampled_from(URLS), min_size=1, max_size=8))
@@ -112,15 +116,9 @@ class HiveMachine(RuleBasedStateMachine):
         assert self.world.complaints == []
 
     def teardown(self):
-        if not hasattr(self, "drones"):
-            return
-        try:
-            self.finish()
-        finally:
-            for drone in self.drones:
-                drone.close()
-            shutil.rmtree(self.world.folder)
-            rotation.MOVES, places.STAY, place_shares.LEAST, place_shares.WIDER = self.constants
+        if hasattr(self, "drones"):
+            with self.patches:
+                self.finish()
 
     def finish(self):
         world = self.world

@@ -1,16 +1,16 @@
 """Buckets against a heap, with checkpoints, reopening and crashes among the steps."""
 
 import tempfile
-from contextlib import ExitStack
+from contextlib import closing
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from pathlib import Path
-from unittest.mock import patch
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
+from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from webcrawl.crawl.revisit import buckets as module
 from webcrawl.crawl.revisit.buckets import TICK, Buckets, seconds_of, stamp, stamped, ticks
@@ -33,10 +33,8 @@ class Times(RuleBasedStateMachine):
 
     @initialize(memory=st.integers(0, 3000), run=st.integers(1, 8), moves=st.integers(1, 3))
     def begin(self, memory, run, moves):
-        self.patches = ExitStack()
+        self.patches = patched((module, {"RUN": run, "MOVES": moves}))
         self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
-        for name, value in (("RUN", run), ("MOVES", moves)):
-            self.patches.enter_context(patch.object(module, name, value))
         self.memory, self.now, self.number = memory, NOW, 0
         self.twin, self.durable = [], []
         self.open()
@@ -122,11 +120,10 @@ class Times(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "db"):
-            assert sorted(iter(self.buckets.pop, None)) == sorted(self.twin)
-            self.buckets.save()
-            assert self.db.query("SELECT count(*) FROM revisit") == [(0,)]
-            self.db.close()
-            self.patches.close()
+            with self.patches, closing(self.db):
+                assert sorted(iter(self.buckets.pop, None)) == sorted(self.twin)
+                self.buckets.save()
+                assert self.db.query("SELECT count(*) FROM revisit") == [(0,)]
 
 
 Times.TestCase.settings = examples(60, stateful_step_count=30)

@@ -1,16 +1,16 @@
 """Every record is in one place at a time, whatever happens: crashes, signals, pauses of months, pages never due."""
 
 import tempfile
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import replace
 from math import ceil, inf
 from pathlib import Path
-from unittest.mock import patch
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
+from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from tests.support.revisits import DAY, NOW, Told, made
 from webcrawl.crawl.revisit import buckets
@@ -28,9 +28,8 @@ class Pages(RuleBasedStateMachine):
 
     @initialize(rate=st.sampled_from([0.01, 1.0, 20.0]), early=st.booleans(), run=st.integers(2, 1024))
     def begin(self, rate, early, run):
-        self.patches = ExitStack()
+        self.patches = patched((buckets, {"RUN": run}))
         self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
-        self.patches.enter_context(patch.object(buckets, "RUN", run))
         self.rate, self.early, self.now, self.number = rate, early, NOW, 0
         self.waiting, self.out, self.ahead = {}, {}, {}  # when each page was fetched; its record; its link
         self.durable = ({}, {})
@@ -127,17 +126,20 @@ class Pages(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "db"):
-            self.policy.when.clear()
-            self.policy.after = -1.0
-            for _ in range(400 + 20 * len(self.waiting)):
-                self.now += 1.1 * max(1 / self.rate, FLOOR)
-                self.take(100)
-                if not self.waiting:
-                    break
-                self.now += DAY
-            assert self.waiting == {}
-            self.db.close()
-            self.patches.close()
+            with self.patches, closing(self.db):
+                self.finish()
+
+    def finish(self):
+        """All come out once they are due."""
+        self.policy.when.clear()
+        self.policy.after = -1.0
+        for _ in range(400 + 20 * len(self.waiting)):
+            self.now += 1.1 * max(1 / self.rate, FLOOR)
+            self.take(100)
+            if not self.waiting:
+                break
+            self.now += DAY
+        assert self.waiting == {}
 
 
 Pages.TestCase.settings = examples(60, stateful_step_count=30)
