@@ -207,6 +207,15 @@ class TestSeeds:
 
 
 class TestTheLog:
+    def test_a_damaged_url_behind_a_wall(self, tmp_path):
+        """Its host is none that waits, whatever bytes it has."""
+        line = b"2026-01-02T03:04:05.006Z 403 9 http://\xff/ L - - #001 20260102030405000+1 - - wall:cloudflare\n"
+        (tmp_path / "crawl.log").write_bytes(line)
+        log = read_log(tmp_path / "crawl.log", len(line))
+        log.leave_out({"a.test"})
+
+        assert len(log.walls) == 1
+
     def test_a_line_without_end(self, tmp_path):
         """A file of one endless line is read in pieces, each of which is damaged."""
         path = tmp_path / "crawl.log"

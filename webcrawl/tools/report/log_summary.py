@@ -160,7 +160,7 @@ class Log:
 
     def leave_out(self, hosts: Container[str]) -> None:
         """The URLs of these hosts wait for their walls to open."""
-        for url in [url for url in self.walls if host_of(url.decode()) in hosts]:
+        for url in [url for url in self.walls if host_of(url.decode("utf-8", "replace")) in hosts]:
             self._go_on(url)
 
     def _go_on(self, url: bytes) -> None:
