@@ -324,8 +324,9 @@ def _check(folder: Path) -> None:
             raise CannotStart(
                 f"{folder}/{STATE}: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
             )
-        for path in filter(Path.exists, (folder / "requests.queue", folder / "requests.seen")):
-            raise CannotStart(f"{path}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR")
+        theirs = next(filter(Path.exists, (folder / "requests.queue", folder / "requests.seen")), None)
+        if theirs is not None:
+            raise CannotStart(f"{theirs}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR")
     if not state.exists():
         return
     from webcrawl.crawl.start_check import check_start  # noqa: PLC0415 - a new crawl has nothing to check

@@ -69,7 +69,8 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
     again, told, sent = 0.0, dict[str, str](), _sent(headers)
 
     def left(at: float) -> float:
-        return at - (now if sent is None or sent < now - DAY < at - DAY else sent)
+        stands_still = sent is not None and sent < now - DAY and now < at
+        return at - (now if sent is None or stands_still else sent)
 
     for name, value in headers:
         if (known := name.lower().removeprefix(b"x-")) == b"retry-after":
