@@ -430,3 +430,31 @@ def test_an_earlier_record_of_the_same_second(tmp_path):
 
     [said, _] = pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter())
     assert said.startswith("1 record without")
+
+
+def test_pages_that_an_earlier_archive_has(tmp_path):
+    """A 304 counts as a page where it says that it is a document, or has a title; not that of a page which is here."""
+    earlier, own = "2022-01-01T00:00:00Z", "2023-11-14T22:13:21Z"
+    html, plain = (
+        {"head": b"HTTP/1.1 304 No\r\n%s\r\n" % said, "status": 304, "wire": b"", "unmodified": True}
+        for said in (b"Content-Type: text/html\r\n", b"")
+    )
+    archive = Archive(tmp_path / "job")
+    for url, path, more, title, date in (
+        (SEED, "", plain, "Seed", earlier),
+        ("http://a.test/page", "L", html, "", earlier),
+        ("http://a.test/titled", "L", plain, "Titled", earlier),
+        ("http://a.test/i.png", "L", plain, "", earlier),
+        ("http://a.test/frame", "LE", plain, "Frame", earlier),
+        ("http://a.test/again", "L", html, "Again", own),
+    ):
+        one = exchange(url, **more)
+        one.refers = Referred("<urn:uuid:1>", url, date, one.digest)
+        archive.write(one, Link(url, path), **({"title": title} if title else {}))
+    archive.write(exchange("http://a.test/odd", head=html["head"], status=304), Link("http://a.test/odd", "L"))
+    archive.stop()
+
+    wacz, *_ = packed(archive.root)
+    seeds, others = (lines(wacz.read(f"pages/{name}.jsonl"))[1:] for name in ("pages", "extraPages"))
+    assert [(one["url"], one["title"]) for one in seeds] == [(SEED, "Seed")]
+    assert sorted(one["url"] for one in others) == ["http://a.test/page", "http://a.test/titled"]

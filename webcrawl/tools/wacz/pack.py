@@ -99,7 +99,7 @@ def pack(
                         package.add(f"archive/{ARCHIVE}", archive)
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
-                main = _add_pages(package, both, folder, found)
+                main = _add_pages(package, both, first, folder, found)
                 package.close({"title": jobdir.resolve().name, **main, **_depends(len(needed), lies)})
             file.flush()
             os.fsync(file.fileno())
@@ -191,7 +191,7 @@ def _add_index(package: Package, indexes: list[Path], folder: Path, found: Count
 
 
 def _add_pages(
-    package: Package, archives: list[tuple[Path, Path]], folder: Path, found: Counter[str]
+    package: Package, archives: list[tuple[Path, Path]], start: str, folder: Path, found: Counter[str]
 ) -> dict[str, str]:
     """Adds the list of seeds and that of all other pages; returns what the package says of the first seed."""
     first: PageEntry | None = None
@@ -200,7 +200,7 @@ def _add_pages(
         seeds.write(header("pages", "Seeds"))
         others.write(header("extra-pages", "Other pages"))
         for archive, index in archives:
-            for page in _pages(archive, index):
+            for page in _pages(archive, index, start):
                 (seeds if page.is_seed else others).write(page.line())
                 found["seeds" if page.is_seed else "others"] += 1
                 if page.is_seed and (first is None or page.stamp < first.stamp):
@@ -211,10 +211,10 @@ def _add_pages(
     return {} if first is None else {"mainPageUrl": first.url, "mainPageDate": first.date}
 
 
-def _pages(archive: Path, index: Path) -> Iterator[PageEntry]:
+def _pages(archive: Path, index: Path, start: str) -> Iterator[PageEntry]:
     with regular(archive) as file, regular(index) as lines:
         try:
-            yield from pages(lines, file, archive.stat().st_size)
+            yield from pages(lines, file, archive.stat().st_size, start)
         except (Torn, ValueError, KeyError) as error:
             raise _damaged(archive, error) from error
 

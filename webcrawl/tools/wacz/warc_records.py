@@ -16,7 +16,7 @@ from webcrawl.base.digest import normal
 from webcrawl.base.model import requisite_hops
 from webcrawl.base.url_text import visible
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.index_line import INDEXED, REVISIT, IndexLine, read
+from webcrawl.store.jobdir.index_line import INDEXED, NOT_MODIFIED, REVISIT, IndexLine, read
 from webcrawl.tools.verify.gzip_members import Member, Torn
 
 HEAD = 1 << 16  # bytes of a block that are kept: more than any HTTP head, or any metadata
@@ -120,26 +120,35 @@ def header(name: str, title: str) -> bytes:
     return json.dumps({"format": "json-pages-1.0", "id": name, "title": title}).encode() + b"\n"
 
 
-def pages(index: Iterable[bytes], archive: BinaryIO, end: int) -> Iterator[PageEntry]:
-    """The pages that an archive file of this length has, by its index."""
+def pages(index: Iterable[bytes], archive: BinaryIO, end: int, first: str) -> Iterator[PageEntry]:
+    """The pages that an archive file of this length has, by its index; `first` is the first time of the package."""
     for line in index:
-        if b'"status": "200"' not in line:
+        if b'"status": "200"' not in line and b'"status": "304"' not in line:
             continue
         says = read(line)
-        if says.mime.lower() not in DOCUMENTS and not says.is_revisit:
+        if not says.is_revisit and (says.status == NOT_MODIFIED or says.mime.lower() not in DOCUMENTS):
             continue
-        page = _page(says, archive, end)
+        page = _page(says, archive, end, first)
         if page is not None:
             yield page
 
 
-def _page(says: IndexLine, archive: BinaryIO, end: int) -> PageEntry | None:
-    """The page of an answer, by its metadata record; None if another page shows it, or if it was no document."""
-    at, about = says.offset, dict[str, str]()
+def _page(says: IndexLine, archive: BinaryIO, end: int, first: str) -> PageEntry | None:
+    """The page of an answer, by its metadata record; None if another page shows it, or if it was no document.
+
+    A 304 is the page that an earlier archive has. Most have no type: then only documents have a title.
+    """
+    at, about, needs_title = says.offset, dict[str, str](), False
     if at + says.length > end:
         raise Torn("the file ends early")
-    if says.is_revisit and next(records(archive, at, end)).media_type.lower() not in DOCUMENTS:
-        return None
+    if says.is_revisit:
+        record = next(records(archive, at, end))
+        is_earlier = says.status == NOT_MODIFIED
+        if is_earlier and not _reference(record).is_before(first):
+            return None
+        needs_title = is_earlier and not record.media_type
+        if not needs_title and record.media_type.lower() not in DOCUMENTS:
+            return None
     at += says.length
     for record in islice(records(archive, at, end), FOLLOWING):
         if record.kind == "metadata":
@@ -148,7 +157,7 @@ def _page(says: IndexLine, archive: BinaryIO, end: int) -> PageEntry | None:
         if record.kind in INDEXED:
             break
     path = about.get("hopsFromSeed", "")
-    if requisite_hops(path) or path.endswith("P"):
+    if requisite_hops(path) or path.endswith("P") or (needs_title and "title" not in about):
         return None
     return PageEntry(says.url, says.stamp, about.get("title", ""), not path.strip("R"))
 
@@ -170,6 +179,14 @@ class Reference(NamedTuple):
         when = "".join(filter(str.isdecimal, fields.get(date, "")))[:STAMP]
         return cls(visible(fields.get(url, "").strip("<>")), when, normal(fields.get("WARC-Payload-Digest", "")))
 
+    def is_before(self, first: str) -> bool:
+        """True if a package with this first time cannot have the capture, unless it is of that very second."""
+        return "" < self.stamp <= first
+
+
+def _reference(record: Record) -> Reference:
+    return Reference.of(record.fields, "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date")
+
 
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
     """Of an archive file with its index: the references to a time not after the first of the package.
@@ -183,8 +200,8 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
                 record = next(records(file, read(line).offset, end), None)
                 if record is None:
                     raise Torn("the file ends early")
-                reference = Reference.of(record.fields, "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date")
-                if "" < reference.stamp <= first:
+                reference = _reference(record)
+                if reference.is_before(first):
                     yield reference
 
 
