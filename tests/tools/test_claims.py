@@ -3900,7 +3900,11 @@ CLAIMS = {
                 {"text": b"# a.test\n"},
                 {"text": b"\xff\n"},
             ),
-            ("seeds.txt: contains no seed (bad lines: 1)", {"text": b"\xff\n"}, {"text": b"\xff\na.test\n"}),
+            (
+                "seeds.txt: contains no seed (bad lines: 1; line 1 is not UTF-8)",
+                {"text": b"\xff\n"},
+                {"text": b"\xff\na.test\n"},
+            ),
             (
                 "seeds.txt: changed since it was last read; reading it again from the beginning",
                 {"before": b"a.test\nb.test\n", "text": b"c.test\nb.test\n"},
@@ -4483,7 +4487,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
     "crawl/hive/queen.py": {"is not heard of", "was stopped"},
     "urls/seeds/seed_list.py": {
         "bad line",
-        "bad lines: {}",
+        "bad lines: {}{}",
         "is not UTF-8",
         "the position in the seeds is unreadable: {}",
     },

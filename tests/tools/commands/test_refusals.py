@@ -75,7 +75,7 @@ class TestSeeds:
             ("missing.txt", None, "No such file or directory"),
             ("empty.csv", b"", "is empty"),
             ("random.txt", bytes(range(256)) * 20, "is binary; a list of seeds must be text"),
-            ("bad.txt", b"two words\n???\n", "contains no seed (bad lines: 2)"),
+            ("bad.txt", b"two words\n???\n", "contains no seed (bad lines: 2; line 1 contains a space or a control character)"),
             ("comments.txt", b"# nothing yet\n\n", "no seed"),
             ("seeds.doc", GOOD, "must end in .csv or .txt, optionally followed by .gz or .zip"),
             ("cut.txt.gz", b"\x1f\x8b\x08\x00", "Compressed file ended before the end-of-stream marker was reached"),

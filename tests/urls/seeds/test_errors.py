@@ -199,13 +199,13 @@ class TestOnTheWay:
     @pytest.mark.parametrize(
         ("data", "why"),
         [
-            (b"no url\n" * 3, "bad lines: 3"),
-            (b"m\xfcnchen.example\n", "bad lines: 1"),
+            (b"# all\n" + b"no url\n" * 3, "bad lines: 3; line 2 contains a space or a control character"),
+            (b"m\xfcnchen.example\n", "bad lines: 1; line 1 is not UTF-8"),
             (b"# a.example\n\n", "only blank lines, comments and headers"),
         ],
     )
     def test_a_list_without_a_seed(self, tmp_path, data, why):
-        """A list without a seed raises at its end."""
+        """A list without a seed raises at its end, and says what is wrong with the first bad line."""
         path = write(tmp_path / "s.txt", data)
 
         with closing(Seeds(str(path))) as seeds, pytest.raises(SeedError) as error:

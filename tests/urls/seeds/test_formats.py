@@ -1,6 +1,7 @@
 """The supported formats of seed lists, line by line."""
 
 import gzip
+import re
 import zipfile
 from contextlib import closing
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.support.places import ROOT
 from tests.support.seedlists import read, urls, write
-from webcrawl.urls.seeds import Seed, Seeds
+from webcrawl.urls.seeds import Seed, SeedError, Seeds
 
 
 class TestTextLists:
@@ -126,6 +127,15 @@ class TestCsvLists:
         path = write(tmp_path / "s.csv", header + b"\n1,a.example,com\n" + header.strip() + b"\n2,b.example,com\n")
 
         assert urls(path) == ["http://a.example/", "http://b.example/"]
+
+    @pytest.mark.parametrize("line", [b"http://a.example/", b"Home page,http://a.example/", b"URL;Name"])
+    def test_neither_a_header_nor_ranks(self, tmp_path, line):
+        """Of a CSV file whose columns nobody can know the error says what a header has to name."""
+        path = write(tmp_path / "s.csv", line + b"\nhttp://b.example/\n")
+
+        why = "line 1 does not start with a rank, and no header names a column Domain, Root Domain or URL"
+        with pytest.raises(SeedError, match=re.escape(why)):
+            urls(path)
 
     def test_majestic(self, tmp_path):
         """Majestic's list has the domain in its third column."""

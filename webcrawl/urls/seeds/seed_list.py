@@ -108,6 +108,7 @@ class SeedList:
         self.source = source
         self._max_length = max_length
         self._rows = rows(source.kind, source.first)
+        self._first_bad = ""  # of this run
         if not self._start(place):
             level = logging.INFO if changes else logging.WARNING
             logger.log(level, "%s: changed since it was last read; reading it again from the beginning", source.path)
@@ -140,7 +141,7 @@ class SeedList:
         """Call at the end of the list. Raises SeedError if it contained no seed."""
         at = self.at
         if not at.good:
-            why = f"bad lines: {at.bad}" if at.bad else "only blank lines, comments and headers"
+            why = f"bad lines: {at.bad}{self._first_bad}" if at.bad else "only blank lines, comments and headers"
             raise SeedError(f"{self.source.path}: contains no seed ({why})")
         logger.info("%s: %s, %s", self.source.path, count(at.good, "seed"), count(at.bad, "bad line"))
 
@@ -163,6 +164,7 @@ class SeedList:
         """Who gives `seeds add` may name any list: the log, which others see, gets the line's number, not its text."""
         at = self.at
         at.bad += 1
+        self._first_bad = self._first_bad or f"; line {at.line} {why}"
         if at.bad <= LOGGED:
             logger.warning("%s: line %d %s", self.source.path, at.line, why)
         if at.bad == LOGGED:

@@ -105,11 +105,11 @@ class CsvRows:
         if not line or line == self.header:  # concatenated lists repeat it
             return None
         fields = _fields(line)
-        if len(fields) <= self.column:
-            raise BadLineError(f"has no column {self.column + 1}")
         # if the first column is not a rank, the second is not a domain either
         if self.header is None and not (fields[0].isascii() and fields[0].strip().isdigit()):
-            raise BadLineError("does not start with a rank")
+            raise BadLineError("does not start with a rank, and no header names a column Domain, Root Domain or URL")
+        if len(fields) <= self.column:
+            raise BadLineError(f"has no column {self.column + 1}")
         return fields[self.column].strip()
 
     def found(self, line: str) -> Found | None:
