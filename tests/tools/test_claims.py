@@ -4894,7 +4894,8 @@ PROVED = {  # sentences that need more around them: the test that looks at them
                 "no seeds: {} crawl {} -a seeds=FILE or a URL, several with commas between",
                 "{}/{}: missing, but the logs of a crawl are there: restore it, or use another JOBDIR",
                 "{}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR",
-                "{}: no such spider; this project has {}{}",
+                "{}: no such spider; this project has {}; {}",
+                "one of yours needs -s SPIDER_MODULES=, the module or package that it is in",
             ),
             "tests/tools/commands/test_refusals.py",
         ),
@@ -4907,7 +4908,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
             "tests/end_to_end/test_web_subclasses.py",
         ),
         **dict.fromkeys(
-            ("-a since=: names no earlier crawl", "; for a site: crawl http://{}/"),
+            ("-a since=: names no earlier crawl", "for a site: crawl http://{}/"),
             "tests/end_to_end/test_wrong_uses.py",
         ),
         ", or --again to begin anew": "tests/end_to_end/test_nothing_fetched.py",

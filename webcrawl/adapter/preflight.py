@@ -138,8 +138,10 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
         return loader.load(name)
     except KeyError as error:
         known = ", ".join(sorted(loader.list()))
-        site = f"; for a site: crawl http://{name}/" if "." in name and Path(name).suffix != ".py" else ""
-        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}{site}") from error
+        is_site = "." in name and Path(name).suffix != ".py"
+        own = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
+        hint = f"for a site: crawl http://{name}/" if is_site else own
+        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}; {hint}") from error
 
 
 def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool) -> None:

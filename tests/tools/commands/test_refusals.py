@@ -75,7 +75,11 @@ class TestSeeds:
             ("missing.txt", None, "No such file or directory"),
             ("empty.csv", b"", "is empty"),
             ("random.txt", bytes(range(256)) * 20, "is binary; a list of seeds must be text"),
-            ("bad.txt", b"two words\n???\n", "contains no seed (bad lines: 2; line 1 contains a space or a control character)"),
+            (
+                "bad.txt",
+                b"two words\n???\n",
+                "contains no seed (bad lines: 2; line 1 contains a space or a control character)",
+            ),
             ("comments.txt", b"# nothing yet\n\n", "no seed"),
             ("seeds.doc", GOOD, "must end in .csv or .txt, optionally followed by .gz or .zip"),
             ("cut.txt.gz", b"\x1f\x8b\x08\x00", "Compressed file ended before the end-of-stream marker was reached"),
@@ -164,10 +168,11 @@ class TestArguments:
 class TestSpiders:
     @pytest.mark.parametrize("spider", ["webb", "Web", "web\n"])
     def test_an_unknown_spider(self, tmp_path, seeds, spider):
-        """A spider that the project does not have is one line with those that it has."""
+        """A spider that the project does not have is one line with those that it has, and how to name where it is."""
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, spider=spider))
 
-        assert line.endswith(": no such spider; this project has walk, web")
+        hint = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
+        assert line.endswith(f": no such spider; this project has walk, web; {hint}")
 
     @pytest.mark.parametrize("words", [[], ["web", "web"]])
     def test_not_one_spider(self, tmp_path, words):
