@@ -168,7 +168,7 @@ class Life:
         return State.PAUSED if self._crawl.parts.in_force.paused else State.RUNNING
 
     def trouble(self) -> str:
-        return self._crawl.outlook.trouble
+        return self._crawl.outlook.stands_still
 
     def out(self) -> bool:
         return self._crawl.parts.uplink.out

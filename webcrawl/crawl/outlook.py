@@ -9,6 +9,8 @@ from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.jobdir.history_line import mix
 
+NOTICED = 2.0  # seconds of a wait that are worth a word
+
 
 class Outlook:
     """What is asked of a crawl that runs, beside its counters."""
@@ -41,6 +43,14 @@ class Outlook:
     def trouble(self) -> str:
         """The same, or why some hosts cannot be asked: without name servers those with known addresses still can."""
         return self.stopped_by or self._parts.uplink.trouble
+
+    @property
+    def stands_still(self) -> str:
+        """Why nothing is fetched: the trouble, or that all hosts are left alone, for more than a moment."""
+        if self.trouble or self._parts.frontier.in_flight or self.ready_hosts():
+            return self.trouble
+        waits = self.waits()
+        return str(waits) if waits.seconds >= NOTICED else ""
 
     def glance(self) -> dict[str, Any]:
         """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""

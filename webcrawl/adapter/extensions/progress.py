@@ -18,6 +18,7 @@ from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.base.live_line import LiveLine
 from webcrawl.base.readable import count, short
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.outlook import NOTICED
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.jobdir.history_line import hosts_asked
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
@@ -25,7 +26,6 @@ from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 logger = logging.getLogger(__name__)
 
 INTERVAL = 10.0  # seconds between two lines in the log
-NOTICED = 2.0  # seconds of a wait that are worth a word
 BLINK = 0.5  # seconds between two updates of the live line
 
 

@@ -57,7 +57,7 @@ class Crawling(Protocol):
         """The state of the drone."""
 
     def trouble(self) -> str:
-        """The trouble, in a few words; empty if there is none."""
+        """Why nothing is fetched, in a few words; empty if something is."""
 
     def out(self) -> bool:
         """True if our own network is out."""

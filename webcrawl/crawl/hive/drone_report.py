@@ -59,7 +59,7 @@ class Report:
     jobdir: str = ""
     host: str = ""  # name of its machine
     pid: int = 0
-    trouble: str = ""  # what is wrong, in a few words
+    trouble: str = ""  # why it fetches nothing, in a few words
     figures: Mapping[str, Figure] = field(default_factory=dict)  # Crawl.stats()
 
     @property

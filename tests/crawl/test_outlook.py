@@ -1,0 +1,40 @@
+"""How a crawl is going, for those who look."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from webcrawl.crawl.outlook import Outlook
+from webcrawl.frontier.wait_words import CRAWL_DELAY, Waits
+
+LONG = Waits(host="a.test", seconds=58.0, rule=CRAWL_DELAY)
+SAID = "waits 58 s between requests to a.test (Crawl-delay)"
+
+
+def outlook(*, waits=LONG, in_flight=0, ready=0, paused=False):
+    look = SimpleNamespace(waits=lambda _: waits, ready=lambda _: ready)
+    return Outlook(
+        SimpleNamespace(
+            frontier=SimpleNamespace(look=look, in_flight=in_flight),
+            in_force=SimpleNamespace(paused=paused, held=""),
+            uplink=SimpleNamespace(out=False, trouble=""),
+            clock=lambda: 0.0,
+        ),
+        dict,
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({}, SAID),
+        ({"paused": True}, "paused"),
+        ({"in_flight": 1}, ""),
+        ({"ready": 1}, ""),
+        ({"waits": Waits()}, ""),
+        ({"waits": Waits(host="a.test", seconds=1.0, rule=CRAWL_DELAY)}, ""),
+    ],
+)
+def test_why_nothing_is_fetched(state, said):
+    """What stops a crawl, or else the host whose turn is next where all are left alone, for more than a moment."""
+    assert outlook(**state).stands_still == said
