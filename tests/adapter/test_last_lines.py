@@ -117,7 +117,7 @@ def test_what_an_earlier_crawl_had_is_said(tmp_path):
     }
 
     assert last_lines(tmp_path, figures, 1.0)[1] == (
-        "3 pages unchanged since the earlier crawl, 2 answers sent again the same: 2.5 MB not stored"
+        "3 pages unchanged since the earlier crawl (status 304), 2 answers sent again the same: 2.5 MB not stored"
     )
 
 

@@ -1934,7 +1934,7 @@ CLAIMS = {
                 {"flaw/unrendered": 1},
                 {},
             ),
-            ("{} unchanged since the earlier crawl, {}: {} not stored", {"since/unmodified": 1}, {}),
+            ("{} unchanged since the earlier crawl (status 304), {}: {} not stored", {"since/unmodified": 1}, {}),
             ("{} sent again the same", {"since/identical": 1}, {}),
             ("{} in the store ({} MB){}", STORED, {}),
             (", {} still to be sent or verified", STORED, {**STORED, "store/waiting": 0}),

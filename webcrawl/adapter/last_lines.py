@@ -153,7 +153,7 @@ def _known(figures: Mapping[str, Any]) -> Iterator[str]:
     same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
     if same or known:
         again, megabytes = f"{count(known, 'answer')} sent again the same", f"{figures['since/bytes'] / 1e6:.1f} MB"
-        yield f"{count(same, 'page')} unchanged since the earlier crawl, {again}: {megabytes} not stored"
+        yield f"{count(same, 'page')} unchanged since the earlier crawl (status 304), {again}: {megabytes} not stored"
     if unasked := figures.get("since/unasked", 0):
         yield f"{count(unasked, 'answer')} stored whole: the CDX server of -a since did not answer, as the log says"
 
