@@ -73,7 +73,8 @@ def pages(jobdir):
 def test_interrupted_and_to_the_end(start, tmp_path):
     """Two drones crawl the whole web together, each page once, and end by themselves with one summary.
 
-    Ctrl-C, or a kill -9 of what watches the drones, and the same command once more change nothing of that.
+    Ctrl-C, or a kill -9 of what watches the drones, and the same command once more change nothing of that. The last
+    lines say so after Ctrl-C, and name the command for a report.
     """
     slow = {"POLITENESS_MIN_DELAY": 0.3}
     for most, number, words in [(15, signal.SIGINT, ("-n", 2)), (30, signal.SIGKILL, ())]:
@@ -82,6 +83,7 @@ def test_interrupted_and_to_the_end(start, tmp_path):
         os.kill(process.pid, number)
         status, said = ended(process)
         assert status == (0 if number == signal.SIGINT else -number), said
+        assert ("stopped by a signal: run the same command to resume" in said) == (number == signal.SIGINT)
 
     status, said = ended(start(**slow))
 
@@ -89,6 +91,8 @@ def test_interrupted_and_to_the_end(start, tmp_path):
     assert status == 0, said
     assert (len(found), max(found.values())) == (64, 1)
     assert re.search(r" from 8 hosts; 0 URLs queued, 0 failures in all\n", said)
+    assert re.search(r"report: \S+ report \S*/job\n", said)
+    assert "run the same command" not in said
     assert all((tmp_path / f"job/drone-{drone}/logs/crawl.log").stat().st_size for drone in range(2))
 
 

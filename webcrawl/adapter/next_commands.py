@@ -22,7 +22,12 @@ def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
         options = f"-s OUTPUTS={shlex.quote(' '.join(made))} -s JOBDIR={_word(place)}"
         archives = " ".join(map(_word, [*_earlier(folder), folder]))
         lines.append(f"{', '.join(made)} of these pages: {program()} process {archives} {options}")
-    return [*lines, *search_command(place, made), f"report: {program()} report {_word(folder)}"]
+    return [*lines, *search_command(place, made), report_command(folder)]
+
+
+def report_command(folder: Path) -> str:
+    """The line for a report on a crawl or hive."""
+    return f"report: {program()} report {_word(folder)}"
 
 
 def _earlier(folder: Path) -> Iterable[Path]:

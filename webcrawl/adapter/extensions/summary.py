@@ -25,6 +25,13 @@ logger = logging.getLogger(__name__)
 STOPPERS = {"shutdown": "a signal", "stopped": "command"}  # reasons that are no limits
 
 
+def stopped(reason: str) -> list[str]:
+    """A line on what ended a run, of a crawl or hive, if that was not that nothing is left."""
+    limit = reason.upper() if reason.startswith("closespider_") else ""
+    by, larger = limit or STOPPERS.get(reason, ""), f" with a larger {limit}" if reason == OVER_BYTES else ""
+    return [f"stopped by {by}: run the same command{larger} to resume"] if by else []
+
+
 class Summary:
     """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
 
@@ -95,9 +102,7 @@ class Summary:
 
     def stopped(self, reason: str) -> list[str]:
         """A line on what ended the run, if that was not that nothing is left."""
-        limit = reason.upper() if reason.startswith("closespider_") else ""
-        by, larger = limit or STOPPERS.get(reason, ""), f" with a larger {limit}" if reason == OVER_BYTES else ""
-        return [f"stopped by {by}: run the same command{larger} to resume"] if by else []
+        return stopped(reason)
 
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""

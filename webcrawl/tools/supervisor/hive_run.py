@@ -15,7 +15,9 @@ from typing import Any, cast
 from scrapy.settings import Settings
 from scrapy.utils.log import configure_logging
 
+from webcrawl.adapter.extensions.summary import stopped
 from webcrawl.adapter.last_lines import last_lines
+from webcrawl.adapter.next_commands import report_command
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
@@ -261,7 +263,8 @@ class HiveRun:
         reasons = {drone.get("reason") for drone in found.get("drones", ())}
         if stats_file.STORE_FAILED in reasons:  # more came than is kept
             lines[-1:] = [f"{self._folder.path} has what the last checkpoints of its drones have"]
-        for line in lines:
+        report = [report_command(self._folder.path)] if found["pages"] else []
+        for line in [*lines, *report, *stopped(found.get("reason") or "")]:
             logger.info("%s", line)
         return supervisor.status or int(watching.trouble is not None)
 
