@@ -4,6 +4,7 @@ import gzip
 import re
 import zlib
 from collections import Counter
+from urllib.request import urlopen
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
 from tests.support.reports import Report
 from tests.support.warc_reader import read
+from tests.support.wayback import collection, needs_pywb, wayback
 from webcrawl.lab.simweb import even, truth, wait_until_idle
 from webcrawl.tools.verify.verify_crawl import verify
 
@@ -119,6 +121,24 @@ def test_the_last_lines_name_what_its_pages_are_in(months):
     said = re.search(r" of these pages: \S+ process (.*) -s OUTPUTS", second.output.read_text())
     assert said is not None
     assert said[1].split() == [str((first.jobdir / "warc").resolve()), str(second.jobdir)]
+
+
+@needs_pywb
+def test_pywb_shows_unchanged_pages(months, tmp_path):
+    """By the index of docs/guides.md, without captures of status 304, it shows the page as it was before."""
+    crawls = [first := months("jan"), months("feb", first.jobdir)]
+    urls = (record.fields["WARC-Target-URI"] for record in records(first) if record.kind == "response")
+    root = min((url for url in urls if not url.endswith("robots.txt")), key=len)
+    archives, indexes = ([*tmp_path.glob(f"*/**/warc/*{kind}")] for kind in (".warc.gz", ".cdxj"))
+    assert len(archives) == len(indexes) == len(crawls)
+    collection(tmp_path / "pywb", archives)
+    lines = [line for path in indexes for line in path.read_text().splitlines(keepends=True)]
+    kept = sorted(line for line in lines if '"status": "304"' not in line)
+    assert len(kept) < len(lines)
+    (tmp_path / "pywb/collections/months/indexes/index.cdxj").write_text("".join(kept))
+
+    with wayback(tmp_path / "pywb") as address, urlopen(f"{address}/2100id_/{root}") as answer:  # noqa: S310 - loopback
+        assert answer.read().startswith(b"<title>0</title>")
 
 
 @pytest.mark.campaign
