@@ -144,10 +144,11 @@ class TestStart:
         done = hive.run("-n", 3)
 
         assert done.returncode == 0
-        first, last = done.stderr.splitlines()[-2:]
+        first, place, report = done.stderr.splitlines()[-3:]
         assert "21 pages in " in first
         assert "; 6 URLs queued, 3 failures" in first
-        assert last.endswith(f"everything is in {hive.jobdir}")
+        assert place.endswith(f"everything is in {hive.jobdir}")
+        assert report.endswith(f"report {hive.jobdir}")
         assert json.loads((hive.jobdir / "stats.json").read_text())["pages"] == 21
 
 
