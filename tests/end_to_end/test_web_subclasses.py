@@ -250,6 +250,33 @@ class TestLinks:
         assert (crawl.logged, crawl.archived) == ({"/"}, {"/"})
         assert "IndexError" in (crawl.job / "logs/errors.log").read_text()
 
+    def test_a_panic_of_its_choice(self, ran):
+        """So it is if what is raised is no Exception: it costs that page's links, and the crawl goes on to its end."""
+        crawl = ran("""
+    def links_to_follow(self, page):
+        if page.title == "Page /a":
+            raise type("Panic", (BaseException,), {})
+        return page.links
+""")
+
+        assert crawl.status == 0
+        assert crawl.logged == crawl.archived == PAGES - {"/a/1", "/a/2"}
+
+    def test_a_crawl_that_it_ends_keeps_its_page_for_the_next_run(self, ran):
+        """If `links_to_follow` raises CloseSpider, the page comes again, and no link is lost."""
+        crawl = ran("""
+    stop = "yes"
+
+    def links_to_follow(self, page):
+        if self.stop and page.title == "Page /a":
+            raise __import__("scrapy").exceptions.CloseSpider("enough")
+        return page.links
+""")
+        assert "/a" not in crawl.logged
+
+        crawl.project.run("crawl", "own", "-a", "seeds=seeds.txt", "-a", "stop=")
+        assert crawl.logged == crawl.archived == PAGES
+
     def test_it_costs_no_batch(self):
         """A subclass that only chooses links, or begins elsewhere, is as fast as `web`; one with callbacks is not."""
 

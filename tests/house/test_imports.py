@@ -28,7 +28,7 @@ WITH_SCRAPY = (
 )
 # Subprocesses and programs of the commands: they have a Scrapy settings object or a crawler in their hands.
 BESIDE_COMMANDS = ("webcrawl.tools.supervisor",)
-OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
+OF_ADAPTER = {"trip", "listeners", "modules", "panics"}  # its values, what a module is, and what users' code raises
 ENTRY = {  # all that the house may know of the fast path: the one call, what it gives, the check of Scrapy, headers
     f"webcrawl.adapter.fastpath{name}"
     for name in (

@@ -113,6 +113,79 @@ class Each(Spider):
         yield from (self.item(response, do=what) for what in ("another type", "a copy"))
 
 
+class Panic(BaseException):
+    """As a library in Rust raises it."""
+
+
+class Panicking(Spider):
+    """A request for each place that panics, and one whose callback's task is cancelled."""
+
+    name = "panicking"
+    PLACES = ("callback", "generator", "async_generator", "download", "pipeline", "late_pipeline", "cancelled")
+
+    def __init__(self, here, closed_port, **kwargs):
+        super().__init__(**kwargs)
+        self.here, self.closed_port = here, closed_port
+
+    async def start(self):
+        for place in (*self.PLACES, "cancelled_pipeline"):
+            callback, meta = getattr(self, f"in_{place}", self.page), {"scene": place, "dont_retry": True}
+            yield Request(f"{self.here}/{place}", callback, errback=self.failed, meta=meta)
+        meta = {"scene": "errback", "dont_retry": True}
+        yield Request(f"http://127.0.1.1:{self.closed_port}/", errback=self.in_errback, meta=meta)
+
+    def page(self, response):
+        yield {"scene": response.meta["scene"], "trail": []}
+        note(self.crawler, "read on", response.meta["scene"])
+
+    def failed(self, failure):
+        note(self.crawler, "failed", failure.request.meta["scene"])
+
+    def in_errback(self, failure):
+        raise Panic
+
+    def in_callback(self, response):
+        raise Panic
+
+    def in_generator(self, response):
+        yield {"scene": "generator", "trail": []}
+        raise Panic
+
+    async def in_async_generator(self, response):
+        yield {"scene": "async generator", "trail": []}
+        raise Panic
+
+    async def in_cancelled(self, response):
+        asyncio.current_task().cancel()
+        await asyncio.sleep(1)
+
+
+class PanickingItems:
+    """A pipeline of that spider's."""
+
+    async def process_item(self, item):
+        if item["scene"] == "pipeline":
+            raise Panic
+        await asyncio.sleep(0.001)
+        if item["scene"] == "late_pipeline":
+            raise Panic
+        if item["scene"] == "cancelled_pipeline":
+            asyncio.current_task().cancel()
+            await asyncio.sleep(1)
+        return item
+
+    def close_spider(self):
+        raise Panic
+
+
+class PanickingDownloads:
+    """A downloader middleware of that spider's."""
+
+    def process_request(self, request):
+        if request.meta.get("scene") == "download":
+            raise Panic
+
+
 class Paging(Spider):
     """Makes a page of every answer, without a middleware, as the spider `web` does; the scene says what comes back."""
 
@@ -315,8 +388,5 @@ class Ending(Spider):
         yield response.follow(f"/{number + 1}", cb_kwargs={"number": number + 1}, meta={"scene": "page"})
         if number == 3 and self.how == "raises":
             raise CloseSpider("enough")
-        if number == 3 and self.how == "cancelled":
-            asyncio.current_task().cancel()
-            await asyncio.sleep(0)
         if self.how == "errors":
             raise ValueError

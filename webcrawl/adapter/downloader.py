@@ -30,6 +30,7 @@ from webcrawl.adapter.download_outcomes import Outcomes, is_untried, wait_of
 from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.listeners import has_listener
+from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
@@ -259,15 +260,19 @@ class FrontierDownloader:
             if not trip.inline:
                 return await self.handlers.download_request_async(request)
             return await self._patiently(request, trip)
-        except asyncio.CancelledError:
-            if not (trip.abandoned or trip.cut):
+        except asyncio.CancelledError as error:
+            if trip.abandoned or trip.cut:
+                task.uncancel()
+                raise DownloadCancelledError("the crawl ends" if trip.abandoned else "others need its slot") from None
+            if trip.inline:
                 raise
-            task.uncancel()
-            raise DownloadCancelledError("the crawl ends" if trip.abandoned else "others need its slot") from None
+            raise tamed(error) from None  # of a foreign handler's making
         except Exception as error:
             if lack(error):
                 self.on_lack(error)
             raise
+        except BaseException as error:  # noqa: BLE001 - it is raised
+            raise tamed(error) from None
         finally:
             self.running.end(trip)
             trip.source = None

@@ -11,6 +11,7 @@ from typing import Any
 
 from scrapy.exceptions import DropItem
 
+from webcrawl.adapter.panics import tamed
 from webcrawl.base.errors import lack
 from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
@@ -50,8 +51,8 @@ def module(name: str, process: Process, content_types: str | Iterable[str], *, u
             return item
         try:
             result = process(item, *spider)
-        except Exception as error:
-            if _matters(error):
+        except BaseException as error:
+            if _matters(tamed(error)):
                 raise
             logger.exception("%s: %s", name, item.url)
             return item
@@ -74,8 +75,8 @@ def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
 async def _awaited(result: Awaitable[Any], name: str, page: Page) -> Any:
     try:
         item = await result
-    except Exception as error:
-        if _matters(error):
+    except BaseException as error:
+        if _matters(tamed(error)):
             raise
         logger.exception("%s: %s", name, page.url)
         return page

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import pytest
 
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import Crawl
 from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import serving
@@ -250,6 +250,22 @@ class TestErrors:
         assert run.stats["errors"] == many
         assert (run.jobdir / "logs/errors.log").exists() == bool(many)
 
+    @pytest.mark.parametrize("items", [1, 8])
+    def test_a_panic_is_an_error_of_its_page(self, crawled, closed_port, items):
+        """What is raised and is no Exception, or cancels the page's own task, is one more error; the crawl ends."""
+        settings = {
+            "ITEM_PIPELINES": {f"{SPIDERS}.PanickingItems": 300},
+            "DOWNLOADER_MIDDLEWARES": {f"{SPIDERS}.PanickingDownloads": 950},
+            "CONCURRENT_ITEMS": items,
+        }
+
+        heard, run = crawled("ours", "panicking", settings=settings, closed_port=closed_port)
+
+        assert heard["failed"] == [["download"]]
+        assert sorted(heard["read on"]) == [["cancelled_pipeline"], ["late_pipeline"], ["pipeline"]]
+        assert run.stats["errors"] == 9
+        assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (0, 0, "finished")
+
 
 class TestSignals:
     @pytest.fixture(name="heard", params=["ours", "plain"])
@@ -300,25 +316,3 @@ class TestEnds:
         assert heard[""][0] == ["closed", reason]
         assert heard[""][-1] == ["stopped"]
         assert kind == "plain" or run.stats["in_flight"] == 0
-
-    def test_a_cancelled_task_books_nothing(self, tmp_path, here):
-        """A request whose task is cancelled delays no end; the next run asks for it again, and for no other."""
-        settings = {**COMMON, "NOTES": tmp_path / "notes", "EXTENSIONS": {f"{OURS}.Recorder": 500}}
-        settings["EXTENSIONS"] = json.dumps(settings["EXTENSIONS"])
-        run = Crawl(tmp_path / "job", {"here": here, "how": "cancelled"}, settings, "ending")
-
-        running = run.start()
-        wait_until(
-            lambda: '"called", 3]' in (tmp_path / "notes").read_text() if (tmp_path / "notes").exists() else False
-        )
-        running.interrupt()
-        assert running.wait() == 0
-        assert (run.stats["in_flight"], run.stats["queued"] > 0) == (0, True)  # it waits again
-        first = _by_scene(tmp_path / "notes")["page"]
-        (tmp_path / "notes").unlink()
-        run.arguments["how"] = ""
-        assert run.run(CLOSESPIDER_PAGECOUNT=3) == 0
-        second = _by_scene(tmp_path / "notes")["page"]
-
-        known, again = ({event[1] for event in events if event[0] == "called"} for events in (first, second))
-        assert known & again == {3}

@@ -34,6 +34,8 @@ class Scraper:
         self.begun, self.may_end = asyncio.Event(), asyncio.Event()
         self.slot = SimpleNamespace(active=set(), active_size=0, MIN_RESPONSE_SIZE=1, finish_response=print)
 
+    call_spider_async = None  # nobody's spider is called
+
     async def _scrape(self, *_):
         self.begun.set()
         await self.may_end.wait()

@@ -26,6 +26,7 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.listeners import has_listener
+from webcrawl.adapter.panics import tamed, taming
 from webcrawl.adapter.trip import KEY, PAGE, Trip
 
 logger = logging.getLogger(__name__)
@@ -96,8 +97,8 @@ class Batch:
         try:
             outputs = self._parse_all([response for _, response in batch])
             ends = list(zip(batch, outputs, strict=True))
-        except Exception as error:  # noqa: BLE001 - the scraper handles it
-            ends = [(one, error) for one in batch]
+        except BaseException as error:  # noqa: BLE001 - the scraper handles it
+            ends = [(one, tamed(error)) for one in batch]
         for (request, response), output in ends:
             self._begin(request, self._leave(output, response, request))
 
@@ -161,6 +162,7 @@ class RequestPath:
         self._begun = 0.0  # when the first request of this turn of the event loop was started
         self._under_way: dict[Request, asyncio.Task[None]] = {}
         engine._start_scheduled_request = self._start  # type: ignore[method-assign]  # noqa: SLF001
+        self._scraper.call_spider_async = taming(self._scraper.call_spider_async)  # type: ignore[method-assign, assignment]
         if self._scraper.concurrent_items == 1:
             self._scraper.handle_spider_output_async = self._outputs  # type: ignore[method-assign]
         self._batch: Batch | None = None
@@ -207,10 +209,8 @@ class RequestPath:
                 await self._processed(self._heard(result), result, request, trip)
             else:
                 await self._scraped(result, request)
-        except asyncio.CancelledError:  # by its own callback: it is not done, but nothing must wait for it either
-            trip.abandoned = True
-        except Exception:
-            logger.exception("Error while handling %s", request)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, nothing must wait for this request
+            self._broken(error, request, trip)
         finally:
             del self._under_way[request]
         self._end(request, trip)
@@ -237,12 +237,17 @@ class RequestPath:
                 scraper.handle_spider_error(Failure(output), request, response)  # type: ignore[no-untyped-call]
             else:
                 await scraper.handle_spider_output_async(output, request, response)
-        except asyncio.CancelledError:  # by its own pipeline: as above
-            trip.abandoned = True
-        except Exception:
-            logger.exception("Error while handling %s", request)
+        except BaseException as error:  # noqa: BLE001 - as above
+            self._broken(error, request, trip)
         finally:
             self._exit(response, request)
+
+    def _broken(self, error: BaseException, request: Request, trip: Trip) -> None:
+        """A cancelled request is left to the next run. What else nobody has handled is a mistake in code."""
+        if isinstance(error, asyncio.CancelledError):
+            trip.abandoned = True
+        else:
+            logger.error("Error while handling %s", request, exc_info=tamed(error))
 
     def unreturned(self) -> dict[Request, Any]:
         """The coroutines of pages that are in the spider or the pipelines, where they wait for something."""
@@ -285,8 +290,8 @@ class RequestPath:
             result = await self._download(request)
             if isinstance(result, Response):
                 self._received(result, request)
-        except Exception:  # noqa: BLE001 - the errback decides what it means
-            result = Failure()  # type: ignore[no-untyped-call]
+        except BaseException as error:  # noqa: BLE001 - the errback decides what it means
+            result = Failure(tamed(error))  # type: ignore[no-untyped-call]
         finally:
             self._downloader.active.remove(request)
             if self._downloader.turned_away:  # else it has asked for all that is due, and this host is not yet

@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings, default_settings
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.page_without_crawl import looked_at
+from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.plain_scrapy import PlainScrapy
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, Trip, trip_of
@@ -162,7 +163,7 @@ class WebSpider(Spider):
         ends = [_tried(follow, page) if isinstance(page, Page) else page for page in pages]
         if self._scheduler.moments.at_hand:
             self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
-        return list(map(self._output, pages, ends))
+        return list(map(self._output, trips, pages, ends))
 
     def _look_up(self, pages: Sequence[Page]) -> None:
         """Looks up what outputs want to know of these pages. An error comes again where they ask for it."""
@@ -181,13 +182,16 @@ class WebSpider(Spider):
             except MemoryError as error:
                 self._scheduler.fail(error)
                 return [*pages, *[error] * (len(trips) - len(pages))]
-            except Exception as error:  # noqa: BLE001 - it ends this page; the others of its batch go on
-                pages.append(error)
+            except BaseException as error:  # noqa: BLE001 - it ends this page; the others of its batch go on
+                pages.append(tamed(error))
         return pages
 
-    def _output(self, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
+    def _output(self, trip: Trip, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
         if wrong is None:
             return [page]
+        if isinstance(wrong, CloseSpider):  # before its links were chosen: the next run has the page again
+            trip.abandoned = True
+            return wrong
         if isinstance(wrong, (StoreError, OSError, MemoryError)):  # a lack of ours: the page is not done
             self._scheduler.fail(wrong)
             return []
@@ -200,8 +204,8 @@ class WebSpider(Spider):
 def _tried(call: Callable[[Page], object], page: Page) -> Any:
     try:
         return call(page)
-    except Exception as error:  # noqa: BLE001 - as above
-        return error
+    except BaseException as error:  # noqa: BLE001 - as above
+        return tamed(error)
 
 
 def _page_then(page: Page, error: Exception) -> Iterator[Page]:

@@ -1,0 +1,74 @@
+"""What code raises that is no Exception: a panic of a library in Rust, a time-out of gevent's, a cancellation.
+
+Scrapy handles none of it: the page would never be over, and its host, the crawl's end and Ctrl-C would wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
+from inspect import isasyncgen, isgenerator
+from typing import Any
+
+from webcrawl.adapter.trip import PAGE
+
+
+class Panic(Exception):  # noqa: N818 - reads as what it is
+    """An error of one page, like any other: its words and its traceback are those of what was raised."""
+
+
+def tamed(error: BaseException) -> Exception:
+    """The error, as an Exception. Raises it again if it is to end more than a page.
+
+    The crawl's own cancellation is such; one that the page's code has brought about is not.
+    """
+    if isinstance(error, Exception):
+        return error
+    page = PAGE.get()
+    of_crawl = isinstance(error, asyncio.CancelledError) and (page is None or page.abandoned or page.cut)
+    if of_crawl or isinstance(error, KeyboardInterrupt | SystemExit):
+        raise error
+    return Panic(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
+
+
+def taming(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """The same call, which raises Exceptions alone, as do the generators that it returns."""
+
+    async def called(*arguments: Any) -> Any:
+        try:
+            output = await call(*arguments)
+        except Exception:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised
+            raise tamed(error) from None
+        if isgenerator(output):
+            return _read(output)
+        return _read_async(output) if isasyncgen(output) else output
+
+    return called
+
+
+def _read(output: Generator[Any, Any, Any]) -> Iterator[Any]:
+    while True:
+        try:
+            one = next(output)
+        except StopIteration:
+            return
+        except Exception:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised
+            raise tamed(error) from None
+        yield one
+
+
+async def _read_async(output: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
+    while True:
+        try:
+            one = await anext(output)
+        except StopAsyncIteration:
+            return
+        except Exception:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised
+            raise tamed(error) from None
+        yield one
