@@ -192,7 +192,7 @@ class TestEnds:
         """A URL that always fails ends after its attempts."""
         add(frontier, "http://a/1")
         now, tries = later(frontier, 0.0), 1
-        while not frontier.done(now[1], Outcome(408, 0.2), now[0] + 0.2):
+        while not frontier.done(now[1], Outcome(501, 0.2), now[0] + 0.2):
             now, tries = later(frontier, now[0] + 0.2), tries + 1
 
         assert tries == 3 or (kind in ENDLESS and 3 < tries <= 3 * WALKERS)  # each of them tries it

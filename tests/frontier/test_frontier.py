@@ -235,7 +235,7 @@ class TestFailures:
         """A URL that fails by itself goes back to its host's queue, at most twice."""
         frontier = make(db)
         add(frontier, "http://a/1")
-        attempts = [link.attempt for _, link in drain(frontier, 0, Outcome(408))]
+        attempts = [link.attempt for _, link in drain(frontier, 0, Outcome(501))]
         assert attempts == [0, 1, 2]
 
     @pytest.mark.parametrize(("retries", "attempts"), [(None, 3), (0, 1), (1, 2), (4, 5)])
@@ -244,7 +244,7 @@ class TestFailures:
         frontier = make(db)
         add(frontier, "http://a/")
 
-        outcome = Outcome(408, 0.1, retries=retries)
+        outcome = Outcome(501, 0.1, retries=retries)
         assert len(list(drain(frontier, 0, outcome))) == attempts
 
     def test_a_host_that_answers_in_part_has_not_failed(self, db):

@@ -54,7 +54,7 @@ class TestFault:
         fail(frontier, 8, outcome)
         assert following(frontier, 0)[1] == Link("http://a/", struck=8)
 
-    @pytest.mark.parametrize("outcome", [Outcome(408), Outcome(501), Outcome(505)])
+    @pytest.mark.parametrize("outcome", [Outcome(501), Outcome(505)])
     def test_the_urls_fault_uses_up_an_attempt(self, db, outcome):
         """A URL whose request is answered with an error is tried three times, and its host is healthy."""
         frontier = make(db)

@@ -1,4 +1,4 @@
-"""Answers of 429 and 5xx: a single one is its URL's fault, several in a row are the host's."""
+"""Answers of 408, 429 and 5xx: a single one is its URL's fault, several in a row are the host's."""
 
 from bisect import bisect
 from contextlib import closing
@@ -18,7 +18,7 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.unwell import SOONEST
 from webcrawl.store.crawldb import CrawlDB
 
-ROW = [429, 500, 502, 503, 504, 520]
+ROW = [408, 429, 500, 502, 503, 504, 520]
 HOUR, DAY = 3600.0, 86_400.0
 
 

@@ -4376,7 +4376,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "What bounded it",
         "What helps",
         "What went wrong",
-        "awk '$2 == 429 || $2 >= 500' logs/crawl.log",
+        "awk '$2 == 408 || $2 == 429 || $2 >= 500' logs/crawl.log",
         "hosts with documents",
         "in documents",
         "no attempt failed, and no answer had a flaw, was cut, a wall or a server's error",

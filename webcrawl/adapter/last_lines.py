@@ -19,7 +19,7 @@ from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import revisit_figures, stats_file
 
-ERRORS = ("status/429", "status/5")  # counters
+ERRORS = ("status/408", "status/429", "status/5")  # counters
 WALLS = "recognised/wall/"
 
 

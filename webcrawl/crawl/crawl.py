@@ -21,7 +21,7 @@ from webcrawl.frontier.feeding import SLICE, Feeding
 from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.meta_row import CLEAN
 
-TOO_MANY = 429  # requests: as with 5xx, the server says that it fails
+TIMED_OUT, TOO_MANY = 408, 429  # requests: as with 5xx, the server says that it fails
 PROBES = "probes"
 REPEATS = "repeats"  # the counter of answers that ended nothing: their URLs were asked for again
 NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
@@ -164,11 +164,11 @@ class Crawl:
     def _counted(self, outcome: Outcome, exchange: Exchange | None, answer: str = "pages") -> None:
         """`answer`: the counter of an answer. A server's error is one, and a failure; a probe is neither."""
         counters, status = self.parts.counters, outcome.status
-        if 0 < status < TOO_MANY or answer == PROBES:  # nearly always
+        if 0 < status < TIMED_OUT or answer == PROBES:  # nearly always
             counters[answer] += 1
         else:
             counters[answer] += status > 0
-            counters["failures"] += status < 0 or status == TOO_MANY or status >= 500
+            counters["failures"] += status < 0 or status in (TIMED_OUT, TOO_MANY) or status >= 500
         counters[f"status/{status}"] += 1
         if exchange is not None:
             counters["bytes"] += exchange.received

@@ -21,8 +21,9 @@ from webcrawl.store.jobdir.host_row import FailedRow
 if TYPE_CHECKING:
     from webcrawl.frontier.hosts import Host
 
-# 501 and 505 speak of the request: its method, its version of HTTP
-UNWELL = frozenset((429, *range(500, 600))) - {501, 505}
+# 408: the server, or what stands before it, got no whole request in time. 501 and 505 speak of the request: its method,
+# its version of HTTP
+UNWELL = frozenset((408, 429, *range(500, 600))) - {501, 505}
 ROW = 3  # different URLs in a row: the host is unwell
 KEPT = 16  # answers in a row that are remembered
 FAMILIAR = 10  # pages of a host by which its last URL's 503 is told from a host that is down

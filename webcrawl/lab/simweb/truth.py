@@ -20,7 +20,7 @@ ATTEMPTS = 3
 # Of what may be the host's fault: that uses up none of these attempts. While the host is well it is asked for STRIKES
 # times; one that is not is asked again at intervals that are doubled, which come to fewer in a crawl of minutes.
 BUSY_ATTEMPTS = 2 * STRIKES
-OWN_FAULTS = frozenset({408, 501, 505})  # says nothing of the host, however many URLs get one
+OWN_FAULTS = frozenset({501, 505})  # says nothing of the host, however many URLs get one
 ROBOTS_ATTEMPTS = 18  # three tries of up to six requests
 
 

@@ -146,7 +146,7 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
 
 RECOGNISED = "recognised/"  # of counters, by what answers are
 WALLS = f"{RECOGNISED}wall/"  # by vendor
-SERVERS = frozenset((429, *range(500, 600)))  # statuses of answers that are errors of their servers
+SERVERS = frozenset((408, 429, *range(500, 600)))  # statuses of answers that are errors of their servers
 
 
 def _seems(name: str) -> bool:
@@ -160,7 +160,7 @@ def _of_servers(source: Source) -> Iterator[Html]:
         each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in errors.items())
         yield note(f"Answers that were an error of their server, repeats included: {each}.")
     if refused := sum(many for status, many in source.statistics.outcomes.items() if status in SERVERS):
-        where = "awk '$2 == 429 || $2 >= 500' logs/crawl.log"
+        where = "awk '$2 == 408 || $2 == 429 || $2 >= 500' logs/crawl.log"
         yield note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them.")
 
 
