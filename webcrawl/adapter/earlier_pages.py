@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar
@@ -103,11 +104,18 @@ EVERY = 10.0  # seconds between two lines on how far it is
 THREADS = 4  # records read at once
 MOST = 64 << 20  # bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
 HOSTS = 10_000  # that are remembered
-PRECONDITION_FAILED = 412  # which RFC 9110 13.1.2 keeps for other methods than GET
+SURE = 3  # URLs in a row that failed with a condition and are answered without: their host does not bear any
+# Of answers to conditions: bad request; precondition failed, which RFC 9110 13.1.2 keeps for other methods than GET; a
+# range that nobody asked for
+REFUSALS = frozenset((400, 412, 416))
 # Of a request: it is a condition already, or its answer may be another than the earlier crawl had
 PARTICULAR = frozenset(
     (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range", b"Cookie")
 ) | {b"Authorization"}
+
+
+def _failed_before(trip: Trip) -> bool:
+    return trip.link is not None and trip.link.tried > 0
 
 
 class Since:
@@ -121,12 +129,13 @@ class Since:
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
         self._held = 0
-        self._bare: dict[str, None] = {}  # hosts that get no conditions
+        self._bare: dict[str, int] = {}  # hosts that get no conditions: those of which SURE signs have been seen
 
     async def latest(self, request: Request, trip: Trip | None) -> Known | None:
         """The earlier record of a page that is about to be asked for; None for any other request.
 
-        Nor of a page that is fetched again: this crawl knows later states of it than the earlier one.
+        Nor of a page that is fetched again: this crawl knows later states of it than the earlier one. A URL that has
+        failed is asked for without a condition: that may be what its server does not bear.
         """
         plain = request.method == "GET" and not request.body and request.url.startswith(("http://", "https://"))
         if trip is None or trip.inline or trip.is_prerequisite or not plain:
@@ -138,7 +147,7 @@ class Since:
         known = await self._asked(self._earlier.of_url, visible(request.url))
         trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
         if known is not None and known.page is not None:
-            if host_of(request.url) in self._bare:
+            if _failed_before(trip) or self._bare.get(host_of(request.url), 0) >= SURE:
                 known.page = None
             else:
                 self._hold(known, known.page)
@@ -147,15 +156,25 @@ class Since:
     def answered(self, trip: Trip, known: Known, answer: Exchange) -> Exchange:
         """The answer, or the page that a 304 stands for.
 
-        A host that does not bear conditions on a GET is asked again, later, and without them from now on.
+        A host that does not bear conditions on a GET is asked again, later, and without them from now on. So is one
+        whose URLs fail with them and are answered without, several in a row.
         """
-        if answer.status != PRECONDITION_FAILED or not known.conditions:
-            return known.answered(answer)
-        self._bare[host_of(answer.url)] = None
+        if known.conditions and answer.status in REFUSALS:
+            self._note(answer.url, SURE)
+            trip.cut = True  # nobody's fault, and no outcome: it comes again
+            raise DownloadCancelledError("the host does not bear conditional requests")
+        if answer.status < HTTPStatus.BAD_REQUEST:
+            if known.conditions:
+                self._bare.pop(host_of(answer.url), None)
+            elif _failed_before(trip):
+                self._note(answer.url, 1)
+        return known.answered(answer)
+
+    def _note(self, url: str, signs: int) -> None:
+        host = host_of(url)
+        self._bare[host] = self._bare.get(host, 0) + signs
         while len(self._bare) > HOSTS:
             del self._bare[next(iter(self._bare))]
-        trip.cut = True  # nobody's fault, and no outcome: it comes again
-        raise DownloadCancelledError("the host does not bear conditional requests")
 
     def _hold(self, known: Known, page: Exchange) -> None:
         """The earlier page takes memory until its URL has been asked for and processed."""
