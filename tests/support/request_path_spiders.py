@@ -160,6 +160,16 @@ class Panicking(Spider):
         await asyncio.sleep(1)
 
 
+class StartPanicking(Panicking):
+    """Its `start` panics when it has asked for a page."""
+
+    name = "start panicking"
+
+    async def start(self):
+        yield Request(self.here, self.in_callback)
+        raise Panic
+
+
 class PanickingItems:
     """A pipeline of that spider's."""
 

@@ -6,7 +6,7 @@ Scrapy handles none of it: the page would never be over, and its host, the crawl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from inspect import isasyncgen, isgenerator
 from typing import Any
 
@@ -43,7 +43,7 @@ def taming(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]
             raise tamed(error) from None
         if isgenerator(output):
             return _read(output)
-        return _read_async(output) if isasyncgen(output) else output
+        return reading(output) if isasyncgen(output) else output
 
     return called
 
@@ -61,7 +61,8 @@ def _read(output: Generator[Any, Any, Any]) -> Iterator[Any]:
         yield one
 
 
-async def _read_async(output: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
+async def reading(output: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """The same values, until an Exception."""
     while True:
         try:
             one = await anext(output)

@@ -266,6 +266,12 @@ class TestErrors:
         assert run.stats["errors"] == 9
         assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (0, 0, "finished")
 
+    def test_a_panic_of_start(self, tmp_path, here, closed_port):
+        """The crawl ends, with status 1 and the reason that Scrapy has for any error of `start`."""
+        run = Crawl(tmp_path / "job", {"here": here, "closed_port": closed_port}, COMMON, "start panicking")
+
+        assert (run.run(), run.stats["reason"]) == (1, "start_error")
+
 
 class TestSignals:
     @pytest.fixture(name="heard", params=["ours", "plain"])

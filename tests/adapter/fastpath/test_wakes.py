@@ -57,6 +57,7 @@ async def wakes(*, turned_away):
         downloader=downloader,
         scraper=scraper,
         spider=None,
+        _start=None,
         logformatter=SimpleNamespace(crawled=lambda *_: None),
     )
     done = asyncio.Event()
@@ -118,6 +119,7 @@ async def started(seconds):
         downloader=Downloader(turned_away=False),
         scraper=scraper,
         spider=None,
+        _start=None,
         logformatter=SimpleNamespace(crawled=lambda *_: None),
     )
     handle = SimpleNamespace(engine=engine, slot=slot, wake=woken.set)

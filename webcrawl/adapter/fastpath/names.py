@@ -19,7 +19,7 @@ from scrapy.utils.reactor import CallLaterOnce
 SCRAPY = (2, 19)
 # Underscored methods that are called or replaced, and attributes that a constructor sets.
 PRIVATE: dict[type, tuple[str, ...]] = {
-    ExecutionEngine: ("_slot", "_start_scheduled_request"),
+    ExecutionEngine: ("_slot", "_start", "_start_scheduled_request"),
     Scraper: ("_check_if_closing", "_process_spidermw_output_async", "_scrape"),
     ItemPipelineManager: ("_add_middleware", "_mw_methods_requiring_spider", "_spider"),
     CallLaterOnce: ("_call",),
@@ -29,7 +29,14 @@ PRIVATE: dict[type, tuple[str, ...]] = {
 UNDOCUMENTED: dict[type, tuple[str, ...]] = {
     ExecutionEngine: ("close_spider_async", "logformatter", "scraper", "start_async", "stop_async"),
     _Slot: ("add_request", "close", "closing", "inprogress", "nextcall", "remove_request", "scheduler"),
-    Scraper: ("concurrent_items", "handle_spider_output_async", "handle_spider_error", "slot", "spidermw"),
+    Scraper: (
+        "call_spider_async",
+        "concurrent_items",
+        "handle_spider_output_async",
+        "handle_spider_error",
+        "slot",
+        "spidermw",
+    ),
     Slot: ("MIN_RESPONSE_SIZE", "active", "active_size", "finish_response"),
     ItemPipelineManager: ("methods",),
     SpiderMiddlewareManager: ("methods", "scrape_response_async"),

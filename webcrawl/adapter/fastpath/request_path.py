@@ -26,7 +26,7 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.panics import tamed, taming
+from webcrawl.adapter.panics import reading, tamed, taming
 from webcrawl.adapter.trip import KEY, PAGE, Trip
 
 logger = logging.getLogger(__name__)
@@ -162,6 +162,8 @@ class RequestPath:
         self._begun = 0.0  # when the first request of this turn of the event loop was started
         self._under_way: dict[Request, asyncio.Task[None]] = {}
         engine._start_scheduled_request = self._start  # type: ignore[method-assign]  # noqa: SLF001
+        if engine._start is not None:  # noqa: SLF001
+            engine._start = reading(engine._start)  # noqa: SLF001
         self._scraper.call_spider_async = taming(self._scraper.call_spider_async)  # type: ignore[method-assign, assignment]
         if self._scraper.concurrent_items == 1:
             self._scraper.handle_spider_output_async = self._outputs  # type: ignore[method-assign]
