@@ -14,6 +14,8 @@ from webcrawl.crawl.discovery import ROOM
 from webcrawl.frontier.seen.portions import PACE, PORTION
 from webcrawl.net.gopher_menu import MENU
 from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import ByFunction, FilterError
 
 BIG = Link("http://big.test/", "L")
 
@@ -125,8 +127,8 @@ class TestPortions:
             assert record.given.startswith(b"http://base.test/robots.txt LEP ")
             assert record.later[0][1].startswith(b"http://base.test/a/one LE http://big.test/ ")
 
-    def test_an_error_of_a_filter_costs_the_portion(self, tmp_path, monkeypatch, caplog):
-        """If a filter raises, the links of that portion are lost with a line in the log, and the crawl continues."""
+    def test_a_mistake_of_ours_costs_the_portion(self, tmp_path, monkeypatch, caplog):
+        """The links of that portion are lost with a line in the log, and the crawl continues."""
         with crawling(tmp_path) as (crawl, _):
             discover(crawl, 3 * PORTION)
             with monkeypatch.context() as patched:
@@ -136,6 +138,15 @@ class TestPortions:
 
             assert submitted(crawl) == 2 * PORTION
             assert "http://big.test/: 1000 links lost" in caplog.text
+
+    def test_an_error_of_a_users_filter_is_the_crawls(self, tmp_path, monkeypatch):
+        """It is raised, so that the portion is not lost: what it was in the middle of is never committed."""
+        with crawling(tmp_path) as (crawl, _):
+            discover(crawl, 3 * PORTION)
+            monkeypatch.setattr(crawl.parts.pipeline.chain, "keep", Chain([ByFunction(lambda _: 1 / 0, "mine")]).keep)
+
+            with pytest.raises(FilterError, match="mine: ZeroDivisionError"):
+                crawl.take(0.0)
 
     def test_a_slice_in_one_turn(self, tmp_path):
         """Links that nobody may ask for yet enter the frontier in slices, one per turn, and the crawl says: at once."""

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from webcrawl.adapter.panics import tamed
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.inline import InlineDownloads
@@ -103,8 +104,8 @@ class Turns:
             return
         try:
             self._crawl.give_back(link, outcome)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is not booked
-            self._fail(error)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is not booked
+            self._fail(tamed(error))
         self.own_left(host_of(link.url))
 
     def own_left(self, name: str) -> None:

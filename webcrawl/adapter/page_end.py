@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.inline_downloads import Inline
+from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Link, Outcome, Status
@@ -57,8 +58,8 @@ class PageEnd:
         if not (trip.abandoned or self._inline.cut_short):
             try:
                 self._book(trip)
-            except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
-                self._fail(error)
+            except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
+                self._fail(tamed(error))
         elif trip.visited and trip.link is not None:
             self._crawl.parts.halfway.leave_out((trip.link.url,))  # its body is seen, and it comes again
         self._barrier.leave(trip)

@@ -30,6 +30,7 @@ from webcrawl.crawl.parts import Parts
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
+from webcrawl.urls.filters.filter_protocol import FilterError
 
 logger = logging.getLogger(__name__)
 
@@ -71,13 +72,13 @@ class Intake:
             self._tell_once(error.reason, request, error)
             self._parts.pipeline.filtered[error.reason] += 1
             return False
-        except (StoreError, OSError, MemoryError) as error:
+        except (StoreError, FilterError, OSError, MemoryError) as error:
             self._fail(error)
             return False
         except CannotBeKept as error:
             self._parts.unkept.add(error.kind, f"{request} cannot be kept on disk: {error}")
             return False
-        except Exception as error:  # a filter's, or a dupefilter's of the user's own
+        except Exception as error:  # a dupefilter's of the user's own
             logger.exception("%s cannot be kept on disk", request)
             self._parts.unkept.add(type(error).__name__, f"{request} cannot be kept on disk")
             return False

@@ -29,6 +29,7 @@ from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.last_pages import LastPages, closed, of
 from webcrawl.adapter.page_end import PageEnd
+from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.request_links import Callbacks, has_errback
@@ -262,8 +263,8 @@ class FrontierScheduler:
             await self.checkpoint(last=True)
             await self.hive.stop()
             await by_turns(self.crawl.followers.rest())
-        except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
-            self.fail(error)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
+            self.fail(tamed(error))
         finally:
             self.keeping.over = True
             self.moments.ends.close()
@@ -309,8 +310,8 @@ class FrontierScheduler:
     def next_request(self) -> Request | None:
         try:
             return self._giving.next()
-        except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
-            self.fail(error)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
+            self.fail(tamed(error))
         return None
 
     def wake(self) -> None:

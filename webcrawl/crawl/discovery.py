@@ -19,6 +19,7 @@ from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import FilterError
 from webcrawl.urls.host_names import HOPS, entered
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.recent_urls import RecentUrls
@@ -191,9 +192,9 @@ class Discovery:
         try:
             filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
             self._submit(page, "L", portion.links, portion.hops, portion.base, filters=filters)
-        except (StoreError, OSError, MemoryError):
+        except (StoreError, FilterError, OSError, MemoryError):
             raise
-        except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
+        except Exception:  # as with a page, these links are lost, and the crawl goes on
             logger.exception("%s: %s lost", page.url, count(len(portion.links), "link"))
         return bool(self._portions.links)
 

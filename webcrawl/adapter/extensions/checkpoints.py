@@ -14,6 +14,7 @@ import msgpack
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base import names
@@ -53,8 +54,8 @@ class Positions:
             position = None if data is None else msgpack.unpackb(data, strict_map_key=False)
             try:
                 pipeline.restore(position)
-            except Exception as error:
-                raise _failed(name, "restore", error) from error
+            except BaseException as error:
+                raise _failed(name, "restore", tamed(error)) from error
         if self._pipelines:
             db.join(self, first=True)  # before the outputs: a hook may write to one
 
@@ -65,8 +66,8 @@ class Positions:
         for name, pipeline in self._pipelines.items():
             try:
                 data = msgpack.packb(pipeline.checkpoint())
-            except Exception as error:
-                raise _failed(name, "checkpoint", error) from error
+            except BaseException as error:
+                raise _failed(name, "checkpoint", tamed(error)) from error
             self._db.set(PREFIX + name, data)
 
 

@@ -25,6 +25,7 @@ from webcrawl.content.html.found_links import PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
+from webcrawl.urls.filters.filter_protocol import FilterError
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +193,7 @@ class WebSpider(Spider):
         if isinstance(wrong, CloseSpider):  # before its links were chosen: the next run has the page again
             trip.abandoned = True
             return wrong
-        if isinstance(wrong, (StoreError, OSError, MemoryError)):  # a lack of ours: the page is not done
+        if isinstance(wrong, (StoreError, FilterError, OSError, MemoryError)):  # a lack of ours: the page is not done
             self._scheduler.fail(wrong)
             return []
         return _page_then(page, wrong) if isinstance(page, Page) else wrong

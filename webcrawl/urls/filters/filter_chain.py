@@ -13,12 +13,14 @@ from itertools import groupby
 from webcrawl.urls.filters.filter_protocol import (
     Bounds,
     Dropped,
+    FilterError,
     Lines,
     Origin,
     Rechecks,
     Remembers,
     Suspects,
     UrlFilter,
+    is_users,
     leave_out,
 )
 from webcrawl.urls.optout import RulesError
@@ -96,7 +98,12 @@ def _apply(
     filters: Sequence[UrlFilter], urls: list[str], origin: Origin, filtered: Counter[str], dropped: Dropped | None
 ) -> list[str]:
     for one in filters:
-        kept = one.keep(urls, origin)
+        try:
+            kept = one.keep(urls, origin)
+        except BaseException as error:
+            if isinstance(error, MemoryError | OSError | KeyboardInterrupt | SystemExit) or not is_users(one):
+                raise
+            raise FilterError.of(one, error) from None  # a panic of a library in Rust, too, which is no Exception
         if len(kept) < len(urls):
             filtered[one.name] += len(urls) - len(kept)
             if dropped is not None:

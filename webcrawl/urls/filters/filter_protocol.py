@@ -89,6 +89,20 @@ class Setup:
     domains: RegisteredDomains
 
 
+class FilterError(Exception):
+    """A filter of the user's own has failed: what it would have kept must not be lost."""
+
+    @classmethod
+    def of(cls, one: UrlFilter, error: BaseException) -> FilterError:
+        """The error that a filter has raised, with its traceback."""
+        return cls(f"{one.name}: {error!r}").with_traceback(error.__traceback__)
+
+
+def is_users(one: UrlFilter) -> bool:
+    """True if it is none of ours, whose errors are those of a page that has found a bug."""
+    return isinstance(one, ByFunction) or not type(one).__module__.startswith("webcrawl.")
+
+
 class ByFunction:
     """Keeps the URLs for which a function returns a true value; drops are counted under its name."""
 

@@ -1,0 +1,96 @@
+"""Parts of a user's own that fail: the crawl ends with status 1, and the next run loses nothing."""
+
+import pytest
+
+from tests.support.plain_site import Site, serving
+from tests.support.projects import OURS, Project
+
+PAGES = [f"/{number}" for number in range(12)]
+SPIDER = """
+from pathlib import Path
+
+from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.frontier.prioritizers.depth import ByDepth
+
+
+class Own(WebSpider):
+    name = "own"
+
+
+class Panic(BaseException):
+    '''As a library in Rust raises it.'''
+
+
+def fail(url):
+    if url.endswith("/7") and Path("broken").exists():
+        raise globals().get(Path("broken").read_text(), ValueError)
+
+
+class Filter:
+    name = "mine"
+
+    def keep(self, urls, origin):
+        for url in urls:
+            fail(url)
+        return urls
+
+
+def function(url):
+    fail(url)
+    return True
+
+
+class Prioritizer(ByDepth):
+    def level(self, link):
+        fail(link.url)
+        return super().level(link)
+
+
+class Politeness(Mercator):
+    waits = 0
+
+    def wait(self, times):
+        self.waits += 1
+        fail(f"/{self.waits}")
+        return super().wait(times)
+"""
+
+
+class Chain(Site):
+    """Each page leads to the next."""
+
+    def answer(self):
+        if self.path == "/robots.txt":
+            self.say(200, b"")
+        else:
+            body = f"<title>Page {self.path}</title><a href=/{int(self.path[1:] or 0) + 1}>next</a>".encode()
+            self.say(200 if self.path in PAGES else 404, body, content_type="text/html")
+
+
+@pytest.mark.parametrize("error", ["ValueError", "Panic"])
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("URL_FILTERS", {"spiders.Filter": 650}),
+        ("URL_FILTERS", {"spiders.function": 650}),
+        ("FRONTIER_PRIORITIZER", "spiders.Prioritizer"),
+        ("POLITENESS_POLICY", "spiders.Politeness"),
+    ],
+)
+def test_the_next_run_has_all(tmp_path, setting, value, error):
+    """What it raises in the middle, an Exception or not, is told in one line; mended, the crawl goes on to its end."""
+    project = Project(tmp_path, OURS, SPIDER, **{setting: value})
+    broken = tmp_path / "broken"
+    broken.write_text(error)
+    with serving(Chain) as here:
+        status, said = project.run("crawl", "own", "-a", f"seeds={here}/0")
+        assert (status, said.count("half a change: ")) == (1, 1)
+
+        broken.unlink()
+        status, said = project.run("crawl", "own", "-a", f"seeds={here}/0")
+
+    lines = (tmp_path / "crawls/own/logs/crawl.log").read_text().splitlines()
+    found = [line.split()[3].removeprefix(here) for line in lines]
+    assert status == 0, said
+    assert sorted(found) == sorted([*PAGES, "/robots.txt", "/12"])
