@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.misc import load_object
@@ -111,7 +113,14 @@ class Plan:
 def given_by_command(settings: BaseSettings) -> dict[str, str]:
     """The settings of the command line, as its `-s` options would say them."""
     names = [name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]]
-    return {name: str(settings[name]) for name in names}
+    return {name: _word(settings[name]) for name in names}
+
+
+def _word(value: Any) -> str:
+    """A setting's value as `-s` takes it: of a dict, such as ITEM_PIPELINES, Scrapy has made settings."""
+    if isinstance(value, BaseSettings):
+        value = value.copy_to_dict()
+    return json.dumps(value) if isinstance(value, dict | list) else str(value)
 
 
 def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
