@@ -61,9 +61,15 @@ def test_others_are_read_when_they_are_processed(size, path):
     assert (visitor.threads, found) == ([], None)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError(), OSError("no more")])
-def test_a_lack_of_ours_is_no_loss(error):
-    """Without a thread or memory for it, the page is read when it is processed."""
+class Panic(BaseException):
+    """As a library in Rust raises it."""
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("can't start new thread"), MemoryError(), OSError("no more"), ValueError("x"), Panic("x")]
+)
+def test_what_fails_is_no_loss(error):
+    """Without a thread or memory for it, or after any mistake, the page is read again when it is processed."""
     assert read(LARGE, error=error)[1] is None
 
 

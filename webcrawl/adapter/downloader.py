@@ -220,8 +220,8 @@ class FrontierDownloader:
                 raise
             task.uncancel()
             raise DownloadCancelledError("the crawl ends") from None
-        except Exception as error:
-            self.on_lack(error)
+        except BaseException as error:
+            self.on_lack(tamed(error))
             raise
         finally:
             self.running.end(trip)

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Mapping
 from importlib.util import find_spec
 from typing import Any, Protocol
 
+from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.outputs import OF_PDFS
@@ -45,8 +45,9 @@ def pdf_process(values: Mapping[str, Any]) -> PdfProcess | None:
 class ReadingAhead:
     """One thread, and one page after the other: pages that wait keep their download slots, and checkpoints do not wait.
 
-    What fails here, for lack of threads or memory, is tried again without a thread, and reported then. PDFs have a
-    thread of their own, which waits for `pdfs`; their failures are raised: there is no other way to read them.
+    What fails here, for lack of threads or memory or by a mistake, is tried again without a thread, and reported then.
+    PDFs have a thread of their own, which waits for `pdfs`; their failures are raised: there is no other way to read
+    them.
     """
 
     def __init__(self, visitor: Visitor, pdfs: PdfProcess | None = None) -> None:
@@ -68,8 +69,10 @@ class ReadingAhead:
         return self._page(link, exchange)
 
     async def _page(self, link: Link, exchange: Exchange) -> None:
-        with contextlib.suppress(RuntimeError, OSError, MemoryError):
+        try:
             await asyncio.wrap_future(self._worker.submit(self._visitor.read_ahead, link, exchange))
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it comes again where the page is read
+            tamed(error)
 
     async def _pdf(self, exchange: Exchange) -> None:
         if self._pdfs is not None and self._waiter is not None:
