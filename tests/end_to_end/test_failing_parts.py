@@ -1,5 +1,7 @@
 """Parts of a user's own that fail: the crawl ends with status 1, and the next run loses nothing."""
 
+import socket
+
 import pytest
 
 from tests.support.plain_site import Site, serving
@@ -94,3 +96,14 @@ def test_the_next_run_has_all(tmp_path, setting, value, error):
     found = [line.split()[3].removeprefix(here) for line in lines]
     assert status == 0, said
     assert sorted(found) == sorted([*PAGES, "/robots.txt", "/12"])
+
+
+def test_a_feed_that_cannot_be_stored(tmp_path):
+    """The pages are there, and the feed is not: an error says so, and the exit status is 1."""
+    project = Project(tmp_path, OURS, SPIDER)
+    with serving(Chain) as here, socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        feed = f"ftp://user:password@127.0.0.1:{nobody.getsockname()[1]}/pages.jsonl"
+        status, said = project.run("crawl", "own", "-a", f"seeds={here}/0", "-o", feed)
+
+    assert (status, "Error storing jsonl feed (13 items)" in said) == (1, True)

@@ -39,6 +39,12 @@ def is_news(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], EndedBadly)
 
 
+def has_lost_a_feed(crawler: Crawler) -> bool:
+    """Return whether one could not be stored at its end, of which Scrapy has no more than an error in the log."""
+    stats = crawler.stats.get_stats() if crawler.stats is not None else {}
+    return any(name.startswith("feedexport/failed_count/") for name in stats)
+
+
 def close_spider(crawler: Crawler, reason: str) -> None:
     """Ends the crawl as soon as the requests under way are done; a second call changes nothing."""
     if crawler.engine is not None and crawler.engine.spider is not None:

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter import barrier
 from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.adapter.commanding import heed
-from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, hush, is_news
+from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, has_lost_a_feed, hush, is_news
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.hive_side import HiveSide
@@ -345,7 +345,7 @@ class FrontierScheduler:
         return self.end.reason in HURRIED or (engine is not None and engine.told_to_stop)
 
     def _failure(self) -> EndedBadly | None:
-        bad = self.failed is not None or self.end.reason in BROKEN or self.end.unclosed
+        bad = self.failed is not None or self.end.reason in BROKEN or self.end.unclosed or has_lost_a_feed(self.crawler)
         if not bad and self.end.reason == FINISHED:  # any other end is no promise that all was done
             bad = self.crawl.parts.seeding.away > 0 or (self.fates is not None and self.fates.hopeless)
         if not bad and self.end.reason not in HURRIED:
