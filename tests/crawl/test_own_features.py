@@ -67,6 +67,15 @@ class Failing:
     admit = answered = heard = ended = request = figures = _fail
 
 
+class Panicking:
+    """The same, as a library in Rust raises it."""
+
+    def _fail(self, *_):
+        raise type("Panic", (BaseException,), {})
+
+    admit = answered = heard = ended = request = figures = _fail
+
+
 class Misspelt(Gate):
     """Has a good method, one that is nearly another, and a helper."""
 
@@ -169,16 +178,17 @@ def test_what_the_crawl_needs_is_not_asked_about(opened, monkeypatch):
     assert [admit(Link(URL, path), 0.0) for path in ("LP", "LS", "L")] == [None, None, Status.REFUSED]
 
 
-def test_a_feature_that_raises_is_as_one_that_says_nothing(opened, caplog):
-    """Each error is logged with the feature and the moment."""
-    moments = opened("Failing")
+@pytest.mark.parametrize("name", ["Failing", "Panicking"])
+def test_a_feature_that_raises_is_as_one_that_says_nothing(opened, caplog, name):
+    """Each error is logged with the feature and the moment, though it is no Exception."""
+    moments = opened(name)
 
     assert moments.admit[0](Link(URL), 0.0) is None
     assert [*moments.request[0](Link(URL))] == []
     assert moments.figures[0]() == {}
     moments.ended[0](Link(URL), Outcome(200), None)
     assert [record.message for record in caplog.records] == [
-        f"{HERE}.Failing.{moment}" for moment in ("admit", "request", "figures", "ended")
+        f"{HERE}.{name}.{moment}" for moment in ("admit", "request", "figures", "ended")
     ]
 
 

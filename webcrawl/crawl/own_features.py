@@ -98,8 +98,8 @@ def guarded(path: str, moment: str, call: Callable[..., Any]) -> Callable[..., A
         try:
             found = call(*what)
             return nothing if found is None else sound(found)
-        except Exception as error:
-            if isinstance(error, StoreError) or lack(error):
+        except BaseException as error:  # a panic of a library in Rust is no Exception
+            if isinstance(error, StoreError | KeyboardInterrupt | SystemExit) or lack(error):
                 raise
             logger.exception("%s.%s", path, moment)
             return nothing
