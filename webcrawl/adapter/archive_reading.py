@@ -187,7 +187,7 @@ class RereadingScheduler(FrontierScheduler):
     def _request(self, link: Link, exchange: Exchange, unfinished: Unfinished) -> Request:
         outcome = Outcome(exchange.status, exchange.timings.total, ip=exchange.ip)
         outcome.at = exchange.started + exchange.timings.total
-        trip = Trip(link, outcome=outcome, exchange=exchange)
+        trip = Trip(link, outcome=outcome, exchange=exchange, resumed=True)
         self._barrier.enter_open(trip)
         self._trips[trip] = unfinished
         self._places.unfinished[unfinished] = None

@@ -20,12 +20,14 @@ class Panic(Exception):  # noqa: N818 - reads as what it is
 def tamed(error: BaseException) -> Exception:
     """The error, as an Exception. Raises it again if it is to end more than a page.
 
-    The crawl's own cancellation is such; one that the page's code has brought about is not.
+    The crawl's own cancellation is such; one that the page's code has brought about is not, unless the next run has the
+    page again.
     """
     if isinstance(error, Exception):
         return error
     page = PAGE.get()
-    of_crawl = isinstance(error, asyncio.CancelledError) and (page is None or page.abandoned or page.cut)
+    is_left = page is None or page.abandoned or page.cut or page.resumed
+    of_crawl = isinstance(error, asyncio.CancelledError) and is_left
     if of_crawl or isinstance(error, KeyboardInterrupt | SystemExit):
         raise error
     return Panic(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)

@@ -31,6 +31,7 @@ class Trip:
     source: Source | None = None  # where its answer comes from, while it is under way
     timings: Timings | None = None  # of a new connection, as far as it has got
     begun: float = 0.0  # when its download began, by time.monotonic
+    resumed: bool = False  # of an archive: what is cancelled, even by its own code, is left to the next run
     comes_again: bool = False  # will be retried: the spider is not told yet
     visited: bool = False  # its page was made
     inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out
