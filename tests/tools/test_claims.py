@@ -1884,8 +1884,18 @@ CLAIMS = {
                 {"since/unasked": 1},
                 {"since/unmodified": 1, "since/bytes": 1},
             ),
-            ("{}: see logs/errors.log; what failed at a page does not get it again", {"errors": 1}, {}),
+            ("{}: see logs/errors.log; {}", {"errors": 1}, {}),
             ("unexpected error", {"errors": 1}, {}),
+            (
+                "what failed at a page does not get it again",
+                {"errors": 1, "reason": "finished"},
+                {"errors": 1, "reason": "store_failed"},
+            ),
+            (
+                "pages since the last checkpoint come again",
+                {"errors": 1, "reason": "store_failed"},
+                {"errors": 1, "reason": "finished"},
+            ),
             (
                 "stopped by ERROR_BREAKER, for so many errors in so short a time; the same command resumes it",
                 {"errors": 20, "reason": "error_breaker"},

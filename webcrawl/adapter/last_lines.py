@@ -90,7 +90,10 @@ def _outcomes(figures: Mapping[str, Any]) -> Mapping[Any, int]:
 def unexpected(figures: Mapping[str, Any]) -> Iterator[str]:
     """What errors of this run cost, and whether they have ended it."""
     if errors := figures.get("errors", 0):
-        yield f"{count(errors, 'unexpected error')}: see logs/errors.log; what failed at a page does not get it again"
+        again = "what failed at a page does not get it again"
+        if figures.get("reason") == stats_file.STORE_FAILED:
+            again = "pages since the last checkpoint come again"
+        yield f"{count(errors, 'unexpected error')}: see logs/errors.log; {again}"
     if figures.get("reason") == REASON:
         yield "stopped by ERROR_BREAKER, for so many errors in so short a time; the same command resumes it"
 
