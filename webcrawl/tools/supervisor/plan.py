@@ -118,9 +118,7 @@ def given_by_command(settings: BaseSettings) -> dict[str, str]:
 
 def _word(value: Any) -> str:
     """A setting's value as `-s` takes it: of a dict, such as ITEM_PIPELINES, Scrapy has made settings."""
-    if isinstance(value, BaseSettings):
-        value = value.copy_to_dict()
-    return json.dumps(value) if isinstance(value, dict | list) else str(value)
+    return json.dumps(value.copy_to_dict()) if isinstance(value, BaseSettings) else str(value)
 
 
 def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
