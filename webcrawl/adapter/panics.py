@@ -28,7 +28,7 @@ def tamed(error: BaseException) -> Exception:
     page = PAGE.get()
     is_left = page is None or page.abandoned or page.cut or page.resumed
     of_crawl = isinstance(error, asyncio.CancelledError) and is_left
-    if of_crawl or isinstance(error, KeyboardInterrupt | SystemExit):
+    if of_crawl or isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
         raise error
     return Panic(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
