@@ -129,7 +129,7 @@ class Since:
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
         self._held = 0
-        self._bare: dict[str, int] = {}  # hosts that get no conditions: those of which SURE signs have been seen
+        self._bare: dict[str, int] = {}  # signs that a host bears no conditions: with SURE of them it gets none
 
     async def latest(self, request: Request, trip: Trip | None) -> Known | None:
         """The earlier record of a page that is about to be asked for; None for any other request.
