@@ -133,7 +133,7 @@ def test_pages_that_need_scripts_are_named(tmp_path):
 
 
 def test_answers_that_are_no_pages_are_named(tmp_path):
-    """Servers' errors and walls count as pages, so a line says how many there are of each."""
+    """Servers' errors, walls and forms to log in count as pages, so a line says how many there are of each."""
     figures = Counter({"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1})
     walls = Counter({"recognised/wall/anubis": 4})
 
@@ -141,6 +141,10 @@ def test_answers_that_are_no_pages_are_named(tmp_path):
         "answers that are errors of servers: 16, repeats included (429: 1, 503: 15)"
     )
     assert last_lines(tmp_path, walls, 1.0)[1] == "answers that are walls: 4, repeats included (anubis: 4)"
+    seeming = Counter({"recognised/soft404": 40, "recognised/login": 5, "recognised/shell": 2})
+    assert last_lines(tmp_path, seeming, 1.0)[1] == (
+        "answers that seem to be no pages: 45, repeats included (login: 5, soft404: 40)"
+    )
     assert "of the answers" not in "".join(last_lines(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))
 
 

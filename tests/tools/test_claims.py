@@ -1860,8 +1860,10 @@ CLAIMS = {
                 {"over_budget": 2, "over_budget/domains": 1},
             ),
             (" and {} not yet looked up", {"seen/waiting": 3}, {"queued": 3}),
-            ("answers that are {}: {}, repeats included ({}){}", {"status/503": 1}, {"status/404": 2}),
-            ("errors of servers", {"status/429": 1}, {"status/404": 1}),
+            ("answers that {}: {}, repeats included ({}){}", {"status/503": 1}, {"status/404": 2}),
+            ("are errors of servers", {"status/429": 1}, {"status/404": 1}),
+            ("are walls", {"recognised/wall/anubis": 1}, {"recognised/login": 1}),
+            ("seem to be no pages", {"recognised/login": 1}, {"recognised/shell": 1}),
             (
                 "; {} ended so, and crawl.log has them",
                 {"status/503": 3, "outcomes": {503: 1}},

@@ -20,7 +20,9 @@ from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import revisit_figures, stats_file
 
 ERRORS = ("status/408", "status/429", "status/5")  # counters
-WALLS = "recognised/wall/"
+RECOGNISED = "recognised/"  # counters, by what answers are
+WALLS = f"{RECOGNISED}wall/"
+SHELL = f"{RECOGNISED}shell"  # a page that needs scripts, which has a line of its own
 
 
 def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
@@ -57,14 +59,19 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
 
 
 def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The answers that count as pages and are none: servers' errors and walls, over all runs, repeats included."""
+    """The answers that count as pages and are none, or seem to be none, over all runs, repeats included."""
     errors = {name.removeprefix("status/"): many for name, many in figures.items() if name.startswith(ERRORS) and many}
     walls = {name.removeprefix(WALLS): many for name, many in figures.items() if name.startswith(WALLS) and many}
-    for found, what in ((errors, "errors of servers"), (walls, "walls")):
+    others = {
+        name.removeprefix(RECOGNISED): many
+        for name, many in figures.items()
+        if name.startswith(RECOGNISED) and not name.startswith((WALLS, SHELL)) and many
+    }
+    for found, what in ((errors, "are errors of servers"), (walls, "are walls"), (others, "seem to be no pages")):
         if found:
             each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
             ended = _ended(figures) if found is errors else ""
-            yield f"answers that are {what}: {sum(found.values())}, repeats included ({each}){ended}"
+            yield f"answers that {what}: {sum(found.values())}, repeats included ({each}){ended}"
 
 
 def _ended(figures: Mapping[str, Any]) -> str:
