@@ -33,16 +33,25 @@ def tamed(error: BaseException) -> Exception:
     return Panic(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
 
+class _Taming:
+    """Lets Exceptions alone pass, as they are; what else is raised within it is tamed."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is not None and not isinstance(error, Exception):
+            raise tamed(error) from None
+
+
+TAMED = _Taming()
+
+
 def taming(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """The same call, which raises Exceptions alone, as do the generators that it returns."""
 
     async def called(*arguments: Any) -> Any:
-        try:
+        with TAMED:
             output = await call(*arguments)
-        except Exception:
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is raised
-            raise tamed(error) from None
         if isgenerator(output):
             return _read(output)
         return reading(output) if isasyncgen(output) else output
@@ -52,26 +61,20 @@ def taming(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]
 
 def _read(output: Generator[Any, Any, Any]) -> Iterator[Any]:
     while True:
-        try:
-            one = next(output)
-        except StopIteration:
-            return
-        except Exception:
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is raised
-            raise tamed(error) from None
+        with TAMED:
+            try:
+                one = next(output)
+            except StopIteration:
+                return
         yield one
 
 
 async def reading(output: AsyncIterator[Any]) -> AsyncIterator[Any]:
     """The same values, until an Exception."""
     while True:
-        try:
-            one = await anext(output)
-        except StopAsyncIteration:
-            return
-        except Exception:
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is raised
-            raise tamed(error) from None
+        with TAMED:
+            try:
+                one = await anext(output)
+            except StopAsyncIteration:
+                return
         yield one

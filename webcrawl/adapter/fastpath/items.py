@@ -11,7 +11,7 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
 from webcrawl.adapter.modules import is_module, module
-from webcrawl.adapter.panics import tamed, taming
+from webcrawl.adapter.panics import TAMED, taming
 
 
 class ItemProcessor(ItemPipelineManager):
@@ -39,7 +39,7 @@ class ItemProcessor(ItemPipelineManager):
 
     async def process_item_async(self, item: Any) -> Any:
         wants_spider = self._mw_methods_requiring_spider  # none nearly always, and a method's hash takes its time
-        try:
+        with TAMED:
             for method in cast("Iterable[Callable[..., Any]]", self.methods["process_item"]):
                 kind = type(item)
                 item = method(item, self._spider) if wants_spider and method in wants_spider else method(item)
@@ -47,10 +47,6 @@ class ItemProcessor(ItemPipelineManager):
                     if asyncio.current_task() is None:
                         await asyncio.sleep(0)  # out of a batch into a task: time-outs want one
                     item = await ensure_awaitable(item, _warn=global_object_name(method))
-        except Exception:
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is raised
-            raise tamed(error) from None
         return item
 
     async def close_spider_async(self) -> None:
