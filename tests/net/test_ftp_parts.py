@@ -312,6 +312,12 @@ class TestListings:
         assert mlsd_entry(b"type=cdir; /pub").kind == "other"
         assert mlsd_entry(b"type=OS.unix=chr-1/2; tty").kind == "other"
 
+    def test_a_links_target_may_have_blanks(self):
+        """As Pure-FTPd writes it: the name comes after the last fact's end, not after the first blank."""
+        line = b"type=OS.unix=slink:../odd/a b.txt;size=14;modify=20261126234957;UNIX.mode=0777; to space"
+
+        assert tuple(mlsd_entry(line)) == (b"to space", "link", 14)
+
     def test_links(self):
         """Folders end in a slash; only files and folders in the listed folder are followed."""
         listing = b"".join(

@@ -85,12 +85,15 @@ def entries(listing: bytes, *, mlsd: bool) -> Iterator[Entry]:
 
 
 def mlsd_entry(line: bytes) -> Entry | None:
-    """RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line."""
-    facts, space, name = line.partition(b" ")
-    if not space or not name or (facts and not facts.endswith(b";")):
+    """RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line.
+
+    Pure-FTPd writes a link's target into a fact, with the blanks that it has.
+    """
+    facts, space, name = (b"", b" ", line[1:]) if line.startswith(b" ") else line.partition(b"; ")
+    if not space or not name:
         return None
     found = {}
-    for fact in facts.split(b";")[:-1]:
+    for fact in facts.split(b";") if facts else ():
         match = _FACT.fullmatch(fact)
         if match is None:
             return None
