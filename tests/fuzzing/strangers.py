@@ -65,7 +65,7 @@ def strangers(data: bytes) -> None:
     assert subject_of(subject.rule, DOMAINS) == subject
     assert wish_of([subject.rule], 0.0).rule == subject.rule
     assert rules_of([OptOut(subject.rule)]).excludes(subject.url)
-    authority = subject.rule.rpartition("://")[2].partition("/")[0]
+    authority = subject.url.split("/")[2]
     assert not set(authority) & set("@*")
     assert {url.split("/")[2] for url in subject.files} <= {authority}
     token = TOKENS_.issue(subject.rule, Wish.LEAVE, 1.8e9)

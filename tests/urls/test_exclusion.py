@@ -20,6 +20,7 @@ example.com
 example.org/private/
 dotted.example./private/
 https://exact.example/a b
+archive.example/web/http://gone.example/
 192.0.2.1
 [2001:db8::1]
 b\u00fccher.example
@@ -52,6 +53,9 @@ class TestRules:
             ("http://www.example.org/private/", False),
             ("https://exact.example/a%20bc", True),
             ("http://exact.example/a%20bc", False),
+            ("http://archive.example/web/http://gone.example/a", True),
+            ("http://archive.example/web/http://gone.test/a", False),
+            ("http://gone.example/a", False),
             ("http://192.0.2.1/x", True),
             ("http://[2001:db8::1]:8080/", True),
             ("http://xn--bcher-kva.example/", True),

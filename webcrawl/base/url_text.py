@@ -14,6 +14,14 @@ def host_of(url: str) -> str:
     return host[: host.index("]") + 1] if host[0] == "[" else host.partition(":")[0]
 
 
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def has_scheme(text: str) -> bool:
+    """True if it begins with one: a path may have another URL in it, as that of a proxy or an archive has."""
+    return _SCHEME.match(text) is not None
+
+
 _STRANGE = re.compile(r"[^!-~]+")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 
 from webcrawl.base.readable import count
-from webcrawl.base.url_text import host_of
+from webcrawl.base.url_text import has_scheme, host_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
 from webcrawl.urls.optout import OptOut, RulesError, noted
 
@@ -77,7 +77,7 @@ def refuse_star(rule: str, where: str) -> None:
 
     Not asked of rules that an earlier version has taken: it is in the state of its crawl.
     """
-    host, slash, path = (rule.partition("://")[2] or rule).partition("/")
+    host, slash, path = (rule.partition("://")[2] if has_scheme(rule) else rule).partition("/")
     if "*" in (host if slash else host.removeprefix("*")) or path.endswith("*"):
         raise RulesError(f"{where}: {NO_STAR}")
 
@@ -134,7 +134,7 @@ def _no_rule(error: InvalidUrl) -> str:
 
 
 def _prefixes(line: str) -> list[str]:
-    if "://" in line:
+    if has_scheme(line):
         return [canonical(line)]
     return [canonical(f"{scheme}://{line}") for scheme in SCHEMES]
 

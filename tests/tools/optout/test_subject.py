@@ -102,7 +102,7 @@ def test_whatever_is_typed(text):
     assert named(subject.rule) == subject
     assert wish_of([subject.rule], 0.0).rule == subject.rule  # nothing of it is an option
     assert rules_of([OptOut(subject.rule)]).excludes(subject.url)
-    authority = subject.rule.rpartition("://")[2].partition("/")[0]
+    authority = subject.url.split("/")[2]
     assert {url.split("/")[2] for url in subject.files} <= {authority}
     assert "@" not in authority
     assert "*" not in authority
@@ -124,6 +124,7 @@ class TestPlaces:
             ("example.org:8080/a", ["https://example.org:8080", "http://example.org:8080"]),
             ("http://example.org:8080/a", ["http://example.org:8080"]),
             ("ftp://example.org/a", []),
+            ("example.org/proxy/http://a.test/", ["https://example.org", "http://example.org"]),
         ],
     )
     def test_of_a_prefix(self, text, files):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webcrawl.base.model import Status
-from webcrawl.base.url_text import host_of
+from webcrawl.base.url_text import has_scheme, host_of
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import crawl_line, meta_row, request_line
@@ -111,7 +111,7 @@ def _about(wish: OptOut, site: Site) -> bool:
     """True if a record names the site or what is above it, or something of it."""
     rule = wish.rule.partition("#")[0].strip()
     try:
-        there = canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}/")
+        there = canonical(rule if has_scheme(rule) else f"http://{rule.removeprefix('*').removeprefix('.')}/")
     except InvalidUrl:  # of a damaged state
         return False
     return site.has(there) or ("/" not in rule and Site(host_of(there)).has(f"http://{site.name}/"))

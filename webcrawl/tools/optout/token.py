@@ -14,7 +14,7 @@ from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
-from webcrawl.base.url_text import host_of
+from webcrawl.base.url_text import has_scheme, host_of
 from webcrawl.net.dns_answer import LONGEST_NAME, known_without_asking
 from webcrawl.store.disk import Disk
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -74,9 +74,8 @@ def _domain(text: str, domains: RegisteredDomains) -> Subject:
 
 
 def _prefix(text: str, domains: RegisteredDomains) -> Subject:
-    scheme, known, rest = text.partition("://")
-    if not known:
-        scheme, rest = "http", text
+    known = has_scheme(text)
+    scheme, _, rest = text.partition("://") if known else ("http", "", text)
     if "@" in rest.partition("/")[0]:
         raise CannotName("a prefix has no user")
     url = canonical(f"{scheme}://{rest}")
