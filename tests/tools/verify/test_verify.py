@@ -1,6 +1,7 @@
 """`scrapy verify`: a sound crawl passes, a missing or foreign one is refused in one line, and nothing is changed."""
 
 import gc
+import json
 import os
 import sqlite3
 import sys
@@ -409,6 +410,34 @@ class TestCommand:
         assert (done.returncode, done.stderr) == (1, "")
         assert [line.split(": ")[1] for line in done.stdout.splitlines()[:2]] == 2 * ["damaged at byte 0"]
         assert done.stdout.splitlines()[2:] == [f"{copy}: damaged places: 2"]
+
+    @pytest.mark.parametrize("words", [("verify",), ("hive", "verify"), ("verify", "--upgrade")], ids=" ".join)
+    def test_a_sound_crawl_as_json(self, job, words):
+        """With --json a sound crawl is one object: no damage, the figures of the summary, and its lines."""
+        done = command("scrapy", *words, job, "--json")
+
+        answer = json.loads(done.stdout)
+        assert (done.returncode, answer["jobdir"], answer["damaged"]) == (0, str(job), [])
+        assert answer["summary"] == command("scrapy", "verify", job).stdout.splitlines()
+        assert answer["summary"][1].startswith(f"frontier: {answer['queued']} URLs queued")
+        assert answer["summary"][2].startswith(f"seen: {answer['seen']} URLs")
+
+    def test_a_damaged_crawl_as_json(self, copy):
+        """With --json the damaged places are a list of the object, with path, byte and reason; the exit status is 1."""
+        (copy / "logs/crawl.log").unlink()
+
+        done = command("scrapy", "verify", "--json", copy)
+
+        (damaged,) = json.loads(done.stdout)["damaged"]
+        assert (done.returncode, done.stderr) == (1, "")
+        assert (damaged["path"], damaged["byte"]) == (f"{copy}/logs/crawl.log", 0)
+        assert f"{copy}/logs/crawl.log: damaged at byte 0: {damaged['why']}" in command("scrapy", "verify", copy).stdout
+
+    def test_a_missing_crawl_as_json(self, tmp_path):
+        """With --json a missing crawl is an object with the error, and exit status 1."""
+        done = command("scrapy", "verify", tmp_path / "none", "--json")
+
+        assert (done.returncode, json.loads(done.stdout)) == (1, {"error": f"{tmp_path}/none: no such folder"})
 
     def test_a_damaged_name(self, copy):
         """A damaged name is escaped: it cannot control a terminal, and its place is one line."""

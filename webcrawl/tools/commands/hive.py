@@ -58,7 +58,7 @@ class Command(BaseRunSpiderCommand):
         parser.add_argument("-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="as for crawl")
         parser.add_argument("-n", dest="drones", metavar="N", help="how many drones; 0: one per core, as at first")
         parser.add_argument("--pin", action="store_true", help="keep each drone on one core")
-        parser.add_argument("--json", action="store_true", help="status: as JSON")
+        parser.add_argument("--json", action="store_true", help="status, verify: as JSON")
         parser.add_argument("--drone", metavar="K", help="adopt: the drone that shall not crawl any more")
         parser.add_argument("--jobdir", metavar="PATH", help="adopt: where its JOBDIR is now; it is run here once more")
         parser.add_argument("--lost", action="store_true", help="adopt: its JOBDIR is lost; says what that means")
@@ -188,8 +188,8 @@ def _found(jobdir: Path) -> Found:
 def _verify(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.commands.verify import verified  # noqa: PLC0415
 
-    del settings, opts
-    return verified(hive)
+    del settings
+    return verified(hive, as_json=opts.json)
 
 
 ONE_HIVE = {"status": _status, "resize": _resize, "adopt": _adopt, "verify": _verify}

@@ -25,22 +25,23 @@ class Command(ToolCommand):
         del opts
         if len(args) != 1 or not args[0]:  # an empty name would be the current folder
             raise usage_error(f"one folder: {program()} upgrade JOBDIR")
-        self.exitcode = upgraded(Path(args[0]))
+        self.exitcode = upgraded(Path(args[0]), as_json=False)
 
 
-def upgraded(jobdir: Path) -> int:
-    """Prints what is done; returns the exit status."""
+def upgraded(jobdir: Path, *, as_json: bool) -> int:
+    """Prints what is done, on standard error if somebody waits for JSON; returns the exit status."""
     from webcrawl.tools.upgrade.upgrading import upgrade  # noqa: PLC0415 - Scrapy imports every command for any
 
+    tell = complain if as_json else say
     try:
         for folder in crawls_of(jobdir):
             lines = 0
             for line in upgrade(folder):
                 lines += 1
-                say(f"{folder}: {line}")
+                tell(f"{folder}: {line}")
             if not lines:
-                say(f"{folder}: is up to date")
+                tell(f"{folder}: is up to date")
     except (StoreError, OSError) as error:
-        complain(error)
+        complain(error, as_json=as_json)
         return 1
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +11,15 @@ from pathlib import Path
 from webcrawl.base.loading import install
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
-from webcrawl.store.errors import StoreError
+from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawls import hive_of
-from webcrawl.tools.commands.console import complain, say
+from webcrawl.tools.commands.console import complain, say, say_all
 from webcrawl.tools.commands.upgrade import upgraded
 from webcrawl.tools.tool_command import ToolCommand, usage_error
+
+FIGURES = {name: name for name in ("queued", "hosts", "robots", "waiting", "files", "bytes", "records", "lines")} | {
+    "seen": "keys"
+}
 
 
 class Command(ToolCommand):
@@ -23,41 +28,53 @@ class Command(ToolCommand):
     says = "Check every file of a crawl or hive, running or not, without changing any"
 
     def syntax(self) -> str:
-        return "JOBDIR [--upgrade]"
+        return "JOBDIR [--upgrade] [--json]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
             "--upgrade", action="store_true", help="first bring what an earlier webcrawl left up to date"
         )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} verify JOBDIR")
-        self.exitcode = upgraded(Path(args[0])) if opts.upgrade else 0
-        self.exitcode = self.exitcode or verified(args[0])
+        self.exitcode = upgraded(Path(args[0]), as_json=opts.json) if opts.upgrade else 0
+        self.exitcode = self.exitcode or verified(args[0], as_json=opts.json)
 
 
-def verified(jobdir: str) -> int:
+def verified(jobdir: str, *, as_json: bool) -> int:
     """Prints what is found in a crawl or a hive; returns the exit status."""
     from webcrawl.tools.verify.verify_crawl import verify  # noqa: PLC0415 - as above
     from webcrawl.tools.verify.verify_hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 
     found: Counter[str] = Counter()
-    damages = 0
+    path = Path(jobdir)
     try:
-        path = Path(jobdir)
-        for damage in verify(path, found) if hive_of(path) is None else verify_hive(path, found):
-            damages += 1
-            say(str(damage))
-        if not damages:
-            for line in _summary(jobdir, found):
-                say(line)
-            return 0
-        say(f"{jobdir}: damaged places: {damages}")
+        damages = verify(path, found) if hive_of(path) is None else verify_hive(path, found)
+        return (_print_json if as_json else _print)(jobdir, damages, found)
     except (StoreError, OSError) as error:
-        complain(error)
+        complain(error, as_json=as_json)
     return 1
+
+
+def _print(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]) -> int:
+    places = 0
+    for damage in damages:
+        places += 1
+        say(str(damage))
+    for line in [f"{jobdir}: damaged places: {places}"] if places else _summary(jobdir, found):
+        say(line)
+    return min(places, 1)
+
+
+def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]) -> int:
+    damaged = [{"path": str(one.path), "byte": one.offset, "why": one.why} for one in damages]
+    figures = {name: found[counted] for name, counted in FIGURES.items()}
+    summary = [] if damaged else _summary(jobdir, found)
+    say_all(f"{json.dumps({'jobdir': jobdir, 'damaged': damaged, **figures, 'summary': summary})}\n")
+    return min(len(damaged), 1)
 
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
