@@ -188,3 +188,12 @@ def test_it_has_webcrawls_settings_in_any_project():
     assert own["SPIDER_MODULES"] == ["webcrawl.adapter.spiders"]
     assert own["SCHEDULER"] == "webcrawl.adapter.scheduler.FrontierScheduler"
     assert (own["CONCURRENT_REQUESTS"], own.getpriority("CONCURRENT_REQUESTS")) == ("7", 40)
+
+
+def test_a_log_file_that_cannot_be_opened():
+    """A LOG_FILE that cannot be opened is refused in one line."""
+    with demo("--hosts", 2, "--seconds", 1, "-s", "LOG_FILE=/nowhere/demo.log") as process:
+        said, errors = process.communicate(timeout=120)
+
+    why = "must be a file that can be written to (No such file or directory)"
+    assert (process.returncode, said, errors) == (1, "", f"LOG_FILE = /nowhere/demo.log: {why}\n")

@@ -292,6 +292,7 @@ class TestRefusals:
             (None, {"FRONTIER_LEVELS": "eight"}),
             (None, {"DNS_NAMESERVERS": "127.0.0.1:9"}),
             (None, {"REDIS_URL": "redis://127.0.0.1:1/0"}),
+            (None, {"LOG_FILE": "/nowhere/hive.log"}),
         ],
     )
     def test_nothing_is_left(self, hive, tmp_path, seeds, settings):

@@ -435,6 +435,23 @@ def test_a_log_file_has_the_line_too(tmp_path):
     assert (tmp_path / "job.log").read_text() == f"{line}\n"
 
 
+def test_a_log_file_that_cannot_be_opened(tmp_path):
+    """A LOG_FILE that cannot be opened is refused like any impossible value."""
+    (tmp_path / "seeds.txt").write_text("http://127.0.0.1/\n")
+    log = tmp_path / "no/job.log"
+
+    line = refused(Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}), LOG_FILE=log)
+
+    assert line == f"LOG_FILE = {log}: must be a file that can be written to (No such file or directory)"
+
+
+def test_another_reason_with_a_log_file_that_cannot_be_opened(tmp_path):
+    """Whatever else is refused is one line on standard error, even if the log file cannot have it."""
+    line = refused(Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "no/job.log")
+
+    assert line == "/no/such.txt: No such file or directory"
+
+
 def test_standard_output_stays_empty(tmp_path):
     """The line goes to standard error; standard output stays empty."""
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}"]

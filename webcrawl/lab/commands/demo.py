@@ -23,7 +23,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
-from webcrawl.adapter.given_settings import check_given
+from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import name_program
 from webcrawl.base.readable import count
@@ -111,6 +111,7 @@ class Command(ScrapyCommand):
         from webcrawl.crawl.profiling.profile import profiled  # noqa: PLC0415
 
         preflight(self._own, WebSpider, {"seeds": str(seeds)})
+        check_log_file(self._own)
         _say(f"crawling {what} (Ctrl-C to stop)")
         if not sys.stderr.isatty():
             logging.getLogger("webcrawl.adapter.extensions.progress").addHandler(_Said())

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -30,7 +31,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly, where
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.exhaustion_watch import Alarm
-from webcrawl.adapter.given_settings import check_given
+from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
 
@@ -158,6 +159,7 @@ class Command(CrawlCommand):
         try:
             self._spider = self.spider(args, opts, self.settings)
             self.check(self.settings, opts)
+            check_log_file(self.settings)
         except NothingLeft as told:
             _tell(str(told), self.settings["LOG_FILE"])
             sys.exit(0)
@@ -257,7 +259,7 @@ def _tell(line: str, log: Any) -> None:
     """Writes to standard error, and to the log file, which is all that scrapyd shows of a job."""
     sys.stderr.write(f"{line}\n")
     if log:
-        with Path(log).open("a", encoding="utf-8") as file:
+        with suppress(OSError), Path(log).open("a", encoding="utf-8") as file:  # standard error has it
             file.write(f"{line}\n")
 
 

@@ -16,6 +16,7 @@ from scrapy.settings import Settings
 from scrapy.utils.log import configure_logging
 
 from webcrawl.adapter.extensions.summary import stopped
+from webcrawl.adapter.given_settings import check_log_file
 from webcrawl.adapter.last_lines import last_lines
 from webcrawl.adapter.next_commands import report_command
 from webcrawl.adapter.redis_client import has_redis
@@ -198,6 +199,7 @@ class HiveRun:
             self._plan.check(founding)
             self._folder.check_logs(founding.drones)
             asyncio.run(self._say_who_shares(founding))
+            check_log_file(self._settings)
             if founding is not before:  # else `resize` may have written to it meanwhile
                 self._folder.write(founding)
             refused.pop_all()
