@@ -225,5 +225,13 @@ def to_response(exchange: Exchange, request: Request) -> Response:
     flags = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
     if exchange.truncated in LOST:
         flags.append("dataloss")  # Scrapy's word
-    address = ip_address(exchange.ip) if exchange.ip else None
-    return kind(exchange.url, exchange.status, headers, exchange.body, flags=flags, request=request, ip_address=address)
+    return kind(
+        exchange.url,
+        exchange.status,
+        headers,
+        exchange.body,
+        flags=flags,
+        request=request,
+        ip_address=ip_address(exchange.ip) if exchange.ip else None,
+        protocol=exchange.protocol or exchange.head[:8].decode("latin-1") or None,
+    )
