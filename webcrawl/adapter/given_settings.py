@@ -24,12 +24,17 @@ def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
 
 def check_log_file(settings: BaseSettings) -> None:
     """Raises CannotStart if the log file cannot be opened; it may lie in JOBDIR, which is to be there."""
-    log = settings["LOG_FILE"]
-    if log and settings.getbool("LOG_ENABLED"):
-        try:
-            Path(log).open("a", encoding="utf-8").close()
-        except OSError as error:
-            raise CannotStart(f"LOG_FILE = {log}: must be a file that can be written to ({error.strerror})") from error
+    log, encoding = settings["LOG_FILE"], settings["LOG_ENCODING"]
+    try:
+        if settings.getbool("LOG_ENABLED") and log:
+            Path(log).open("a", encoding=encoding).close()
+    except OSError as error:
+        raise CannotStart(f"LOG_FILE = {log}: must be a file that can be written to ({error.strerror})") from error
+    except LookupError as error:
+        line = f"LOG_ENCODING = {encoding}: must be an encoding that Python knows, such as utf-8"
+        raise CannotStart(line) from error
+    except ValueError as error:
+        raise CannotStart(f"LOG_ENABLED = {settings['LOG_ENABLED']}: must be one of true, false, 1, 0") from error
 
 
 def _is_object(value: str) -> bool:

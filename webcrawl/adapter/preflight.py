@@ -34,7 +34,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.checks import SettingError
+from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier.walkers import WalkRules
@@ -82,7 +82,7 @@ def preflight(
     own = settings.copy()
     spider.update_settings(own)
     try:
-        if not issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
+        if not issubclass(load_object(read("SCHEDULER", own["SCHEDULER"])), FrontierScheduler):
             if issubclass(spider, WebSpider):
                 raise CannotStart(f"SCHEDULER = {own['SCHEDULER']!r}: {spider.name} needs webcrawl's own")
             return

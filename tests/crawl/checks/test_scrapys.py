@@ -73,6 +73,9 @@ class TestTaken:
             ("DOWNLOADER_CLIENT_TLS_CIPHERS", "none-such"),
             ("RETRY_TIMES", -1),
             ("RETRY_HTTP_CODES", [5000]),
+            ("SPIDER_MIDDLEWARES", {"scrapy.spidermiddlewares.depth.Nowhere": 900}),
+            ("STATS_CLASS", "nowhere.Stats"),
+            ("TWISTED_DNS_RESOLVER", "nowhere.Resolver"),
             ("TWISTED_REACTOR", "twisted.internet.pollreactor.PollReactor"),
         ],
     )

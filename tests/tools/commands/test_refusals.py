@@ -445,6 +445,31 @@ def test_a_log_file_that_cannot_be_opened(tmp_path):
     assert line == f"LOG_FILE = {log}: must be a file that can be written to (No such file or directory)"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("LOG_ENCODING", "none-such", "an encoding that Python knows, such as utf-8"),
+        ("LOG_ENABLED", "yes", "one of true, false, 1, 0"),
+    ],
+)
+def test_other_settings_of_the_log(tmp_path, name, value, allowed):
+    """What else Scrapy itself reads before it opens the log is refused in one line."""
+    (tmp_path / "seeds.txt").write_text("http://127.0.0.1/\n")
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"})
+
+    line = refused(crawl, LOG_FILE=tmp_path / "job.log", **{name: value})
+
+    assert line == f"{name} = {value}: must be {allowed}"
+
+
+def test_a_scheduler_that_is_not_there(tmp_path):
+    """A SCHEDULER that cannot be imported is refused like any other component."""
+    line = told({"seeds": "http://127.0.0.1/"}, JOBDIR=tmp_path / "job", SCHEDULER="nowhere.Scheduler")
+
+    allowed = "the dotted path of a class in an existing module"
+    assert line == f"SCHEDULER = 'nowhere.Scheduler': must be {allowed} (nowhere.Scheduler: there is no such module)"
+
+
 def test_another_reason_with_a_log_file_that_cannot_be_opened(tmp_path):
     """Whatever else is refused is one line on standard error, even if the log file cannot have it."""
     line = refused(Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "no/job.log")
