@@ -49,6 +49,18 @@ def test_the_version_of_the_format_is_a_setting(tmp_path, simweb):
     assert found[0].about["format"] == "WARC File Format 1.0"
 
 
+def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
+    """The warcinfo record has them, and those within others: the pipelines, say."""
+    server = simweb(1, 2)
+    crawl = Crawl(tmp_path / "job", {"seeds": f"{server.world.origin(0)}/"}, {"DNS_NAMESERVERS": server.nameserver})
+
+    assert crawl.run() == 0
+
+    written = read(files(crawl.jobdir)[0])[0].about["settings"]
+    assert "ITEM_PIPELINES_BASE={'webcrawl.adapter.pipelines." in written
+    assert " object at 0x" not in written
+
+
 def opened(monkeypatch, **more):
     """The arguments of the archive that is made when the pipeline is opened with these values."""
     made = []

@@ -122,8 +122,8 @@ def _is_record(exchange: Exchange) -> bool:
 
 def _info(settings: BaseSettings) -> dict[str, str]:
     """The settings of the crawl, for readers of the archive, who need no credentials."""
-    names = sorted(name for name in vars(defaults) if name.isupper())
-    written = " ".join(f"{name}={settings[name]!r}" for name in names)
+    values = settings.copy_to_dict()
+    written = " ".join(f"{name}={values.get(name)!r}" for name in sorted(vars(defaults)) if name.isupper())
     return {
         "software": "webcrawl",
         "http-header-user-agent": str(settings["USER_AGENT"]),
