@@ -4372,6 +4372,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "first bring what an earlier webcrawl left up to date",
         "hosts in use",
         "one folder: {} verify JOBDIR",
+        "print one JSON object",
         "WARC record",
         "over budget",
         "seen: {}, {} not yet looked up",

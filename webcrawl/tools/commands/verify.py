@@ -44,7 +44,7 @@ class Command(ToolCommand):
         self.exitcode = self.exitcode or verified(args[0], as_json=opts.json)
 
 
-def verified(jobdir: str, *, as_json: bool) -> int:
+def verified(jobdir: str, *, as_json: bool = False) -> int:
     """Prints what is found in a crawl or a hive; returns the exit status."""
     from webcrawl.tools.verify.verify_crawl import verify  # noqa: PLC0415 - as above
     from webcrawl.tools.verify.verify_hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
