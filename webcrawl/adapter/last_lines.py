@@ -20,9 +20,6 @@ from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import revisit_figures, stats_file
 
 ERRORS = ("status/408", "status/429", "status/5")  # counters
-RECOGNISED = "recognised/"  # counters, by what answers are
-WALLS = f"{RECOGNISED}wall/"
-SHELL = f"{RECOGNISED}shell"  # a page that needs scripts, which has a line of its own
 
 
 def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
@@ -61,12 +58,8 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
 def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
     """The answers that count as pages and are none, or seem to be none, over all runs, repeats included."""
     errors = {name.removeprefix("status/"): many for name, many in figures.items() if name.startswith(ERRORS) and many}
-    walls = {name.removeprefix(WALLS): many for name, many in figures.items() if name.startswith(WALLS) and many}
-    others = {
-        name.removeprefix(RECOGNISED): many
-        for name, many in figures.items()
-        if name.startswith(RECOGNISED) and not name.startswith((WALLS, SHELL)) and many
-    }
+    walls, others = stats_file.recognised(figures)
+    others.pop("shell", None)  # pages that need scripts have a line of their own
     for found, what in ((errors, "are errors of servers"), (walls, "are walls"), (others, "seem to be no pages")):
         if found:
             each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))

@@ -22,6 +22,7 @@ from webcrawl.crawl.withholding import Owners, withhold
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.robots_book import TRIES, robots_url
 from webcrawl.net.robots_entry import head_of
+from webcrawl.store.jobdir.stats_file import RECOGNISED
 from webcrawl.urls.canonical import redirect_target
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Visitor:
     def _note(self, exchange: Exchange, kind: str) -> None:
         exchange.recognised = kind
         exchange.notes += (kind,)
-        self._parts.counters[f"recognised/{kind.replace(':', '/')}"] += 1
+        self._parts.counters[f"{RECOGNISED}{kind.replace(':', '/')}"] += 1
 
     def _is_missing(self, page: Page, exchange: Exchange) -> bool:
         """True if this is what its host shows for what cannot exist, whatever it says."""

@@ -16,6 +16,8 @@ from webcrawl.store.jobdir.series import Series
 NAME = "stats.json"
 STORE_FAILED = "store_failed"  # the reason of a crawl that ended because it could not take a checkpoint
 UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
+RECOGNISED = "recognised/"  # before the names of counters of answers, by what these are instead of pages
+WALL = "wall/"  # after that, before a vendor
 MOST_BYTES = 1 << 24  # bytes that are read
 
 
@@ -43,6 +45,15 @@ def over_budget(figures: Mapping[str, float]) -> tuple[int, int]:
     """How many URLs wait behind all others: beyond the budgets of their domains, and folded."""
     folded = int(figures.get("over_budget/folded", 0))
     return int(figures.get("over_budget", 0)) - folded, folded
+
+
+def recognised(figures: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many answers were walls, by vendor, and how many looked like something else than pages, by kind."""
+    found = {
+        name.removeprefix(RECOGNISED): many for name, many in figures.items() if name.startswith(RECOGNISED) and many
+    }
+    walls = {name.removeprefix(WALL): many for name, many in found.items() if name.startswith(WALL)}
+    return walls, {name: many for name, many in found.items() if not name.startswith(WALL)}
 
 
 def stamp(jobdir: Path) -> tuple[int, int]:

@@ -144,14 +144,7 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     return table(name, head, cells, caption)
 
 
-RECOGNISED = "recognised/"  # of counters, by what answers are
-WALLS = f"{RECOGNISED}wall/"  # by vendor
 SERVERS = frozenset((408, 429, *range(500, 600)))  # statuses of answers that are errors of their servers
-
-
-def _seems(name: str) -> bool:
-    """True if this counter is of answers that are neither pages nor walls."""
-    return name.startswith(RECOGNISED) and not name.startswith(WALLS)
 
 
 def _of_servers(source: Source) -> Iterator[Html]:
@@ -176,10 +169,13 @@ def wrong(source: Source) -> Html:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
     parts += _of_servers(source)
-    if walls := sum(many for name, many in source.counters.items() if name.startswith(WALLS)):
-        parts.append(note(f"{numbers.count(walls, 'answer')} of walls came in place of pages, repeats included."))
-    if seeming := {name.removeprefix(RECOGNISED): many for name, many in source.counters.items() if _seems(name)}:
-        each = ", ".join(f"{many} {kind}" for kind, many in sorted(seeming.items()) if many)
+    walls, seeming = stats_file.recognised(source.counters)
+    if walls:
+        parts.append(
+            note(f"{numbers.count(sum(walls.values()), 'answer')} of walls came in place of pages, repeats included.")
+        )
+    if seeming:
+        each = ", ".join(f"{many} {kind}" for kind, many in sorted(seeming.items()))
         parts.append(note(f"Answers that look like something else than pages: {each} (docs/recognise.md)."))
     if lost := source.counters[UNKEPT] + source.counters[NAMELESS]:
         requests = f"{numbers.count(lost, 'request')} of the spider lost"
