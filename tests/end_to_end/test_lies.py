@@ -82,7 +82,8 @@ def test_all_hosts(simweb, tmp_path, kind):
 def test_lies_without_end(simweb, tmp_path, kind):
     """The crawl says how many URLs of how many hosts are left, through a kill as well; the next run fetches them."""
     server = web(simweb, 5, 150)
-    short = {"HOST_MAX_FAILURES": 2, "OUTAGE_END_WAIT": 3, "CHECKPOINT_INTERVAL": 1}
+    # Slow enough for every host to have pages left when the lie begins, however late stats.json is written.
+    short = {"HOST_MAX_FAILURES": 2, "OUTAGE_END_WAIT": 3, "CHECKPOINT_INTERVAL": 1, "POLITENESS_MIN_DELAY": 0.15}
     crawl = crawl_of(server, tmp_path, **{**TERMS, **short})
     running = crawl.start()
     wait_until(lambda: (crawl.jobdir / "stats.json").exists() and crawl.stats["pages"] > 10, pause=0.05)

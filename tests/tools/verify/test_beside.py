@@ -13,7 +13,8 @@ from webcrawl.tools.verify.check_outputs import ABSENT
 from webcrawl.tools.verify.verify_crawl import verify
 
 # A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that it is sent. Merges
-# are waited for: without them the next step may find no page, and open no archive.
+# are waited for: without them the next step may find no page, and open no archive. One is open after each step: if its
+# last page has filled a file, the next page begins another.
 CRAWL = """
 import sys
 from pathlib import Path
@@ -36,8 +37,11 @@ for line in sys.stdin:
         for name in finished:
             (job.root / name).unlink(missing_ok=True)
     else:
-        job.work()
-        wait_until(lambda: not job.seen.busy)
+        pages = 40
+        while pages or job.archive._output is None:
+            job.work(pages or 1)
+            wait_until(lambda: not job.seen.busy)
+            pages = 0
         job.checkpoint()
         job.db._log.wait()
     print("done", flush=True)
