@@ -43,6 +43,11 @@ class SwallowsAnswer(Of):
         return Request(request.url + "?again", dont_filter=True) if self.of(request) else response
 
 
+class RetriesAnswer(Of):
+    def process_response(self, request, response):
+        return request.replace(dont_filter=True, priority=-1) if self.of(request) else response
+
+
 class RaisesAtInput(Of):
     def process_spider_input(self, response):
         if self.of(response):
@@ -95,6 +100,7 @@ def test_one_that_is_never_asked_for_is_unreachable(crawl, middleware):
     [
         (OF_DOWNLOADER, "RefusesAnswer"),
         (OF_DOWNLOADER, "SwallowsAnswer"),
+        (OF_DOWNLOADER, "RetriesAnswer"),
         (OF_SPIDER, "RaisesAtInput"),
         (OF_SPIDER, "SwallowsOutput"),
     ],

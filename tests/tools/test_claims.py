@@ -1365,6 +1365,14 @@ def taken_in(error):
     return "\n".join((logged(log), *(str(call.args[1]) for call in parts.unkept.add.call_args_list)))
 
 
+def asked_for_again(callback):
+    """What is said of a request with this callback that comes in."""
+    intake = request_passage.Intake(MagicMock(), web.WebSpider(), MagicMock(), MagicMock(), str, classes=True)
+    with patch.object(request_passage.logger, "warning") as log:
+        intake.take(Request("http://a.test/robots.txt", callback=callback, dont_filter=True))
+    return logged({"warning": log})
+
+
 def given_out(state):
     """What is said of links, and of a request that was `refused`, whose spider lacks their methods."""
     error, refusals = CannotBeMade(Link("http://a.test/"), "callback", "no method"), MagicMock(waiting=False)
@@ -3785,6 +3793,12 @@ CLAIMS = {
         taken_in,
         [
             ("{} cannot be crawled: {}; others like it are only counted", IgnoreRequest("no"), ValueError),
+            (
+                "the crawl itself asks again, if need be",
+                request_passage.RobotsRequests(MagicMock(), str, pages=True).answered,
+                None,
+                asked_for_again,
+            ),
             ("{} cannot be kept on disk", ValueError, IgnoreRequest("no")),
             ("{} cannot be kept on disk: {}", CannotBeKept("callback", "no method"), ValueError),
             ("such requests end with status {}", {"refused": False}, {"refused": True}, given_out),

@@ -54,7 +54,9 @@ class Intake:
         self._told: set[str] = set()
 
     def link_of(self, request: Request) -> Link:
-        """The link that is kept for a request."""
+        """The link that is kept for a request. None is for what a middleware makes of the request for a robots.txt."""
+        if isinstance(getattr(request.callback, "__self__", None), RobotsRequests):
+            raise IgnoreRequest("the crawl itself asks again, if need be")
         return to_link(request, self._spider, classes=self._classes)
 
     def take(self, request: Request) -> bool:

@@ -1,20 +1,64 @@
-"""Scrapy's counters of items and answers, for spiders whose users know them."""
+"""Scrapy's counters of items and answers, under the names that its users and their monitors know."""
 
 from __future__ import annotations
 
-from typing import Self
+import contextlib
+from collections.abc import Mapping
 
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.corestats import CoreStats
 
+from webcrawl.adapter.scheduler import scheduler_of
+
 
 class SpidersCoreStats(CoreStats):
-    """Not for `web` and its like, whose pages the crawl counts: listening costs three signals per page."""
+    """Scrapy's own, except for `web` and its like."""
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
+    def from_crawler(cls, crawler: Crawler) -> CoreStats:  # type: ignore[override]
         spider = crawler.spidercls
         if getattr(spider, "makes_pages", False) and not getattr(spider, "has_callbacks", False):
-            raise NotConfigured
+            return PagesCoreStats(crawler)
         return super().from_crawler(crawler)
+
+
+class PagesCoreStats(CoreStats):
+    """Copies the crawl's counters at every checkpoint and at the end: listening costs three signals per page."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler.stats)
+        self._crawler = crawler
+        self._counters: Mapping[str, int] = {}
+        self._before: Mapping[str, int] = {}  # those of earlier runs
+        crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
+
+    def spider_opened(self, spider: Spider) -> None:
+        super().spider_opened(spider)
+        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing is counted
+            scheduler = scheduler_of(self._crawler)
+            self._counters = scheduler.crawl.parts.counters
+            self._before = dict(self._counters)
+            scheduler.keeping.taken.append(self.copy)
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        super().spider_closed(spider, reason)
+        self.copy()
+
+    def copy(self) -> None:
+        items = self._crawler.engine.scraper.itemproc if self._crawler.engine else None
+        self._set("item_scraped_count", getattr(items, "scraped", 0))
+        self._set("response_received_count", self._of_this_run("pages"))
+        for name in self._counters:
+            kind, _, status = name.partition("/")
+            if kind == "status":
+                self._set(f"downloader/response_status_count/{status}", self._of_this_run(name))
+
+    def _of_this_run(self, name: str) -> int:
+        return self._counters.get(name, 0) - self._before.get(name, 0)
+
+    def _set(self, name: str, value: int) -> None:
+        if value:  # as Scrapy's own, which has no counters of what did not happen
+            self.stats.set_value(name, value)

@@ -22,6 +22,8 @@ class ItemProcessor(ItemPipelineManager):
     are for pipelines with `unchanged = True`; if there is one, those that name no types see them too.
     """
 
+    scraped = 0  # items that no pipeline dropped
+
     def _add_middleware(self, mw: Any) -> None:
         super()._add_middleware(mw)
         asks = bool(getattr(mw, "unchanged", False))
@@ -47,6 +49,7 @@ class ItemProcessor(ItemPipelineManager):
                     if asyncio.current_task() is None:
                         await asyncio.sleep(0)  # out of a batch into a task: time-outs want one
                     item = await ensure_awaitable(item, _warn=global_object_name(method))
+        self.scraped += 1
         return item
 
     async def close_spider_async(self) -> None:
