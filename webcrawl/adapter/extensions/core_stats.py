@@ -44,8 +44,9 @@ class PagesCoreStats(CoreStats):
             scheduler.keeping.taken.append(self.copy)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        super().spider_closed(spider, reason)
-        self.copy()
+        if self.start_time is not None:  # else the crawl could not start
+            super().spider_closed(spider, reason)
+            self.copy()
 
     def copy(self) -> None:
         items = self._crawler.engine.scraper.itemproc if self._crawler.engine else None
