@@ -44,7 +44,7 @@ def test_a_thread_that_dies_at_birth(monkeypatch):
 
 
 def test_a_crawl_starts_no_thread(tmp_path, simweb):
-    """Once all pipelines are open, through large pages, merges, checkpoints and its end, a crawl starts no thread."""
+    """Once all pipelines are open, through large pages, merges, checkpoints and its end, it needs no new thread."""
     server = simweb(10, 60, size=(200_000, 300_000))
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {

@@ -8,6 +8,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 NOW = datetime.now(UTC)
+# From 3.13 on Python wants to see these of an authority, and the identifiers of keys
+AUTHORITYS = x509.KeyUsage(
+    digital_signature=True,  # a server may be its own
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 def certificate(*names, days=(-1, 30), issuer="Test Authority", signer=None):
@@ -29,6 +41,13 @@ def certificate(*names, days=(-1, 30), issuer="Test Authority", signer=None):
         builder = builder.add_extension(x509.SubjectAlternativeName(kinds), critical=False)
     if not issuer:
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(AUTHORITYS, critical=True)
+    signers = (signer or key).public_key()
+    for extension in (
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signers),
+    ):
+        builder = builder.add_extension(extension, critical=False)
     return builder.sign(signer or key, hashes.SHA256()), key
 
 

@@ -28,7 +28,11 @@ def record(host, number):
 
 def opened(folder, memory=1 << 20, name="pool"):
     db = CrawlDB(folder / "state")
-    return db, Pool(db, folder / name, domain_of, memory)
+    try:
+        return db, Pool(db, folder / name, domain_of, memory)
+    except DamagedFile:
+        db.close()
+        raise
 
 
 def lines(pool):

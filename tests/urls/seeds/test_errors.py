@@ -3,7 +3,9 @@
 import gzip
 import os
 import random
+import re
 import struct
+import sys
 import zipfile
 from contextlib import closing
 
@@ -44,7 +46,7 @@ class TestBeforeTheFirstRequest:
 
     def test_an_impossible_path(self):
         """A path with a NUL is reported like a missing one."""
-        assert complaint("s\0.txt") == "s\0.txt: embedded null byte"
+        assert re.fullmatch("s\0.txt: .*embedded null .*", complaint("s\0.txt"))  # Python's words, by version
 
     @pytest.mark.parametrize("src", ["", " ", ",", " , "])
     def test_no_list(self, src):
@@ -146,7 +148,9 @@ class TestBeforeTheFirstRequest:
         struct.pack_into("<II", data, data.index(b"PK\1\2") + 20, 5000, 5000)
         path.write_bytes(data)
 
-        assert complaint(path) == f"{path}: ends in the middle"
+        overlaps = sys.version_info >= (3, 13)  # what its directory says; the check is newer
+        said = "is damaged, or not packed as its name says" if overlaps else "ends in the middle"
+        assert complaint(path) == f"{path}: {said}"
 
     def test_an_encrypted_zip(self, tmp_path):
         """An encrypted zip is an error."""
