@@ -37,6 +37,13 @@ def test_a_priority_comes_back(spider, priority, more):
     assert again.to_dict(spider=spider) | {"meta": {}} == request.to_dict(spider=spider) | {"meta": {}}
 
 
+def test_a_url_may_be_as_long_as_a_setting_allows(spider):
+    """How long it may be is for the filters to say."""
+    url = "http://a.test/" + "x" * 8000
+
+    assert to_link(Request(url), spider).url == url
+
+
 def test_who_wants_to_hear_of_a_failure(spider):
     """A request with an errback, of whatever priority, and none without."""
     for priority in (0, 5):

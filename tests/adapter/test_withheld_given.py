@@ -72,3 +72,10 @@ def test_what_is_not_judged(link, more):
 
     assert judged == []
     assert response.body == more.get("body", b"secret")
+
+
+def test_a_url_of_any_length_is_judged():
+    """Also one that is longer than a crawl's own may be by default."""
+    response, _, _ = given(Reader.BOTH, link=Link(URL), url=URL + "x" * 8000)
+
+    assert response.body == b""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from webcrawl.base.digest import label, sha1
 from webcrawl.base.page_values import Scored
+from webcrawl.base.url_text import in_header
 
 
 class Status(IntEnum):
@@ -407,7 +408,7 @@ class Exchange:
     def location(self) -> str | None:
         """The target of a redirect, as it was sent; None if this is no redirect, or does not say."""
         value = self.header(b"location") if self.status in REDIRECTS else None
-        return None if value is None else value.decode("utf-8", "replace").strip()
+        return None if value is None else in_header(value).strip()
 
     @property
     def content_type(self) -> str:

@@ -22,6 +22,17 @@ def has_scheme(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
+
+
+def in_header(value: bytes) -> str:
+    """What a header says of addresses. Bytes that are not UTF-8 are percent-encoded, as browsers do."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return _BEYOND_ASCII.sub(lambda found: quote_from_bytes(found[0]).encode(), value).decode()
+
+
 _STRANGE = re.compile(r"[^!-~]+")
 
 

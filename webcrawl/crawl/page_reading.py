@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from webcrawl.base.model import Exchange, Link, is_sitemap
 from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.formats.link_header import NAMES
 from webcrawl.content.html.found_links import Found, FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.clock import CrawlClock
@@ -85,7 +86,7 @@ class PageReading:
             found = exchange.found or reader.links(
                 exchange.body, exchange.content_type, exchange.url, headers=exchange.headers
             )
-            if b"link" in exchange.names:
+            if not NAMES.isdisjoint(exchange.names):
                 self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:
                 exchange.notes += (found.note,)

@@ -23,7 +23,7 @@ from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.robots_book import TRIES, robots_url
 from webcrawl.net.robots_entry import head_of
 from webcrawl.store.jobdir.stats_file import RECOGNISED
-from webcrawl.urls.canonical import redirect_target
+from webcrawl.urls.canonical import MAX_LENGTH, redirect_target
 
 if TYPE_CHECKING:
     from webcrawl.crawl.page_states import States
@@ -68,7 +68,7 @@ class Visitor:
         page = Page.of(link, exchange)
         location = redirect_target(exchange)
         if link.is_prerequisite:
-            self._robots(page, link, exchange, location)
+            self._robots(page, link, exchange, location if len(location) <= MAX_LENGTH else "")
             return page
         if link.is_probe:
             self._missing.heard(link, exchange, self._recogniser)
@@ -154,6 +154,8 @@ class Visitor:
                 self._parts.discovery.redirected(link, location, self._chain(link, exchange))
         elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
             self._body(page, link, exchange)
+        elif exchange.location:  # no URL that can be fetched: it is counted, and logged, as one on a page is
+            self._parts.discovery.redirected(link, exchange.location, "")
 
     def _moves(self, link: Link, exchange: Exchange, location: str) -> bool:
         """A page that has moved for good takes what is known of it along, unless nothing is fetched where it is now."""

@@ -77,7 +77,8 @@ def above(directory: str, steps: int) -> str:
 
 
 SCHEMES = ("http", "https", "ftp", "gopher")
-MAX_LENGTH = 2000
+MAX_LENGTH = 2000  # URL_MAX_LENGTH, unless it is set
+LONGEST = 65_536  # the most that it can be
 
 
 class InvalidUrl(ValueError):  # noqa: N818 - an ordinary outcome, not an error
@@ -88,8 +89,11 @@ class InvalidUrl(ValueError):  # noqa: N818 - an ordinary outcome, not an error
         self.reason = reason
 
 
-def canonical(link: str, base: str = "", max_length: int = MAX_LENGTH) -> str:
-    """Returns the canonical form of a link on the page `base`. Raises InvalidUrl."""
+def canonical(link: str, base: str = "", max_length: int = LONGEST) -> str:
+    """Returns the canonical form of a link on the page `base`. Raises InvalidUrl.
+
+    How long the URLs of a crawl may be is for those to say who take them: the pipeline of links, the reader of seeds.
+    """
     if len(link) > max_length:
         raise InvalidUrl("length")
     try:

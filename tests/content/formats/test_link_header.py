@@ -26,6 +26,7 @@ def links(*values):
         (b"no", []),
         (b"<unfinished", []),
         (b"<\xc3\xa4>", [("header", "ä", "")]),
+        (b"<\xe4>", [("header", "%E4", "")]),
     ],
 )
 def test_one_header(value, expected):

@@ -280,6 +280,12 @@ class TestOthers:
         assert reading.answers(reading.write("x.warc.gz", [made.replace(b"response", b"revisit", 1)])) == []
         assert reading.lost
 
+    def test_a_url_of_any_length(self, reading):
+        """URL_MAX_LENGTH is for what a crawl finds: the archive has what one has fetched."""
+        url = URL + "x" * 8000
+
+        assert reading.one(response(url)).url == url
+
     def test_what_no_crawl_fetches_is_left_out(self, reading):
         """Answers of name servers and the like are counted, and are no loss."""
         dns = record("response", "dns:a.test", b"a.test. A 127.0.0.1", Content_Type="text/dns")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from webcrawl.base.url_text import in_header
 from webcrawl.content.formats.document_kinds import HUB
 from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.found_links import FoundLink
 
 MOST = 1000  # links of one answer
 LONGEST = 1 << 16  # characters of all its Link headers
-_NAMES = frozenset({b"link", b"refresh"})
-_LENGTHS = frozenset(map(len, _NAMES))
+NAMES = frozenset({b"link", b"refresh"})  # in lower case
+_LENGTHS = frozenset(map(len, NAMES))
 _TARGET = re.compile(r"[\s,]*<([^>]*)>")
 _PARAMETER = re.compile(
     r"""\s*;\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]++)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*+)))?)?""", re.DOTALL
@@ -23,17 +24,17 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
     """The links of an answer's headers, relative to the URL of the answer, not to the document's base."""
-    named = [one for one in headers if len(one[0]) in _LENGTHS and one[0].lower() in _NAMES]  # twice as fast
+    named = [one for one in headers if len(one[0]) in _LENGTHS and one[0].lower() in NAMES]  # twice as fast
     if not named:
         return []
     found: list[FoundLink] = []
     values = [value for name, value in named if len(name) == len("link")]
     if len(values) < len(named):
         first = next(value for name, value in named if len(name) != len("link"))
-        forward = refresh(first[:LONGEST].decode("utf-8", "replace"))
+        forward = refresh(in_header(first[:LONGEST]))
         if forward and forward[1]:
             found.append(("refresh", forward[1], "", ""))
-    text = b", ".join(values)[:LONGEST].decode("utf-8", "replace")
+    text = in_header(b", ".join(values)[:LONGEST])
     at = 0
     while len(found) < MOST and (target := _TARGET.match(text, at)):
         parameters, at = _parameters(text, target.end())
