@@ -72,6 +72,12 @@ class TestFraming:
 
         assert (message.forms()[2], message.truncated) == (b"abc", "")
 
+    def test_identity_is_no_transfer_coding(self):
+        """RFC 2616 3.6: beside it the length counts, and the connection is kept."""
+        message = read(head(b"Transfer-Encoding: Identity", b"Content-Length: 3") + b"abc", close=False)
+
+        assert (message.forms()[2], message.truncated, message.reusable) == (b"abc", "", True)
+
     def test_chunked_said_twice(self):
         """Chunked twice in the list is chunked once on the wire."""
         fields = (b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked")

@@ -82,6 +82,23 @@ class TestKeepAlive:
         assert visits.connections == 3
         assert [got.body for got in made] == [b"ok"] * 3
 
+    @pytest.mark.parametrize("pause", [0.0, 0.02], ids=["with the answer", "after it"])
+    def test_who_has_sent_too_much_gets_one_request_per_connection(self, loop, pause):
+        """The next time it may come later, and would be taken for the answer to the next request."""
+        connections = []
+
+        async def handler(reader, writer):
+            connections.append(1)
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(OK)
+                if len(connections) == 1:
+                    await asyncio.sleep(pause)
+                    writer.write(OK)
+
+        run(fetches(handler, 4, pause=0.1, keep=10), loop)
+
+        assert len(connections) == 4
+
     def test_a_connection_the_server_closed_is_not_noticed_by_the_caller(self, loop):
         """A kept connection that was closed before the next request is replaced."""
         visits = Visits(close_after=1)

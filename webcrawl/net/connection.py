@@ -41,6 +41,7 @@ class Connection(asyncio.Protocol):
         "open",
         "spoken",
         "tls",
+        "unasked",
     )
 
     def __init__(
@@ -60,6 +61,7 @@ class Connection(asyncio.Protocol):
         self.tls = self.certificate = self.spoken = ""  # the last is what the server has chosen of what ALPN offers
         self.http2: Session | None = None  # if HTTP/2 is spoken, or may be
         self.flaws: tuple[str, ...] = ()
+        self.unasked = False  # whether the server has sent what no request had asked for
 
     @property
     def received(self) -> int:
@@ -144,6 +146,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         answer = self._answer
         if answer is None:  # unrequested bytes: they belong to no request
+            self.unasked = self.http2 is None
             if self.http2 is None or not self.http2.between(data):
                 self.abort()
             return
@@ -170,6 +173,7 @@ class Connection(asyncio.Protocol):
 
     def _finish(self, message: Message) -> None:
         self._answer = None
+        self.unasked = message.excess and self._transport is not None and self.http2 is None
         if not (message.reusable if self.http2 is None else self.http2.reusable(message)):
             self.abort()
         if self._waiter is not None and not self._waiter.done():

@@ -24,8 +24,8 @@ class ConnectionPool:
     turns about in the order in which they were asked, so the one kept first is the next to be used
     (docs/decisions/net-connections.md).
 
-    Some servers answer one request per connection without saying so, and end it on the second, or fall silent. None is
-    kept to these.
+    Some servers answer one request per connection without saying so, and end it on the second, or fall silent. Some
+    send more than was asked for: had it come later, it would be taken for the next answer. None is kept to these.
     """
 
     def __init__(self, limit: int) -> None:
@@ -50,6 +50,8 @@ class ConnectionPool:
                 del self._kept[key]
             if connection.open:
                 return connection
+            if connection.unasked:
+                self.distrust(key)
         return None
 
     def keep(self, key: Key, connection: Connection, seconds: float, *, spare: bool = False) -> None:
@@ -67,7 +69,7 @@ class ConnectionPool:
             self._sweeper = loop.call_later(_SWEEP, self._sweep)
 
     def distrust(self, key: Key) -> None:
-        """The server left a request on a kept connection without an answer: the next ones must not be."""
+        """The server left a request on a kept connection without an answer, or sent more than one: no more of them."""
         while (connection := self.take(key)) is not None:
             connection.abort()
         self._unkept.pop(key, None)

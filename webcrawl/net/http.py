@@ -186,11 +186,7 @@ class HttpClient:
             self._deadlines.remove(connection)
         timings.first_byte = max(connection.first_byte - asked, 0.0)
         timings.total = self._clock() - begun - answer.held
-        if connection.open:
-            if keep > 0:
-                self._pool.keep(key, connection, keep, spare=watch is not None and watch.spare)
-            else:
-                connection.abort()
+        self._put_away(key, connection, keep, watch)
         if proxy is not None:
             self._proxied.answered(proxy, target, message.head.status)
         bounds.check(message.truncated)
@@ -201,6 +197,15 @@ class HttpClient:
         self._pool.close()
         self._deadlines.close()
         await self._opener.close()
+
+    def _put_away(self, key: Key, connection: Connection, keep: float, watch: Watch | None) -> None:
+        if connection.open:
+            if keep > 0:
+                self._pool.keep(key, connection, keep, spare=watch is not None and watch.spare)
+            else:
+                connection.abort()
+        elif connection.unasked:
+            self._pool.distrust(key)
 
     def _unanswered(self, key: Key, connection: Connection, error: FetchError, *, reused: bool) -> None:
         connection.abort()

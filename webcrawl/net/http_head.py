@@ -17,7 +17,9 @@ _STATUS_LINE = re.compile(rb"http/([0-9])(?:\.([0-9]))?[ \t]+([0-9]{3})(?![0-9])
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 # RFC 9112 2.2: a bare CR is replaced with a space; so are other controls. NUL is rejected before.
 _SPACED = bytes(32 if (code < 32 and code != 9) or code == 127 else code for code in range(256))
-_FRAMING = (b"content-length", b"transfer-encoding")
+_LENGTH, _CODING = b"content-length", b"transfer-encoding"
+# Fields that leave the end of the body to others. RFC 2616 3.6: identity is no transfer coding, so a length counts.
+_NO_FRAMING = frozenset(((_LENGTH, b""), (_CODING, b""), (_CODING, b"identity")))
 _LONGEST = 2**63 - 1
 
 
@@ -28,12 +30,12 @@ def mend(raw: bytes) -> bytes:
     lengths: set[int] = set()
     coded = False
     for name, value in _fields(rest):
-        if not value and name.lower() in _FRAMING:
+        if (name.lower(), value.lower()) in _NO_FRAMING:
             continue
-        if name.lower() == b"content-length":
+        if name.lower() == _LENGTH:
             lengths |= _lengths(value)
             continue
-        coded = coded or name.lower() == b"transfer-encoding"
+        coded = coded or name.lower() == _CODING
         lines.append(b"%b: %b" % (name, value))
     if len(lengths) > 1 and not coded:
         raise BadHead(f"contradictory lengths: {sorted(lengths)[:5]}")

@@ -135,6 +135,9 @@ class TestOthers:
             ("Transfer-Encoding: chunked", b"8\r\n<p>hello\r\n0\r\n\r\n"),
             (CODED + "gzip", b"<p>hello"),  # decoded, under the head that came
             ("Transfer-Encoding: chunked", b"<p>hello"),  # unchunked, as above
+            ("Transfer-Encoding: gzip", gzip.compress(b"<p>hello", mtime=0)),
+            ("Transfer-Encoding: gzip, chunked", gzip.compress(b"<p>hello", mtime=0)),
+            ("Transfer-Encoding: gzip, chunked", b"<p>hello"),
             ("Content-Length: 3", b"<p>hello"),  # the length of what was decoded
             ("Content-Length: 99", b"<p>hello"),
             ("Broken\r\nContent-Type: text/html", b"<p>hello"),

@@ -111,6 +111,7 @@ NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-
 _VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")  # what some programs write of newer protocols
 # As browsers read it, behind up to four bytes that are none of it
 _STATUS = re.compile(rb"[^\n]{0,4}?(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
+_TRANSFER = b"transfer-encoding"
 _CHUNK = re.compile(rb"[0-9A-Fa-f]+[ \t]*(?:;[^\n]*)?\r?\n")
 _NO_HOP = re.compile(r"[^A-Za-z]+")
 _BREAKING = re.compile(r"[\s\x00-\x1f\x7f]+")
@@ -186,8 +187,9 @@ class Answers:
 
     def _message(self, head: Head, body: bytes, *, chunked: bool) -> Message:
         """The message whose end is the block's. Some programs unchunk bodies and leave the head as it came."""
-        left_out = (b"content-length",) if chunked else (b"content-length", b"transfer-encoding")
-        headers = [(name, value) for name, value in head.headers if name.lower() not in left_out]
+        headers = [(name, value) for name, value in head.headers if name.lower() != b"content-length"]
+        if not chunked:
+            headers = [(name, _unchunked(value) if name.lower() == _TRANSFER else value) for name, value in headers]
         message = Message(replace(head, headers=headers), self._truncate, bodiless=False)
         if not message.feed(body):
             message.lost(reset=False)
@@ -227,6 +229,11 @@ class Answers:
             exchange.flaws = tuple(notes["flaws"].split(","))
         exchange.tls, exchange.made_by = notes.get("tls", ""), notes.get("madeby", "")
         exchange.protocol = notes.get("protocol", "")
+
+
+def _unchunked(value: bytes) -> bytes:
+    """A list of transfer codings without the one that delimits."""
+    return b",".join(one for one in value.split(b",") if one.strip().lower() != b"chunked")
 
 
 def _exchange(
