@@ -3,6 +3,7 @@
 import pytest
 
 from webcrawl.net.errors import (
+    CertificateRefused,
     ConnectFailed,
     ConnectTimeout,
     DnsFailed,
@@ -82,6 +83,11 @@ def because(error, cause):
         (ConnectFailed("no route"), "h.ogr:81: no route"),
         (ConnectTimeout("x"), "h.ogr:81: no answer to a connection in time"),
         (TlsFailed("wrong version"), "h.ogr:81: no TLS (wrong version); http:// may be meant"),
+        (
+            TlsFailed("[SSL: SSLV3_ALERT_HANDSHAKE_FAILURE]"),
+            "h.ogr:81: the TLS handshake is refused ([SSL: SSL",
+        ),
+        (CertificateRefused("expired"), "h.ogr:81: expired; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate"),
         (NotHttp("x"), "h.ogr:81: what answers there does not speak HTTP"),
         (EmptyAnswer("x"), "h.ogr:81: the connection is closed without an answer"),
         (TimedOut("x"), "h.ogr:81: no answer in time"),

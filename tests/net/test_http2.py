@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import subprocess
 import sys
+from itertools import chain, repeat
 
 import pytest
 
@@ -35,6 +36,7 @@ from webcrawl.net.errors import (
     TooManyInterim,
     Upgraded,
 )
+from webcrawl.net.failure_words import in_words
 from webcrawl.net.http2 import Session
 from webcrawl.net.http2_offers import NEEDED, PREFER, Http2Offers
 from webcrawl.net.http_answer import Answer
@@ -353,6 +355,36 @@ class TestOffers:
                 return await http.fetch(f"https://site.test:{port}/2")
 
         assert run(go()).body == b"<p>/2"
+
+    def test_the_next_page_of_a_server_that_answers_in_frames_all_the_same(self, tls):
+        """HTTP_1_1_REQUIRED costs no other URL, also where the handshake for HTTP/1.1 is let through."""
+        offers = Http2Offers(PREFER)
+        offers.recorded = lambda _, *, learned=False, by_page=False: learned and not by_page
+        answers = chain((frames(reset(13), hang=True),), repeat(Http2Pages(page)))
+
+        async def handler(reader, writer):
+            await next(answers)(reader, writer)
+
+        async def go():
+            async with behind_door(handler, tls, None) as (_, port), client(NAMES, http2=offers) as http:
+                with pytest.raises(EmptyAnswer):
+                    await http.fetch(f"https://site.test:{port}/")
+                return [(await http.fetch(f"https://site.test:{port}/{n}")).body for n in "23"]
+
+        assert run(go()) == [b"<p>/2", b"<p>/3"]
+
+    @pytest.mark.parametrize("way", [PREFER, "off"])
+    def test_the_setting_is_named_where_it_would_help(self, way, tmp_path):
+        """Frames that no handshake has chosen are not read, whatever the setting."""
+        offers, url, tls = Http2Offers(way), "https://site.test:{}/", context(tmp_path, "site.test", protocols=())
+
+        async def go():
+            async with serving(Http2Pages(page), tls=tls) as port, client(NAMES, http2=offers) as http:
+                with pytest.raises(Http2Only) as error:
+                    await http.fetch(url.format(port))
+                return in_words(error.value, url.format(port))
+
+        assert ("-s HTTP2=needed" in run(go())) == (way == "off")
 
     def test_who_does_not_speak_it_says_so(self, tls, caplog):
         """Without HTTP/2 the URL ends with an error of its own, and a line says why, once."""

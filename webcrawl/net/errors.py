@@ -255,3 +255,4 @@ class Http2Only(FetchError):
     name = "http2_only"
     permanent = True
     sign = Sign.LIFE
+    off = False  # whether that is the setting's doing

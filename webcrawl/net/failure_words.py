@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from webcrawl.base.url_text import host_of
 from webcrawl.net.errors import (
     AddressRefused,
+    CertificateRefused,
     ConnectFailed,
     ConnectTimeout,
     DnsFailed,
@@ -27,6 +28,7 @@ ENDS = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "de", "fr
 ALIKE = 0.6  # of difflib: one letter wrong, or two that changed places, in a short ending
 NEAR = 0.8  # the same, of whole names
 LOST = 200  # characters of an error of the system's
+UNCHOSEN = ", though it has not chosen that in the handshake"
 
 WORDS: tuple[tuple[type[FetchError], str], ...] = (
     (NotHttp, "what answers there does not speak HTTP"),
@@ -43,8 +45,8 @@ def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
     if isinstance(error, PortRefused):
         return f"{server}: {said}; -s PORTS_ALLOWED= with that port opens it"
     if isinstance(error, Http2Only):
-        missing = mend(secure=url.startswith("https:")) or "-s HTTP2=needed lets the crawl in"
-        return f"{server}: what answers there speaks only HTTP/2; {missing}"
+        missing = mend(secure=url.startswith("https:")) or ("-s HTTP2=needed lets the crawl in" if error.off else "")
+        return f"{server}: what answers there speaks only HTTP/2{f'; {missing}' if missing else UNCHOSEN}"
     if isinstance(error, DnsFailed):
         meant = guess(host_of(url), others) if error.permanent else ""
         return f"{said}{f'; is {meant} meant?' if meant else ''}"
@@ -54,7 +56,11 @@ def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
 
 
 def _unconnected(error: ConnectFailed, server: str, said: str) -> str:
+    if isinstance(error, CertificateRefused):
+        return f"{server}: {said}; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate"
     if isinstance(error, TlsFailed):
+        if "ALERT" in said:  # that is TLS
+            return f"{server}: the TLS handshake is refused ({said})"
         return f"{server}: no TLS ({said}); http:// may be meant"
     if isinstance(error, ConnectTimeout):
         return f"{server}: no answer to a connection in time"

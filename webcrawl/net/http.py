@@ -241,7 +241,7 @@ class HttpClient:
             if second is not None:
                 second.abort()
         if isinstance(error, Http2Only):
-            self.http2.tell(target)
+            self.http2.tell(target, error)
         if proxy is not None:
             raise self._proxied.unanswered(proxy, target, error) from error
         raise error
@@ -262,7 +262,7 @@ class HttpClient:
                 if second is not None:
                     return second
             if isinstance(error, Http2Only):
-                self.http2.tell(visit.target)
+                self.http2.tell(visit.target, error)
             raise
         if connection.http2 is not None:
             self.http2.chosen(visit.key, visit.target.host)

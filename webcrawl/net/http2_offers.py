@@ -100,8 +100,11 @@ class Http2Offers:
         return isinstance(error, TlsFailed) and refuses
 
     def waits(self, key: Key, host: str) -> bool:
-        """Return whether the next request is soon enough: pages of the host have come by HTTP/1.1, one is in frames."""
-        if self.recorded(host, by_page=True):
+        """Return whether the next request is soon enough: pages of the host have come by HTTP/1.1, one is in frames.
+
+        If HTTP/1.1 was tried for another URL that wanted it, this one is innocent.
+        """
+        if key in self._turned_down or self.recorded(host, by_page=True):
             return False
         self.suspect(key)
         return True
@@ -147,9 +150,10 @@ class Http2Offers:
         if self._way == NEEDED and not self.recorded(host):
             self.learn(key, host, speaks=True, by_page=True)
 
-    def tell(self, target: Target) -> None:
+    def tell(self, target: Target, error: Http2Only) -> None:
         """A server has asked for HTTP/2: if this crawl does not speak it, a line says so, once."""
-        why = mend(secure=target.secure) or (f"HTTP2 = {OFF}" if self._way == OFF else "")
+        error.off = self._way == OFF
+        why = mend(secure=target.secure) or (f"HTTP2 = {OFF}" if error.off else "")
         if why and not self._told:
             self._told = True
             logger.warning("%s speaks only HTTP/2, as other hosts may: their URLs fail (%s)", target.host, why)
