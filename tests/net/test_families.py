@@ -162,6 +162,23 @@ class TestOfOneHost:
 
         assert families.order([FOUR, SIX], "a.test") == [FOUR, SIX]
 
+    def test_the_address_that_gave_no_answer_goes_last(self, families):
+        """Though it accepts; if the other one does no better, they take turns."""
+        families.prefer("a.test", SIX)
+
+        families.avoid("a.test", SIX)
+        assert families.order([FOUR, SIX], "a.test") == [FOUR, SIX]
+        families.avoid("a.test", FOUR)
+        assert families.order([FOUR, SIX], "a.test") == [SIX, FOUR]
+        assert families.order([FOUR], "a.test") == [FOUR]
+
+    def test_an_answer_that_is_lacking_is_better_than_no_connection(self, families):
+        """The only address that accepts goes first again."""
+        families.avoid("a.test", FOUR)
+        families.prefer("a.test", FOUR)
+
+        assert families.order([FOUR, SIX], "a.test") == [FOUR, SIX]
+
     def test_so_many_hosts_are_remembered(self, families):
         """The one that was told longest ago is forgotten."""
         for number in [*range(HOSTS), 0, HOSTS]:

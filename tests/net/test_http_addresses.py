@@ -4,8 +4,9 @@ import socket
 
 import pytest
 
+from tests.support.http2_servers import context
 from tests.support.net_http import LOOPS, Gate, Names, Visits, client, run, serving, silence
-from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed, Sign
+from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed, FetchError, Sign
 from webcrawl.net.guard import AddressGuard
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
@@ -80,6 +81,28 @@ class TestAddresses:
 
         assert [one.ip for one in got] == ["127.0.0.1", "127.0.0.1"]
         assert checked == ["127.0.0.2", "127.0.0.1", "127.0.0.1"]
+
+    @pytest.mark.parametrize("secure", [True, False])
+    def test_an_address_that_accepts_and_says_nothing(self, loop, secure, tmp_path):
+        """The next request begins with another one."""
+        names, scheme = Names(a=["127.0.0.2", "127.0.0.1"]), "https" if secure else "http"
+        tls = context(tmp_path, "a.test", protocols=()) if secure else None
+
+        async def closes(reader, _):
+            await reader.read(1000)
+
+        async def go():
+            async with (
+                serving(Visits(), tls=tls) as port,
+                serving(closes, "127.0.0.2", port=port),
+                client(names) as http,
+            ):
+                url = f"{scheme}://a.test:{port}/"
+                with pytest.raises(FetchError):
+                    await http.fetch(url)
+                return [(await http.fetch(url)).ip for _ in range(2)]
+
+        assert run(go(), loop) == ["127.0.0.1"] * 2
 
     def test_ipv6_where_ipv4_is_silent(self, loop):
         """The addresses of the other family are asked for then, and raced."""

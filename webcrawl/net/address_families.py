@@ -1,6 +1,6 @@
 """Address families that work: where IPv6 is broken and IPv4 is well, or the reverse, no host is charged for that.
 
-Of a host of which one address is silent and another is not, that one is remembered.
+Of a host of which one address is silent and another is not, that one is remembered; so is one that gives no answer.
 """
 
 from __future__ import annotations
@@ -41,12 +41,16 @@ class Families:
         self._of = {4: _Family(), 6: _Family()}
         self._broken = False
         self._best: dict[str, str] = {}  # host -> the address that accepted where the first one did not
+        self._worst: dict[str, str] = {}  # host -> the address that accepted last and gave no answer
 
     def order(self, addresses: list[str], host: str = "") -> list[str]:
         """The addresses in the order in which to try them; raises NoFamily if none is worth it for now."""
         best = self._best.get(host)
         if best in addresses:
             addresses = [best, *(address for address in addresses if address != best)]
+        worst = self._worst.get(host)
+        if worst in addresses:
+            addresses = [*(address for address in addresses if address != worst), worst]
         if not self._broken:
             return addresses
         good = [address for address in addresses if not self._of[_version(address)].pause]
@@ -73,10 +77,13 @@ class Families:
 
     def prefer(self, host: str, address: str) -> None:
         """The address has accepted a connection, and one that was tried before it had not."""
-        self._best.pop(host, None)
-        self._best[host] = address
-        if len(self._best) > HOSTS:
-            del self._best[next(iter(self._best))]
+        _note(self._best, host, address)
+        if self._worst.get(host) == address:  # the other ones are no better
+            del self._worst[host]
+
+    def avoid(self, host: str, address: str) -> None:
+        """The address has accepted a connection, and no TLS was spoken on it, or no byte of an answer came."""
+        _note(self._worst, host, address)
 
     def blame(self, addresses: list[str], error: FetchError) -> FetchError:
         """The error of a host none of whose addresses, at least one, has accepted a connection."""
@@ -127,6 +134,13 @@ class Families:
     def _pause(self, family: _Family, now: float) -> None:
         family.pause = min(2 * family.pause, LONGEST) or FIRST
         family.until = now + family.pause
+
+
+def _note(known: dict[str, str], host: str, address: str) -> None:
+    known.pop(host, None)
+    known[host] = address
+    if len(known) > HOSTS:
+        del known[next(iter(known))]
 
 
 def _version(address: str) -> int:

@@ -39,7 +39,11 @@ class Opener:
         """Connect to the first address that accepts; raises FetchError. `http2` offers it beside HTTP/1.1."""
         connection = await self.reach.open(target.host, target.port, timings, bind)
         if target.secure:
-            await self.secure(connection, target, timings, http2=http2)
+            try:
+                await self.secure(connection, target, timings, http2=http2)
+            except TlsFailed as error:
+                error.address = connection.ip
+                raise
         return connection
 
     async def secure(self, connection: Connection, target: Target, timings: Timings, *, http2: bool = False) -> None:

@@ -113,6 +113,7 @@ class HttpClient:
         self._bounds, self._room = bounds, Room()
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self.http2 = http2 or Http2Offers()
+        self._families = access.families
         self._opener = Opener(access, tls or tls_context(), self.http2)
         self._proxied = ProxiedOpener(access, self._opener, user_agent)
         self._pool = ConnectionPool(keep_at_most)
@@ -212,8 +213,11 @@ class HttpClient:
         self._deadlines.remove(connection)
         ended = isinstance(error, EmptyAnswer)
         self.counters.stale += reused and ended  # the server may have read the request
-        if reused and (ended or (isinstance(error, TimedOut) and not connection.first_byte)):
-            self._pool.distrust(key)
+        if ended or (isinstance(error, TimedOut) and not connection.first_byte):
+            if reused:
+                self._pool.distrust(key)
+            else:
+                self._families.avoid(str(key[1]), connection.ip)
         if connection.http2 is not None and connection.http2.refused:
             self.http2.turned_down(key)
 
@@ -263,6 +267,8 @@ class HttpClient:
                     return second
             if isinstance(error, Http2Only):
                 self.http2.tell(visit.target, error)
+            if error.address:
+                self._families.avoid(visit.target.host, error.address)
             raise
         if connection.http2 is not None:
             self.http2.chosen(visit.key, visit.target.host)
