@@ -28,6 +28,15 @@ class Leading(Site):
         self.say(302, b"", location=f"http://{self.elsewhere}/robots.txt")
 
 
+class Moved(Site):
+    """Each page has moved to another host, by way of another page."""
+
+    def answer(self):
+        there = f"http://127.0.0.2:{self.server.server_address[1]}/there"
+        status = 404 if self.path == "/robots.txt" else 301
+        self.say(status, b"", location=there if self.path == "/way" else "/way")
+
+
 class Numbered(Site):
     """Its first page links to five others."""
 
@@ -62,6 +71,20 @@ def test_an_address_that_the_guard_refuses(tmp_path):
     assert why(tmp_path, f"{site}/").startswith(f"refused: {line}")
     command("webcrawl", "report", tmp_path / "job")
     assert line in (tmp_path / "job/report.html").read_text()
+
+
+def test_a_seed_that_leads_out_of_the_scope(tmp_path):
+    """The target is named, which may be the seed that was meant; with a wider scope the next run begins anew."""
+    with serving(Moved) as site, serving(address="127.0.0.2", port=int(site.rpartition(":")[2])) as target:
+        crawl = crawl_of(tmp_path, f"{site}/")
+        crawl.arguments["scope"] = "host"
+        line = f"{site}/way leads to {target}/there, out of the scope: name that as a seed"
+        assert ended(crawl) == (1, [line, "1 URL left out by the filter scope: a wider -a scope= lets it in"])
+
+        crawl.arguments["scope"] = "any"
+        assert ended(crawl) == (0, [])
+
+    assert crawl.stats["status/200"] == 2  # it has a robots.txt, too
 
 
 def test_this_machines_own_name(tmp_path):

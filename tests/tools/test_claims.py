@@ -34,6 +34,7 @@ from tests.support.objectstore import FakePlace
 from tests.support.outputs import Crawl as Outputs
 from tests.support.places import ROOT
 from tests.support.waiting import eventually
+from tests.support.warc_crawl import exchange
 from webcrawl import settings
 from webcrawl.adapter import (
     checkpointing,
@@ -105,7 +106,7 @@ from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
 from webcrawl.net import address_families, dns, dns_silence, http2_offers, shortage
 from webcrawl.net.dns_answer import Answer, Failure
-from webcrawl.net.errors import BadOption, DnsFailed, PortRefused, Untried
+from webcrawl.net.errors import BadOption, DnsFailed, Http2Only, PortRefused, Untried
 from webcrawl.net.http_answerer import CannotListen
 from webcrawl.net.http_request import parse_target
 from webcrawl.record.archives import archives
@@ -144,6 +145,7 @@ from webcrawl.tools.supervisor import adopt, asked, display, hive_orders, hive_r
 from webcrawl.tools.wacz import earlier_records, packable_archives
 from webcrawl.tools.wacz.earlier_records import TOLD, Lies
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of_all
+from webcrawl.urls.filters.scope import ScopeFilter
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import OptOut
 from webcrawl.urls.seeds import seed_list
@@ -1076,11 +1078,18 @@ def no_seed(state):
     parts = SimpleNamespace(
         log=SimpleNamespace(hearers=[]),
         statistics=SimpleNamespace(outcomes=state.get("outcomes", {})),
-        pipeline=SimpleNamespace(filtered=state.get("filtered", {})),
+        pipeline=SimpleNamespace(
+            filtered=state.get("filtered", {}),
+            chain=SimpleNamespace(filters=[ScopeFilter("host", RegisteredDomains(), bytes(16))]),
+        ),
+        discovery=SimpleNamespace(heard_of=state.get("seeds", ()).__contains__),
     )
     fates = seed_fates.SeedFates(SimpleNamespace(parts=parts))
     for name in state.get("forbidden", ()):
         parts.log.hearers[0](Link(f"http://{name}/"), Outcome(Status.ROBOTS_FORBIDDEN), None)
+    if target := state.get("leads"):
+        moved = exchange(status=301, headers=[(b"Location", target.encode())])
+        parts.log.hearers[0](Link(moved.url), Outcome(301), moved)
     if via := state.get("refused"):
         fates.failed(Link("http://a.test/robots.txt", "P", via), PortRefused("refused"))
     return "\n".join((fates.progress(), *fates.lines()))
@@ -1184,7 +1193,7 @@ def asked_for_http2(state):
         patch.object(http2_offers, "find_spec", lambda _: state.get("library", True) or None),
         patch.object(http2_offers.logger, "warning") as log,
     ):
-        http2_offers.Http2Offers(state["way"]).tell(target)
+        http2_offers.Http2Offers(state["way"]).tell(target, Http2Only(""))
     return logged({"warning": log})
 
 
@@ -1733,12 +1742,20 @@ OF_METRICS = [  # other figures that there are, and figures with what is said of
     ),
 ]
 
+MOVED = ["http://b.test/"]
+LED_OUT = {"leads": MOVED[0]}
 CLAIMS = {
     "adapter/seed_fates.py": (
         no_seed,
         [
             ("no seed has answered: {}{}", {"forbidden": ["a.test"]}, {"forbidden": ["a.test"], "outcomes": {200: 1}}),
             ("{}: its robots.txt forbids {}", {"forbidden": ["a.test"]}, {}),
+            ("{} leads to {}, out of the scope: name that as a seed", LED_OUT, {"leads": "http://a.test/b"}),
+            (
+                "{} leads to {}, out of the scope: name that as a seed",
+                LED_OUT,
+                {**LED_OUT, "seeds": MOVED},
+            ),
             (
                 "{} leads to {}",
                 {"refused": "http://b.test/robots.txt"},

@@ -6,18 +6,21 @@ import logging
 from collections import Counter
 from collections.abc import Collection
 
-from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.base.model import REDIRECTS, Exchange, Link, Outcome, Status
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.net.errors import FetchError
 from webcrawl.net.failure_words import in_words
+from webcrawl.urls.canonical import redirect_target
+from webcrawl.urls.filters.filter_protocol import Origin
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 5  # of a kind: more are only counted until the end
 HOSTS = 1000  # of which a fate is remembered
 OF_FILTERS = {  # what lets seeds through that a filter drops
+    "scope": "a wider -a scope= lets it in",
     "port": "PORTS_ALLOWED opens a port",
     "scheme": "URL_SCHEMES names the schemes",
     "extension": "URL_EXCLUDE_EXTENSIONS names the endings",
@@ -35,12 +38,15 @@ class SeedFates:
         self._words: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
         self._told: Counter[str] = Counter()
         self._got = False
+        self._led = 0  # answers that were nothing but the ways of seeds out of the scope
         crawl.parts.log.hearers.append(self._ended)
 
     @property
     def got(self) -> bool:
-        """True if anything but a robots.txt was answered, in whatever run."""
-        self._got = self._got or any(status > 0 for status in self._crawl.parts.statistics.outcomes)
+        """True if anything but a robots.txt, or redirects out of the scope, was answered, in whatever run."""
+        if not self._got:
+            outcomes = self._crawl.parts.statistics.outcomes
+            self._got = sum(number for status, number in outcomes.items() if status > 0) > self._led
         return self._got
 
     def failed(self, link: Link, error: FetchError) -> None:
@@ -51,17 +57,30 @@ class SeedFates:
                 host, line = host_of(link.via), f"{link.via} leads to {line}"
             self._note(error.name, host, line)
 
-    def _ended(self, link: Link, outcome: Outcome, _exchange: Exchange | None) -> None:
-        if link.path:
+    def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        if link.path.strip("R"):
             return
         host = host_of(link.url)
-        if outcome.status == Status.ROBOTS_FORBIDDEN:
+        if exchange is not None and exchange.status in REDIRECTS and (target := self._out_of_scope(link, exchange)):
+            self._led += 1 + len(link.path)  # with the redirects before it
+            if not self._crawl.parts.discovery.heard_of(target):  # else it is another seed, say
+                self._note("scope", host, f"{link.url} leads to {target}, out of the scope: name that as a seed")
+        elif link.path:
+            return
+        elif outcome.status == Status.ROBOTS_FORBIDDEN:
             self._note("robots", host, f"{host}: its robots.txt forbids {link.url}")
         elif outcome.status > 0:
             self._words.pop(host, None)
 
+    def _out_of_scope(self, link: Link, exchange: Exchange) -> str:
+        """Where a redirect leads that the scope leaves out."""
+        target = redirect_target(exchange)
+        scopes = [one for one in self._crawl.parts.pipeline.chain.filters if one.name == "scope"]
+        left = target and scopes and not scopes[0].keep([target], Origin(link.url, link.depth, f"{link.path}R"))
+        return target if left else ""
+
     def _note(self, kind: str, host: str, line: str) -> None:
-        if host in self._words and self._words[host][0] == kind:
+        if self._words.get(host, ("",))[0] == kind or (host not in self._words and len(self._words) >= HOSTS):
             return
         self._words[host] = kind, line
         self._told[kind] += 1
