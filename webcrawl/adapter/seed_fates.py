@@ -18,6 +18,7 @@ from webcrawl.urls.filters.filter_protocol import Origin
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 5  # of a kind: more are only counted until the end
+LONG = 200  # characters of a target
 HOSTS = 1000  # of which a fate is remembered
 OF_FILTERS = {  # what lets seeds through that a filter drops
     "scope": "a wider -a scope= lets it in",
@@ -64,7 +65,7 @@ class SeedFates:
         if exchange is not None and exchange.status in REDIRECTS and (target := self._out_of_scope(link, exchange)):
             self._led += 1 + len(link.path)  # with the redirects before it
             if not self._crawl.parts.discovery.heard_of(target):  # else it is another seed, say
-                self._note("scope", host, f"{link.url} leads to {target}, out of the scope: name that as a seed")
+                self._note("scope", host, f"{link.url} leads to {target[:LONG]}, out of the scope: name that as a seed")
         elif link.path:
             return
         elif outcome.status == Status.ROBOTS_FORBIDDEN:

@@ -269,6 +269,15 @@ class TestLinks:
         assert rows(job.root, "pages")[0]["fetch_redirect"] == "http://a.test/there"
         assert rows(job.root, "pages")[0]["links"] == 1
 
+    def test_a_redirect_to_a_url_that_is_too_long(self, job):
+        """It is no link, and the page's row has the beginning."""
+        answer, outcome = answered(302, headers=[(b"Location", b"/" + b"x" * 3000)])
+        job.end(Link("http://a.test/"), outcome, answer)
+        job.stop()
+
+        assert rows(job.root, "links") == []
+        assert len(rows(job.root, "pages")[0]["fetch_redirect"]) == 2000
+
     @pytest.mark.parametrize("location", [b"http://[", b"javascript:1"])
     def test_a_redirect_to_nowhere(self, job, location):
         """A Location that is no URL is no link."""

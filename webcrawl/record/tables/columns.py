@@ -15,6 +15,7 @@ import pyarrow as pa
 from webcrawl.base.surt import surt
 from webcrawl.content.documents.quality import COLUMNS as QUALITY
 from webcrawl.record.tables.ended import Ended
+from webcrawl.urls.canonical import MAX_LENGTH
 
 TIME = pa.timestamp("ms", tz="UTC")
 TEXT, FLAG = pa.string(), pa.bool_()
@@ -189,7 +190,7 @@ def page_row(end: Ended) -> tuple[Any, ...]:
         end.query,
         round(end.time * 1000),
         int(outcome.status),
-        end.redirect,
+        end.redirect and end.redirect[:MAX_LENGTH],
         exchange and exchange.digest[5:],  # without "sha1:"
         end.mime_type,
         end.charset,

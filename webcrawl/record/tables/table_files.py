@@ -144,7 +144,7 @@ class LinkRows:
         An address that is no URL the crawl could fetch (`mailto:`, `javascript:`) leads to nothing, and has no row.
         """
         if end.redirect is not None:
-            if end.subset == ROBOTS:
+            if end.subset == ROBOTS or len(end.redirect) > self._max_length:
                 return 0
             follows = self._follows_redirect(end.link.path)
             return self._put(end.link.url, ([end.redirect], [REDIRECT], [""], [""], [follows]))
