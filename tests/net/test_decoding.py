@@ -125,6 +125,14 @@ class TestEveryCoding:
 
         assert (made.body, made.broken) == (text(5000), False)
 
+    def test_what_nearly_begins_another_one_is_ignored(self, kind):
+        """Bytes that no stream begins with, though they begin like one."""
+        name, encode = ENCODERS[kind]
+        coded = encode(text(5000))
+        made = decode([name], coded + coded[:2] + b"\xff rubbish")
+
+        assert (made.body, made.broken) == (text(5000), False)
+
     @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), cuts=st.lists(st.integers(0, 4000), max_size=4))
     def test_the_page_is_whole_whatever_follows(self, kind, page, junk, cuts):
         """Whatever follows the end, and however it is cut, the page before it is kept."""

@@ -229,7 +229,7 @@ def _is_refused(coded: bytes) -> bool:
 
 
 def _gzip() -> Coding:
-    return Members(Gunzip, re.compile(rb"\x1f\x8b"), 2)
+    return Members(Gunzip, re.compile(re.escape(MAGIC)), len(MAGIC))
 
 
 def _zstd() -> Coding:
