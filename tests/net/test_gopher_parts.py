@@ -86,6 +86,10 @@ class TestMenus:
         assert item_url(item("h", selector)) == "http://w.test/a?b"
         assert item_url(item("0", selector)).startswith("gopher://")
 
+    def test_bytes_of_another_encoding(self):
+        """Those of a URL that is not in UTF-8 are sent as they came."""
+        assert item_url(item("h", b"URL:http://w.test/\xe9")) == "http://w.test/%E9"
+
     @pytest.mark.parametrize(
         ("host", "port", "place"),
         [

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from webcrawl.base.digest import label, sha1
 from webcrawl.base.page_values import Scored
-from webcrawl.base.url_text import in_header
+from webcrawl.base.url_text import address_text
 
 
 class Status(IntEnum):
@@ -408,7 +408,7 @@ class Exchange:
     def location(self) -> str | None:
         """The target of a redirect, as it was sent; None if this is no redirect, or does not say."""
         value = self.header(b"location") if self.status in REDIRECTS else None
-        return None if value is None else in_header(value).strip()
+        return None if value is None else address_text(value).strip()
 
     @property
     def content_type(self) -> str:

@@ -25,8 +25,11 @@ def has_scheme(text: str) -> bool:
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 
 
-def in_header(value: bytes) -> str:
-    """What a header says of addresses. Bytes that are not UTF-8 are percent-encoded, as browsers do."""
+def address_text(value: bytes) -> str:
+    """Bytes with an address in them, as text. What is not UTF-8 is percent-encoded, as browsers do it in headers.
+
+    So a server gets back the bytes that it has sent.
+    """
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
+from webcrawl.base.url_text import address_text
 from webcrawl.net.host_port import host_port
 
 MENU = "text/x-gopher-menu"
@@ -48,7 +49,7 @@ def item_url(item: Item) -> str:
     if item.kind == "h":  # Gopher's convention for web links: a URL as selector
         url = item.selector.removeprefix(b"/")
         if url[:4].upper() == b"URL:":
-            return url[4:].decode("utf-8", "replace")
+            return address_text(url[4:])
     if _STEPS.search(item.kind.encode() + item.selector):
         return ""
     host, port = item.host.strip().decode("latin-1"), _PORT.fullmatch(item.port)

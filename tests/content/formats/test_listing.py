@@ -65,6 +65,10 @@ class TestSitemaps:
         assert plain_listings.read_list(body).urls("item") == ["http://a.test/1", "http://a.test/2"]
         assert not plain_listings.is_list(b"see http://a.test/")
 
+    def test_a_list_in_another_encoding(self):
+        """Bytes that are not UTF-8 are asked for as they came."""
+        assert plain_listings.read_list(b"http://a.test/\xe9\n").urls("item") == ["http://a.test/%E9"]
+
     def test_packed(self):
         """A gzip file is unpacked as far as it is whole, and no further than a sitemap may be large."""
         body = gzip.compress(URLSET)

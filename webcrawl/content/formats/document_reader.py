@@ -7,7 +7,7 @@ from functools import cache
 
 import ada_url
 
-from webcrawl.base.url_text import in_header
+from webcrawl.base.url_text import address_text
 from webcrawl.content.formats import link_header, plain_listings, xlink, xml_listings
 from webcrawl.content.formats.document_kinds import HUB, LOGGED, OF_DOCUMENTS
 from webcrawl.content.formats.sniffing import form_of, is_packed, unpacked
@@ -114,7 +114,7 @@ def _location(headers: Iterable[tuple[bytes, bytes]], url: str) -> str:
     found = url
     for name, value in headers:
         if name.lower() == b"content-location":
-            found = _resolved(in_header(value), url) or found
+            found = _resolved(address_text(value), url) or found
     return found
 
 

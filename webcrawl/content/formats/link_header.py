@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from webcrawl.base.url_text import in_header
+from webcrawl.base.url_text import address_text
 from webcrawl.content.formats.document_kinds import HUB
 from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.found_links import FoundLink
@@ -31,10 +31,10 @@ def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
     values = [value for name, value in named if len(name) == len("link")]
     if len(values) < len(named):
         first = next(value for name, value in named if len(name) != len("link"))
-        forward = refresh(in_header(first[:LONGEST]))
+        forward = refresh(address_text(first[:LONGEST]))
         if forward and forward[1]:
             found.append(("refresh", forward[1], "", ""))
-    text = in_header(b", ".join(values)[:LONGEST])
+    text = address_text(b", ".join(values)[:LONGEST])
     at = 0
     while len(found) < MOST and (target := _TARGET.match(text, at)):
         parameters, at = _parameters(text, target.end())

@@ -7,6 +7,7 @@ import re
 from itertools import islice
 from typing import Any
 
+from webcrawl.base.url_text import address_text
 from webcrawl.content.formats.xml_listings import ENTRIES, LINKS, LONGEST, TITLE, Entry, Listing, read_date
 
 LONGEST_TEXT = 1 << 23  # bytes: a value takes many times the memory of its text
@@ -78,4 +79,4 @@ def read_list(body: bytes) -> Listing:
     """The lines that are addresses."""
     lines = (match[0].strip() for match in _LINE.finditer(body.removeprefix(b"\xef\xbb\xbf")))
     urls = (line for line in lines if len(line) <= LONGEST and line[:4].lower() == b"http" and not line.split()[1:])
-    return Listing("text", entries=[Entry(url.decode("utf-8", "replace"), "sitemap") for url in islice(urls, ENTRIES)])
+    return Listing("text", entries=[Entry(address_text(url), "sitemap") for url in islice(urls, ENTRIES)])
