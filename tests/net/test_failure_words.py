@@ -1,5 +1,7 @@
 """What is said of a seed that gives nothing."""
 
+import ssl
+
 import pytest
 
 from webcrawl.net.errors import (
@@ -90,6 +92,7 @@ def because(error, cause):
         (CertificateRefused("expired"), "h.ogr:81: expired; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate"),
         (NotHttp("x"), "h.ogr:81: what answers there does not speak HTTP"),
         (EmptyAnswer("x"), "h.ogr:81: the connection is closed without an answer"),
+        (because(EmptyAnswer("x"), ssl.SSLError(1, "alert")), "h.ogr:81: TLS breaks off after the handshake ("),
         (TimedOut("x"), "h.ogr:81: no answer in time"),
     ],
 )

@@ -142,7 +142,7 @@ class TestFailures:
 
     @pytest.mark.parametrize(("first", "outcome"), [(b"", EmptyAnswer), (b"HTTP/1.1 200 OK\r\nX: y", ConnectionLost)])
     def test_rubbish_after_the_handshake(self, loop, tmp_path, first, outcome):
-        """Plain text within TLS ends the connection: an error with a name."""
+        """Plain text within TLS ends the connection: an error with a name, and with what TLS says of it."""
 
         async def rubbish(reader, writer):
             await reader.readuntil(b"\r\n\r\n")
@@ -156,6 +156,7 @@ class TestFailures:
         with pytest.raises(outcome) as error:
             fetch(server_context(tmp_path, "good.test"), loop, handler=rubbish)
         assert type(error.value) is outcome
+        assert isinstance(error.value.__cause__, ssl.SSLError)
 
     def test_a_handshake_that_stalls(self, loop):
         """A server that accepts the connection and stays silent costs the connect timeout."""

@@ -169,6 +169,7 @@ class Connection(asyncio.Protocol):
                     raise NoSocket(str(exc))
                 self._finish(self._answer.lost(reset=exc is not None or self.http2 is not None))
             except FetchError as error:
+                error.__cause__ = exc
                 self._fail(error)
 
     def _finish(self, message: Message) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -52,7 +53,11 @@ def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
         return f"{said}{f'; is {meant} meant?' if meant else ''}"
     if isinstance(error, ConnectFailed):
         return _unconnected(error, server, said)
-    return f"{server}: {next((words for kind, words in WORDS if isinstance(error, kind)), said)}"
+    if isinstance(error.__cause__, ssl.SSLError):  # such as a certificate of ours that is wanted
+        said = f"TLS breaks off after the handshake ({str(error.__cause__)[:LOST]})"
+    else:
+        said = next((words for kind, words in WORDS if isinstance(error, kind)), said)
+    return f"{server}: {said}"
 
 
 def _unconnected(error: ConnectFailed, server: str, said: str) -> str:
