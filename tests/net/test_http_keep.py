@@ -99,6 +99,23 @@ class TestKeepAlive:
 
         assert len(connections) == 4
 
+    def test_a_server_that_is_tired_of_waiting(self, loop):
+        """An unasked 408 ends an idle connection, and the next one may be kept."""
+        connections = []
+
+        async def handler(reader, writer):
+            connections.append(1)
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(OK)
+                if len(connections) == 1:
+                    await asyncio.sleep(0.02)
+                    writer.write(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")
+                    return
+
+        run(fetches(handler, 4, pause=0.1, keep=10), loop)
+
+        assert len(connections) == 2
+
     def test_a_connection_the_server_closed_is_not_noticed_by_the_caller(self, loop):
         """A kept connection that was closed before the next request is replaced."""
         visits = Visits(close_after=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,10 @@ from webcrawl.net.shortage import LATE, is_ours
 
 if TYPE_CHECKING:
     from webcrawl.net.http2 import Session
+
+
+# RFC 9110 15.5.9: with it a server ends a connection that was idle. Taken for an answer it would do no harm.
+_FAREWELL = re.compile(rb"HTTP/1\.[01] 408\b")
 
 
 class Connection(asyncio.Protocol):
@@ -146,7 +151,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         answer = self._answer
         if answer is None:  # unrequested bytes: they belong to no request
-            self.unasked = self.http2 is None
+            self.unasked = self.http2 is None and not _FAREWELL.match(data)
             if self.http2 is None or not self.http2.between(data):
                 self.abort()
             return
