@@ -96,6 +96,19 @@ def test_interrupted_and_to_the_end(start, tmp_path):
     assert all((tmp_path / f"job/drone-{drone}/logs/crawl.log").stat().st_size for drone in range(2))
 
 
+@pytest.mark.parametrize(("live", "status"), [(False, 1), (True, 0)])
+def test_seeds_that_give_nothing(start, server, tmp_path, live, status):
+    """The drone that has such a seed says why, in words; the hive fails if no drone has got anything."""
+    seeds = ["http://site0.tset/", *[next(iter(server.world.seeds()))] * live]
+    (tmp_path / "seeds.txt").write_text("\n".join(seeds))
+
+    left, said = ended(start("-n", 2))
+
+    assert left == status, said
+    assert re.search(r"drone \d: .*site0\.tset: no host of that name\n", said)
+    assert ("nothing was fetched: " in said) == (not live)
+
+
 @pytest.fixture(name="grows")
 def _grows(start, server, tmp_path):
     """A hive of two drones that was told a moment ago to be three: no checkpoint has that yet."""

@@ -852,6 +852,7 @@ def hive_begun(state):
     run._own = run._url = run._operators = run._say_who_shares = run._watch = MagicMock()
     founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()))
     found = {"pages": 7, "drones": [{"reason": reason} for reason in state.get("reasons", ("finished",))]}
+    found |= {"reason": "finished", **state.get("figures", {})}
     with (
         patch.multiple(
             hive_run, Supervisor=MagicMock(), Watching=MagicMock(), Unstored=MagicMock(), asyncio=MagicMock()
@@ -3202,6 +3203,12 @@ CLAIMS = {
                 {"left": [True, False, False, False]},
                 hive_begun,
             ),
+            (
+                "nothing was fetched: the warnings of the drones say why, in {}",
+                {"figures": {"seeds": 1, "queued": 0, "statistics": {"outcomes": {"-1": 1, "200": 0}}}},
+                {"figures": {"seeds": 1, "queued": 0, "statistics": {"outcomes": {"-1": 1, "200": 1}}}},
+                hive_begun,
+            ),
             ("{}: not written: {}", {"write": OSError("full")}, {}, hive_begun),
             (
                 "{}: moved or removed: its drones have what their last checkpoints have",
@@ -4552,6 +4559,7 @@ LABELS = {  # names of counters and columns, captions, what is said in any state
         "FEEDS: {}: cannot be stored: {}",
         "FEEDS: {}: cannot be stored: {} is not writable",
         "FEEDS: {}: cannot be stored: {}: {}",
+        "FEEDS: {}: cannot be stored: Python knows no encoding {}",
     },
     "crawl/own_features.py": {  # likewise, and of errors
         "FEATURES: {} cannot be made: {}",
@@ -4940,6 +4948,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
                 "{}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR",
                 "{}: no such spider; this project has {}; {}",
                 "one of yours needs -s SPIDER_MODULES=, the module or package that it is in",
+                "SPIDER_MODULES = {}: there is no module {}",
             ),
             "tests/tools/commands/test_refusals.py",
         ),
@@ -5112,7 +5121,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
         "tests/adapter/extensions/test_identity.py",
     ),
     "crawl/hive/coordinator.py": dict.fromkeys(
-        ("the hive: {}, {} queued, {}, drones: {}{}", "{}: not written: {}"), "tests/crawl/hive/test_telling.py"
+        ("the hive: {}{}, {} queued, {}, drones: {}{}", "{}: not written: {}"), "tests/crawl/hive/test_telling.py"
     ),
     "crawl/uplink.py": dict.fromkeys(
         (

@@ -211,11 +211,11 @@ class FrontierScheduler:
         """Who takes part in what becomes of downloads: nearly none of them in every crawl."""
         moments = downloader.moments
         ahead, has_callbacks = None, not makes_pages or getattr(spider, "has_callbacks", False)
-        if makes_pages and not values["HIVE_DRONES"]:  # a drone may have no seed at all
-            lists = str(getattr(spider, "seed_lists", None) or "")
-            self.fates = SeedFates(self.crawl, [host_of(url) for url in filter(is_url, list_paths(lists))])
-            moments.failed.append(self.fates.failed)
         if makes_pages:
+            lists = str(getattr(spider, "seed_lists", None) or "")
+            others = [host_of(url) for url in filter(is_url, list_paths(lists))]
+            self.fates = SeedFates(self.crawl, others, alone=not values["HIVE_DRONES"])
+            moments.failed.append(self.fates.failed)
             ahead = self._ahead(values)
             moments.ahead.append(ahead)
             self.moments.ends.callback(ahead.close)

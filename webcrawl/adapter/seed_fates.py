@@ -32,10 +32,13 @@ OF_FILTERS = {  # what lets seeds through that a filter drops
 
 
 class SeedFates:
-    """Hears of seeds until one has an answer. `others`: hosts that a misspelt name may have meant."""
+    """Hears of seeds until one has an answer. `others`: hosts that a misspelt name may have meant.
 
-    def __init__(self, crawl: Crawl, others: Collection[str] = ()) -> None:
-        self._crawl, self._others = crawl, others
+    `alone`: it is no drone of a hive, of which others may have got something.
+    """
+
+    def __init__(self, crawl: Crawl, others: Collection[str] = (), *, alone: bool = True) -> None:
+        self._crawl, self._others, self._alone = crawl, others, alone
         self._words: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
         self._told: Counter[str] = Counter()
         self._got = False
@@ -113,6 +116,6 @@ class SeedFates:
 
     @property
     def hopeless(self) -> bool:
-        """True if nothing was got, and nothing is left that could be."""
+        """True if nothing was got, and nothing is left that could be. Of a hive, its drones together tell."""
         figures = self._crawl.stats()
-        return not self.got and not figures["queued"] and bool(figures["seeds"])
+        return self._alone and not self.got and not figures["queued"] and bool(figures["seeds"])

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 
 from webcrawl.crawl.hive.coordinator import NAME, SAY, WRITE, Telling
 from webcrawl.crawl.hive.drone_report import Report
@@ -36,6 +37,15 @@ def test_the_line(tmp_path, caplog):
         telling.tell(now, reports(1), last=now == SAY + 1)
 
     assert [record.message for record in caplog.records] == ["the hive: 2 pages, 1 queued, 0 failures, drones: 2"] * 3
+
+
+def test_a_drone_in_trouble(tmp_path, caplog):
+    """The line says first why a drone fetches nothing, and how many such drones there are."""
+    caplog.set_level(logging.INFO)
+    ill = replace(reports(1)[0], trouble="no name server")
+    Telling(tmp_path).tell(0, [ill, *reports(1)[1:]])
+
+    assert caplog.messages == ["the hive: no name server (1 of 2 drones), 2 pages, 1 queued, 0 failures, drones: 2"]
 
 
 def test_drones_that_are_away(tmp_path, caplog):

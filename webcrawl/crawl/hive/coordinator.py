@@ -51,9 +51,9 @@ class Telling:
             pages, queued, failures = (int(found.get(name, 0)) for name in ("pages", "queued", "failures"))
             done = count(pages, "page"), queued, count(failures, "failure")
             drones = len({report.drone for report in reports}.union(away))
-            logger.info(
-                "the hive: %s, %d queued, %s, drones: %d%s", *done, drones, f", {len(away)} away" if away else ""
-            )
+            trouble = f"{found['trouble']}, " if found.get("trouble") else ""
+            gone = f", {len(away)} away" if away else ""
+            logger.info("the hive: %s%s, %d queued, %s, drones: %d%s", trouble, *done, drones, gone)
 
 
 class Reign:

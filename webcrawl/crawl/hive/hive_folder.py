@@ -237,3 +237,10 @@ def saved(folder: HiveFolder) -> dict[str, Any]:
 def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """All drones as one crawl, whatever they have counted so far."""
     return {**NEEDED, **merged(stats)}
+
+
+def got_nothing(figures: Mapping[str, Any]) -> bool:
+    """True if all drones are at the end, and no seed gave anything but a robots.txt."""
+    outcomes = (figures.get("statistics") or {}).get("outcomes", {})
+    got = any(int(status) > 0 and many for status, many in outcomes.items())
+    return figures.get("reason") == FINISHED and bool(figures.get("seeds")) and not (got or figures["queued"])

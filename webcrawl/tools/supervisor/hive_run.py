@@ -25,7 +25,7 @@ from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.crawl.hive.drone_process import DroneProcess, Unstored
 from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved, total
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.store.jobdir import stats_file
@@ -266,9 +266,10 @@ class HiveRun:
         if stats_file.STORE_FAILED in reasons:  # more came than is kept
             lines[-1:] = [f"{self._folder.path} has what the last checkpoints of its drones have"]
         report = [report_command(self._folder.path)] if found["pages"] else []
-        for line in [*lines, *report, *stopped(found.get("reason") or "")]:
+        nothing = [f"nothing was fetched: the warnings of the drones say why, in {self._folder.log(0).parent}"]
+        for line in [*lines, *report, *nothing * got_nothing(found), *stopped(found.get("reason") or "")]:
             logger.info("%s", line)
-        return supervisor.status or int(watching.trouble is not None)
+        return supervisor.status or int(watching.trouble is not None or got_nothing(found))
 
     async def _say_who_shares(self, founding: Founding) -> None:
         """Said at each start: a server that nobody has used yet knows nothing of it. HiveError: it knows others."""
