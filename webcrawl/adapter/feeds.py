@@ -6,6 +6,7 @@ field of a page would be its body three times over: in base64, as text, and in t
 
 from __future__ import annotations
 
+import codecs
 import logging
 import os
 from collections.abc import Iterator
@@ -50,8 +51,16 @@ def check_feeds(settings: BaseSettings) -> None:
                 FeedExporter(Crawler(Spider, one))
             except NotConfigured as error:
                 raise BadFeed(f"FEEDS: {uri}: cannot be stored: {' '.join(said)}") from error
+        _check_encoding(str(uri), options.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8")
         if "://" not in str(uri) or str(uri).startswith("file:"):
             _check_file(FileFeedStorage(str(uri)).path)
+
+
+def _check_encoding(uri: str, encoding: str) -> None:
+    try:
+        codecs.lookup(encoding)
+    except LookupError as error:
+        raise BadFeed(f"FEEDS: {uri}: cannot be stored: Python knows no encoding {encoding}") from error
 
 
 def _check_file(name: str) -> None:

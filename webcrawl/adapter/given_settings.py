@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -23,9 +24,10 @@ def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
 
 
 def check_log_file(settings: BaseSettings) -> None:
-    """Raises CannotStart if the log file cannot be opened; it may lie in JOBDIR, which is to be there."""
+    """Raises CannotStart if no line can be written to the log. Its file may lie in JOBDIR, which is to be there."""
     log, encoding = settings["LOG_FILE"], settings["LOG_ENCODING"]
     try:
+        _check_format(settings["LOG_FORMAT"])
         if settings.getbool("LOG_ENABLED") and log:
             Path(log).open("a", encoding=encoding).close()
     except OSError as error:
@@ -35,6 +37,14 @@ def check_log_file(settings: BaseSettings) -> None:
         raise CannotStart(line) from error
     except ValueError as error:
         raise CannotStart(f"LOG_ENABLED = {settings['LOG_ENABLED']}: must be one of true, false, 1, 0") from error
+
+
+def _check_format(form: str) -> None:
+    try:
+        logging.Formatter(form).format(logging.makeLogRecord({}))
+    except (ValueError, KeyError, TypeError) as error:
+        allowed = "a format of Python's logging, such as %(asctime)s %(levelname)s: %(message)s"
+        raise CannotStart(f"LOG_FORMAT = {form}: must be {allowed}") from error
 
 
 def _is_object(value: str) -> bool:

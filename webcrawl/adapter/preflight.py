@@ -132,8 +132,7 @@ def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
 
 def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
     """A spider of the project."""
-    kind: type[SpiderLoader] = load_object(settings["SPIDER_LOADER_CLASS"])
-    loader = kind.from_settings(settings)  # Scrapy's own function copies all settings first
+    loader = _loader(settings)
     try:
         return loader.load(name)
     except KeyError as error:
@@ -142,6 +141,19 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
         own = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
         hint = f"for a site: crawl http://{name}/" if is_site else own
         raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}; {hint}") from error
+
+
+def _loader(settings: BaseSettings) -> SpiderLoader:
+    try:
+        kind: type[SpiderLoader] = load_object(read("SPIDER_LOADER_CLASS", settings["SPIDER_LOADER_CLASS"]))
+        return kind.from_settings(settings)  # Scrapy's own function copies all settings first
+    except SettingError as error:
+        raise CannotStart(str(error)) from error
+    except ModuleNotFoundError as error:
+        modules = settings.getlist("SPIDER_MODULES")
+        if not any(f"{module}.".startswith(f"{error.name}.") for module in modules):
+            raise  # a module of the user's lacks another one
+        raise CannotStart(f"SPIDER_MODULES = {','.join(modules)}: there is no module {error.name}") from error
 
 
 def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool) -> None:

@@ -67,6 +67,10 @@ class TestTaken:
         [
             ("DOWNLOAD_DELAY", -1),
             ("DEPTH_LIMIT", "deep"),
+            ("ADDONS", {"nowhere.Addon": 1}),
+            ("DNS_RESOLVER", "nowhere.Resolver"),
+            ("LOG_STDOUT", "perhaps"),
+            ("REACTOR_THREADPOOL_MAXSIZE", "many"),
             ("DOWNLOAD_BIND_ADDRESS", "192.0.2.1"),
             ("DOWNLOAD_BIND_ADDRESS", "eth0"),
             ("DOWNLOAD_TLS_MIN_VERSION", "SSLv3"),

@@ -18,7 +18,7 @@ from tests.support.jobs import tree
 from tests.support.places import ROOT
 from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
-from webcrawl.adapter.preflight import preflight
+from webcrawl.adapter.preflight import preflight, spider_named
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import readable
@@ -130,6 +130,16 @@ class TestFeeds:
         said = told({"seeds": str(seeds)}, **settings)
 
         assert said == f"FEEDS: {feed}: cannot be stored: {why.format(here=tmp_path)}"
+
+    def test_an_unknown_encoding(self, tmp_path, seeds):
+        """So is one whose items could not be written in its encoding."""
+        settings = {
+            "JOBDIR": str(tmp_path / "job"),
+            "FEEDS": {f"{tmp_path}/x": {"format": "json", "encoding": "utf-9"}},
+        }
+        said = told({"seeds": str(seeds)}, **settings)
+
+        assert said == f"FEEDS: {tmp_path}/x: cannot be stored: Python knows no encoding utf-9"
 
     def test_an_unknown_format(self, tmp_path, seeds):
         """So is a feed whose format nobody knows."""
@@ -450,6 +460,7 @@ def test_a_log_file_that_cannot_be_opened(tmp_path):
     [
         ("LOG_ENCODING", "none-such", "an encoding that Python knows, such as utf-8"),
         ("LOG_ENABLED", "yes", "one of true, false, 1, 0"),
+        ("LOG_FORMAT", "%(nope)s", "a format of Python's logging, such as %(asctime)s %(levelname)s: %(message)s"),
     ],
 )
 def test_other_settings_of_the_log(tmp_path, name, value, allowed):
@@ -468,6 +479,19 @@ def test_a_scheduler_that_is_not_there(tmp_path):
 
     allowed = "the dotted path of a class in an existing module"
     assert line == f"SCHEDULER = 'nowhere.Scheduler': must be {allowed} (nowhere.Scheduler: there is no such module)"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("SPIDER_MODULES", "nowhere.spiders", "there is no module nowhere"),
+        ("SPIDER_LOADER_CLASS", "nowhere.Loader", "nowhere.Loader: there is no such module"),
+    ],
+)
+def test_spiders_that_are_not_there(name, value, why):
+    """A missing module of spiders, or of what finds them, is refused in one line."""
+    with pytest.raises(CannotStart, match=rf"^{name} = '?{value}'?: .*{why}.*$"):
+        spider_named(settings_of({name: value}), "web")
 
 
 def test_another_reason_with_a_log_file_that_cannot_be_opened(tmp_path):

@@ -14,6 +14,7 @@ from webcrawl.crawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
 
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
+DEPRECATED = ("DNS_RESOLVER",)  # Scrapy warns whoever reads it
 OBEYED = {"OBEY_NOFOLLOW": "search", "OBEY_NOINDEX": "search", "OBEY_NOARCHIVE": "archive"}  # by purpose
 
 
@@ -31,9 +32,8 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
 
     A setting of Scrapy's that the user has `given` counts as ours of the same meaning, unless that was given too.
     """
-    theirs = {
-        name: _read(name, kind, settings[name]) for name, kind in SCRAPYS.items() if settings.get(name) is not None
-    }
+    kinds = {name: kind for name, kind in SCRAPYS.items() if name not in DEPRECATED or given(name)}
+    theirs = {name: _read(name, kind, settings[name]) for name, kind in kinds.items() if settings.get(name) is not None}
     ours = translated(theirs, given)
     if "POLITENESS_MIN_DELAY" in ours and not given("POLITENESS_MAX_DELAY"):
         ours["POLITENESS_MAX_DELAY"] = max(ours["POLITENESS_MIN_DELAY"], defaults.POLITENESS_MAX_DELAY)
