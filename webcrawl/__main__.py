@@ -12,6 +12,7 @@ from pathlib import Path
 
 from webcrawl import __version__
 from webcrawl.base.program import INTERRUPTED, NAME
+from webcrawl.base.standard_streams import open_missing
 
 GROUPS = {
     "Crawl": ("crawl", "hive", "segments", "demo"),
@@ -27,6 +28,7 @@ MANY = 100_000  # new objects between two searches for cycles: all modules toget
 
 def main() -> None:
     """`webcrawl crawl web -a seeds=…` is `scrapy crawl web -a seeds=…` in a checkout of webcrawl."""
+    open_missing()
     try:
         _run()
     except KeyboardInterrupt:  # while modules are loaded, or in a command that has nothing to say of it
