@@ -125,6 +125,14 @@ def test_a_folder_without_an_index(tmp_path, there):
     assert done.stderr == (f"{folder}/index: no index: {made}\n" if there else f"{folder}: no such folder\n")
 
 
+@pytest.mark.parametrize(("words", "status"), [(["nowhere", "hello"], 1), ([".", "hello"], 1), (["JOB", "x:y"], 2)])
+def test_what_a_program_reads_of_it(job, words, status):
+    """With --json the reason is an object on standard output, as of other commands."""
+    done = search(*(job if word == "JOB" else word for word in words), "--json")
+
+    assert (done.returncode, json.loads(done.stdout)) == (status, {"error": done.stderr.removesuffix("\n")})
+
+
 def test_without_tantivy(job, tmp_path):
     """One line says what to install; a crawl that wants an index does not start, and says so too."""
     done = command("tests.support.without", "tantivy", "scrapy", "search", job, "hello")

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
-from webcrawl.tools.commands.console import read_enough, whole
+from webcrawl.tools.commands.console import complain, read_enough, whole
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
@@ -52,13 +53,14 @@ class Command(ToolCommand):
         if not query.strip():
             raise usage_error(f"a folder and words: {program()} search JOBDIR WORDS...")
         most = whole("-n", opts.most, 1, MOST)
+        fail = partial(self._fail, as_json=opts.json)
         try:
             from webcrawl.record.fulltext.index_fields import BadQuery  # noqa: PLC0415 - tantivy is optional
             from webcrawl.record.fulltext.text_search import SearchAll  # noqa: PLC0415 - as above
             from webcrawl.tools.optout.optout_records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
             from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
         except ImportError:
-            self._fail(1, missing("tantivy"))
+            fail(1, missing("tantivy"))
             return
         try:
             crawls = crawls_of(Path(args[0]))
@@ -70,12 +72,12 @@ class Command(ToolCommand):
         except BrokenPipeError:
             read_enough()
         except BadQuery as error:
-            self._fail(2, str(error))
+            fail(2, str(error))
         except (StoreError, OSError) as error:
-            self._fail(1, str(error))
+            fail(1, str(error))
 
-    def _fail(self, status: int, why: str) -> None:
-        sys.stderr.write(f"{_line(why)}\n")
+    def _fail(self, status: int, why: str, *, as_json: bool = False) -> None:
+        complain(why, as_json=as_json)
         self.exitcode = status
 
 
