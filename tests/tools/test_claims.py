@@ -916,7 +916,8 @@ def of_host(state):
     paused = PausedHosts(MagicMock(get=lambda _: None))
     for host in state.get("paused", ()):
         paused.add(host)
-    more = {"sheets": sheets, "paused": paused, "in_force": MagicMock(), "rendered": None}
+    in_force = MagicMock(paused=state.get("crawl", False))
+    more = {"sheets": sheets, "paused": paused, "in_force": in_force, "rendered": None}
     with patch.object(host_orders.logger, "info") as log:
         orders = HostOrders(frontier, MagicMock(), MagicMock(), lambda: 0.0, str, **more)
     lines = [call.args[0] % call.args[1:] for call in log.call_args_list]
@@ -2707,6 +2708,7 @@ CLAIMS = {
                 {"orders": [["drop"]], "foreign": True},
             ),
             ("5 URLs of its queue end now", {"orders": [["drop"]]}, {"orders": [["drop"]], "waits": True}),
+            ("end when the crawl is resumed", {"orders": [["drop"]], "crawl": True}, {"orders": [["drop"]]}),
             ("end when its turn to be crawled comes", {"orders": [["drop"]], "waits": True}, {"orders": [["drop"]]}),
             ("{} has no delay of its own any more", {"orders": [["delay", None]]}, {"orders": [["delay", 5.0]]}),
             (

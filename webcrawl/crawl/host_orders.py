@@ -103,6 +103,8 @@ class HostOrders(HostInspector):
             return ELSEWHERE.format(name)
         urls, waits = self._steering.drop(name, self.now())
         when = "end when its turn to be crawled comes" if waits else "end now"
+        if self._in_force.paused:
+            when = "end when the crawl is resumed"
         return f"{name} is given up: {count(urls, 'URL')} of its queue {when}, and what is found of it for a day"
 
     def delay(self, name: str, seconds: float | None) -> str:

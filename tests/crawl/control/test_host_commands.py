@@ -154,6 +154,20 @@ class TestDrop:
         assert crawl.order("host a.org")["state"] == "given up"
         assert crawl.order("host a.org")["ends_with"] == "-5002 dropped"
 
+    def test_while_the_crawl_is_paused(self, crawl):
+        """Its URLs end when that is resumed, and the answer says so."""
+        crawl.add("a.org", 3)
+        crawl.run(0.1)
+        crawl.crawl.pause()
+        said = crawl.order("host a.org drop")
+        crawl.run(10)
+        waiting = len(crawl.crawl.parts.frontier)
+        crawl.crawl.resume()
+        crawl.run(10)
+
+        assert said.endswith("of its queue end when the crawl is resumed, and what is found of it for a day")
+        assert (waiting > 0, len(crawl.crawl.parts.frontier)) == (True, 0)
+
     def test_taken_back(self, crawl):
         """`retry` takes it back for what is found from then on; after a restart it is still dropped."""
         crawl.order("host a.org drop")
