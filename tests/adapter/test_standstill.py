@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.support.crawling import PATIENCE
 from tests.support.places import ROOT
 from webcrawl.adapter import standstill
 from webcrawl.adapter.standstill import Standstill
@@ -69,3 +70,25 @@ def test_a_process_that_was_stopped_stands_not_still():
         said = process.communicate(timeout=60)
 
     assert (process.returncode, said) == (0, ("", ""))
+
+
+SILENCED = """
+import asyncio, fcntl, logging, os, signal, sys
+from webcrawl.adapter import standstill
+standstill.LOOK = standstill.WORDLESS = 0.05
+reads, writes = os.pipe()
+fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+logging.basicConfig(stream=os.fdopen(writes, "w"))
+async def go():
+    watch = standstill.Standstill(asyncio.get_running_loop(), str)
+    watch.told()
+    logging.error("x" * 65536)
+asyncio.run(go())
+"""
+
+
+def test_a_log_that_nobody_reads():
+    """It may be what stands still, as behind a pipe that is full: the crawl ends all the same, without a word."""
+    words = [sys.executable, "-c", SILENCED]
+
+    assert subprocess.run(words, cwd=ROOT, timeout=PATIENCE, check=False).returncode == 1

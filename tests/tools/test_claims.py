@@ -365,7 +365,7 @@ def stood(state):
     """What is said of a loop at which somebody has looked so many times, and that `turns` or not."""
     loop = MagicMock(call_soon_threadsafe=(lambda turn: turn()) if state.get("turns") else str)
     with (
-        patch.multiple(standstill, Worker=MagicMock(), faulthandler=MagicMock()),
+        patch.multiple(standstill, Worker=MagicMock(), _speak=lambda say, *words: say(*words)),
         patch.object(standstill.os, "_exit"),
         patch.multiple(standstill.logger, warning=DEFAULT, critical=DEFAULT) as log,
     ):

@@ -7,12 +7,12 @@ and Scrapy's handling of signals alike. Only another thread can still say so.
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import logging
 import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from webcrawl.adapter.crawl_end import place
 from webcrawl.store.worker import Worker
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 LOOK = 1.0  # seconds between two looks
 SAID, ENDED = 10, 60  # looks without a turn of the loop, until a line says so, and until a crawl that is to stop ends
-WORDLESS = 5.0  # seconds for that line: the log may be what stands still
+WORDLESS = 5.0  # seconds for a line: the log may be what stands still
 
 
 class Standstill:
@@ -45,10 +45,8 @@ class Standstill:
 
     def end(self, status: int) -> None:
         """Ends the process, as a kill would, with a line."""
-        faulthandler.dump_traceback_later(WORDLESS, exit=True)
-        logger.critical(
-            "%s does not return: the crawl ends as by a kill, and nothing %s is kept", self._where(), self._saved()
-        )
+        line = "%s does not return: the crawl ends as by a kill, and nothing %s is kept"
+        _speak(logger.critical, line, self._where(), self._saved())
         os._exit(status)
 
     def close(self) -> None:
@@ -76,7 +74,14 @@ class Standstill:
 
     def _say(self) -> None:
         then = f"; it has {ENDED - SAID} s more, and a second signal ends it at once" if self._told else ""
-        logger.warning("the crawl stands still: %s has not returned for %d s%s", self._where(), SAID, then)
+        line = "the crawl stands still: %s has not returned for %d s%s"
+        _speak(logger.warning, line, self._where(), SAID, then)
 
     def _where(self) -> str:
         return place(sys._current_frames()[self._thread])  # noqa: SLF001 - documented all the same
+
+
+def _speak(say: Callable[..., None], line: str, *words: object) -> None:
+    """Has a thread of its own say it: a pipe that nobody reads, or a terminal that Ctrl-S stopped, blocks the log."""
+    with suppress(RuntimeError, MemoryError, TimeoutError):  # no more threads, or no more of that log
+        Worker().submit(say, line, *words).result(WORDLESS)
