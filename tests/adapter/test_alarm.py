@@ -1,8 +1,10 @@
 """The kernel ends a process that cannot end by itself."""
 
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -32,6 +34,21 @@ def test_a_process_that_waits_for_ever_dies():
 
     assert ended.returncode == -signal.SIGALRM
     assert 'File "<string>", line 9' in ended.stderr
+
+
+def test_a_process_that_nobody_listens_to_dies():
+    """It dies without a word if its standard error is a pipe that is full."""
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writes, bytes(65_536))
+    os.set_blocking(writes, True)
+    words = [sys.executable, "-c", DEAF.format(then="", seconds=20)]
+
+    assert subprocess.run(words, cwd=ROOT, stderr=writes, timeout=120, check=False).returncode == -signal.SIGALRM
+    os.close(reads)
+    os.close(writes)
 
 
 def test_a_process_that_has_ended_in_time_lives():

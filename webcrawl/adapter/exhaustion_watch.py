@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import faulthandler
 import logging
+import select
 import signal
 import sys
 import threading
@@ -30,8 +31,10 @@ class Alarm:
         """In so many seconds the process says where it is, and dies. Not if somebody else uses this timer."""
         if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
             return
-        with contextlib.suppress(AttributeError, OSError, RuntimeError, ValueError):  # it has no standard error
-            faulthandler.register(signal.SIGALRM, sys.__stderr__, all_threads=True, chain=True)  # type: ignore[arg-type]
+        output = sys.__stderr__
+        with contextlib.suppress(OSError, RuntimeError, ValueError):  # it cannot be written to
+            if output is not None and select.select((), (output,), (), 0)[1]:  # a full pipe would hold it up
+                faulthandler.register(signal.SIGALRM, output, all_threads=True, chain=True)
         signal.setitimer(signal.ITIMER_REAL, seconds)
         self._armed = True
 
