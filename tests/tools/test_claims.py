@@ -3211,6 +3211,12 @@ CLAIMS = {
                 {"figures": {"seeds": 1, "queued": 0, "statistics": {"outcomes": {"-1": 1, "200": 1}}}},
                 hive_begun,
             ),
+            (
+                "drone 1 has fetched nothing: its warnings say why, in {}",
+                {"figures": {"drones": [{"drone": 0, "pages": 1}, {"drone": 1, "pages": 0, "failures": 2}]}},
+                {"figures": {"drones": [{"drone": 0, "pages": 1}, {"drone": 1, "pages": 1, "failures": 2}]}},
+                hive_begun,
+            ),
             ("{}: not written: {}", {"write": OSError("full")}, {}, hive_begun),
             (
                 "{}: moved or removed: its drones have what their last checkpoints have",

@@ -266,10 +266,19 @@ class HiveRun:
         if stats_file.STORE_FAILED in reasons:  # more came than is kept
             lines[-1:] = [f"{self._folder.path} has what the last checkpoints of its drones have"]
         report = [report_command(self._folder.path)] if found["pages"] else []
-        nothing = [f"nothing was fetched: the warnings of the drones say why, in {self._folder.log(0).parent}"]
-        for line in [*lines, *report, *nothing * got_nothing(found), *stopped(found.get("reason") or "")]:
+        for line in [*lines, *report, *self._nothing(found), *stopped(found.get("reason") or "")]:
             logger.info("%s", line)
         return supervisor.status or int(watching.trouble is not None or got_nothing(found))
+
+    def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """Where it is said why nothing came, to all drones or to one: its resolver or its proxy may be to blame."""
+        if got_nothing(found):
+            yield f"nothing was fetched: the warnings of the drones say why, in {self._folder.log(0).parent}"
+            return
+        for one in found["drones"]:
+            if one.get("failures") and not one.get("pages"):
+                log = self._folder.log(one["drone"])
+                yield f"drone {one['drone']} has fetched nothing: its warnings say why, in {log}"
 
     async def _say_who_shares(self, founding: Founding) -> None:
         """Said at each start: a server that nobody has used yet knows nothing of it. HiveError: it knows others."""
