@@ -19,9 +19,9 @@ class TestMerged:
         }
 
     def test_what_all_have_together(self):
-        """All drones read the same seeds, in the same seconds."""
-        one = {"seeds": 100, "bad_seeds": 2, "seconds": 60.5, "started": "2026-11-21T10:00:00Z"}
-        two = {"seeds": 90, "bad_seeds": 1, "seconds": 60.0, "started": "2026-11-21T10:00:01Z"}
+        """All drones read the same seeds, in the same seconds, and each hears of every host that is paused."""
+        one = {"seeds": 100, "bad_seeds": 2, "hosts_paused": 1, "seconds": 60.5, "started": "2026-11-21T10:00:00Z"}
+        two = {"seeds": 90, "bad_seeds": 1, "hosts_paused": 1, "seconds": 60.0, "started": "2026-11-21T10:00:01Z"}
 
         assert {name: value for name, value in merged([one, two]).items() if name != "drones"} == one
 

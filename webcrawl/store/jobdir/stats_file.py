@@ -82,8 +82,8 @@ def check(jobdir: Path) -> Iterator[DamagedFile]:
 MOST = 20  # names of each kind
 OTHERS = "(others)"
 
-# Every drone reads all seeds, at the same time
-LARGEST = ("seeds", "bad_seeds", "seed_lists_away", "outage/seconds", "seconds", "at")
+# Every drone reads all seeds, at the same time, and hears which hosts are paused, whose they may become
+LARGEST = ("seeds", "bad_seeds", "seed_lists_away", "hosts_paused", "outage/seconds", "seconds", "at")
 EARLIEST = ("started",)
 SOONEST = "aside_due"  # 0: nothing is due
 RATE = "seen/cache_hit_rate"
