@@ -22,6 +22,7 @@ from webcrawl.adapter.fastpath.names import check as check_scrapy
 from webcrawl.adapter.feeds import BadFeed, check_feeds
 from webcrawl.adapter.finished_crawl import make_room, refuse_complete, start_urls_of
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
+from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.walk import BadWalk, WalkSpider, walk_rules
 from webcrawl.adapter.spiders.web import WebSpider
@@ -93,6 +94,7 @@ def preflight(
         values = plain_values(own, arguments.get("name", spider.name))
         _handlers(own, values)
         check_feeds(own)
+        check_own_files(own, Path(values["JOBDIR"]))
         if issubclass(spider, WebSpider):
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
             if "follow" in arguments:
@@ -124,6 +126,7 @@ def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
         values = plain_values(own, spider.name)
         check_outputs(values)
         check_feeds(own)
+        check_own_files(own, Path(values["JOBDIR"]))
         _folder(values, spider.name, on_command_line(own))
         _ports(values)
     except REASONS as error:
@@ -167,6 +170,7 @@ def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool)
         values = plain_values(settings, name)
         _handlers(settings, values)
         check_feeds(settings)
+        check_own_files(settings, Path(values["JOBDIR"]))
         if seeds:
             _lists(seeds, values)
         urls = start_urls_of(type(spider)) if complete and not seeds else None

@@ -494,6 +494,23 @@ def test_spiders_that_are_not_there(name, value, why):
         spider_named(settings_of({name: value}), "web")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("LOG_FILE", "job/logs/crawl.log"), ("FEEDS", "job/stats.json"), ("FEEDS", "job/logs/../logs/links.log")],
+)
+def test_files_of_the_crawls_own(tmp_path, name, value):
+    """A log or feed in the place of a file that the crawl writes is refused: both would be in it."""
+    (tmp_path / "seeds.txt").write_text("http://127.0.0.1/\n")
+    path = f"{tmp_path}/{value}"
+    given = {"FEEDS": {path: {"format": "json"}}} if name == "FEEDS" else {name: path}
+
+    line = told({"seeds": f"{tmp_path}/seeds.txt"}, JOBDIR=tmp_path / "job", **given)
+
+    shown = f"FEEDS: {path}" if name == "FEEDS" else f"{name} = {path}"
+    assert line == f"{shown}: is a file that the crawl itself writes: choose another name"
+    assert not (tmp_path / "job/state").exists()
+
+
 def test_another_reason_with_a_log_file_that_cannot_be_opened(tmp_path):
     """Whatever else is refused is one line on standard error, even if the log file cannot have it."""
     line = refused(Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "no/job.log")

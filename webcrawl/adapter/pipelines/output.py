@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 
+from webcrawl.adapter.own_files import OWN
 from webcrawl.adapter.plain_scrapy import PlainScrapy, is_ours
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import when_finished
@@ -20,9 +21,6 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.output import Output
 
 logger = logging.getLogger(__name__)
-
-# of a JOBDIR: what is not an output (docs/files.md)
-OWN = ("state", "stats.json", "stats.json.new", "control.sock", "hive.json", "optout.key", "seeds", "segments", "index")
 
 
 class PipelineOutput:

@@ -1,0 +1,34 @@
+"""The files of a JOBDIR that the crawl alone writes: a log or a feed with such a name would damage them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scrapy.extensions.feedexport import FileFeedStorage
+from scrapy.settings import BaseSettings
+
+from webcrawl.base.errors import CannotStart
+
+# of a JOBDIR: what is not an output (docs/files.md)
+OWN = ("state", "stats.json", "stats.json.new", "control.sock", "hive.json", "optout.key", "seeds", "segments", "index")
+LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
+
+
+def check_own_files(settings: BaseSettings, jobdir: Path) -> None:
+    """Raises CannotStart if the log, or a feed, would be written into one."""
+    log = settings["LOG_FILE"]
+    if log and is_own(Path(log), jobdir):
+        raise CannotStart(f"LOG_FILE = {log}: is a file that the crawl itself writes: choose another name")
+    for uri in map(str, settings.getdict("FEEDS")):
+        if ("://" not in uri or uri.startswith("file:")) and is_own(Path(FileFeedStorage(uri).path), jobdir):
+            raise CannotStart(f"FEEDS: {uri}: is a file that the crawl itself writes: choose another name")
+
+
+def is_own(path: Path, jobdir: Path) -> bool:
+    """True if the crawl in this folder writes to this path itself, or may do so later."""
+    place, folder = path.resolve(), jobdir.resolve()
+    if folder not in place.parents:
+        return False
+    logs = [f"logs/{name}.log" for name in LOGS.split()]
+    below = place.relative_to(folder)
+    return below.parts[0] in OWN or below.as_posix() in (*logs, "logs/history.jsonl")
