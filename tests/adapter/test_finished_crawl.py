@@ -1,12 +1,14 @@
 """Crawls in which nothing is left to do: which are refused another run."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from webcrawl.adapter import finished_crawl
-from webcrawl.adapter.finished_crawl import NothingLeft, refuse_complete
+from webcrawl.adapter.finished_crawl import NothingLeft, make_room, refuse_complete
+from webcrawl.base.errors import CannotStart
 
 
 @pytest.fixture(autouse=True, name="terms")
@@ -52,3 +54,15 @@ def test_changed_settings(tmp_path, terms):
 def test_something_is_left(tmp_path, left):
     """A list of seeds could not be read, or the disk failed while the last archive was finished."""
     refuse_complete(tmp_path, finished(tmp_path, **left))
+
+
+@pytest.mark.parametrize("name", [".", "below/.."])
+def test_a_folder_without_a_name(tmp_path, monkeypatch, name):
+    """What is to begin anew is renamed, which is refused where the crawl would then go on in the renamed folder."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(CannotStart, match=f"to begin anew it is needed by its name: {tmp_path}"):
+        make_room(Path(name), again=True)
+    assert (tmp_path / "state").is_dir()

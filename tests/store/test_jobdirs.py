@@ -1,10 +1,12 @@
 """Which crawls a JOBDIR holds."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.hive_jobs import named
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
-from webcrawl.store.jobdir.crawls import Hive, crawls_of, hive_of
+from webcrawl.store.jobdir.crawls import Hive, crawls_of, for_reading, hive_of
 
 
 def crawl(folder):
@@ -77,3 +79,12 @@ def test_a_hive_json_of_another_version_is_refused(tmp_path):
 
     with pytest.raises(StateVersion, match="version 2, this program reads 1"):
         crawls_of(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "beside"), [("crawls/a", "crawls/a-read"), (".", "HERE-read"), ("x/..", "HERE-read")])
+def test_where_its_archives_are_read_to(tmp_path, monkeypatch, name, beside):
+    """A folder beside it, also of one that is given without a name."""
+    (tmp_path / "x").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    assert str(for_reading(Path(name))) == beside.replace("HERE", str(tmp_path))

@@ -4833,7 +4833,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
         ),
         **dict.fromkeys(
             (
-                "{} process {} -s OUTPUTS=index -s JOBDIR={}-read makes one, to be searched there",
+                "{} process {} -s OUTPUTS=index -s JOBDIR={} makes one, to be searched there",
                 "{}: no index: {}",
                 "{}: no such folder",
             ),
@@ -4941,6 +4941,9 @@ PROVED = {  # sentences that need more around them: the test that looks at them
         "{}: an output is a file below JOBDIR, and not one of the crawl's own": (
             "tests/adapter/pipelines/test_output.py"
         ),
+    },
+    "adapter/finished_crawl.py": {
+        "JOBDIR = {}: to begin anew it is needed by its name: {}": "tests/adapter/test_finished_crawl.py"
     },
     "adapter/preflight.py": {
         **dict.fromkeys(

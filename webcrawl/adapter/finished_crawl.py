@@ -49,6 +49,8 @@ def make_room(folder: Path, *, again: bool) -> None:
     lock.add(folder)
     try:
         if again or any((folder / "warc").glob("*.warc.gz")):
+            if folder.name in ("", ".."):  # under such a name it stays where it is
+                raise CannotStart(f"JOBDIR = {folder}: to begin anew it is needed by its name: {folder.resolve()}")
             names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
             kept = next(name for name in names if not name.exists())
             folder.rename(kept)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import program
+from webcrawl.store.jobdir.crawls import for_reading
 
 READABLE = ("text", "tables", "index")  # what people and programs read, and a crawl leaves out unless it is asked
 
@@ -18,7 +19,7 @@ def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
     lines, place, made = [], folder, [one for one in READABLE if one in outputs]
     if not made and "warc" in outputs:
         made = [one for one in READABLE if all(map(find_spec, LIBRARIES.get(one, ())))]
-        place = folder.with_name(f"{folder.name}-read")
+        place = for_reading(folder)
         options = f"-s OUTPUTS={shlex.quote(' '.join(made))} -s JOBDIR={_word(place)}"
         archives = " ".join(map(_word, [*_earlier(folder), folder]))
         lines.append(f"{', '.join(made)} of these pages: {program()} process {archives} {options}")

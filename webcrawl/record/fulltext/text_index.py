@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -30,6 +31,7 @@ from webcrawl.record.fulltext.index_fields import ORDINAL, fields, register, sch
 from webcrawl.record.fulltext.text_files import Place, TextFiles, lines
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import for_reading
 from webcrawl.store.worker import SYSTEMS, Worker
 
 FOLDER = "index"
@@ -64,8 +66,8 @@ def _refuse_pipes(folder: Path) -> None:
 
 def how_made(folder: Path) -> str:
     """The command that makes an index, wherever there is an archive."""
-    jobdir = folder.parent
-    return f"{program()} process {jobdir} -s OUTPUTS=index -s JOBDIR={jobdir}-read makes one, to be searched there"
+    jobdir, place = (shlex.quote(str(path)) for path in (folder.parent, for_reading(folder.parent)))
+    return f"{program()} process {jobdir} -s OUTPUTS=index -s JOBDIR={place} makes one, to be searched there"
 
 
 def opened(folder: Path) -> tantivy.Index:

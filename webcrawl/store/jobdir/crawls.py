@@ -26,6 +26,12 @@ class Hive:
     drones: tuple[int, ...]
 
 
+def for_reading(jobdir: Path) -> Path:
+    """A JOBDIR beside it, for what is made of its archives."""
+    named = jobdir.resolve() if jobdir.name in ("", "..") else jobdir
+    return named.with_name(f"{named.name}-read")
+
+
 def crawls_of(jobdir: Path) -> list[Path]:
     """The folders of its crawls: itself or, of a hive, each drone's, which may be missing.
 
