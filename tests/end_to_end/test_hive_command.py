@@ -61,9 +61,10 @@ def ended(process):
 
 
 def crawled(jobdir):
-    """How often each page is in the logs of all drones."""
-    lines = [line.split() for log in jobdir.glob("drone-*/logs/crawl.log") for line in log.read_text().splitlines()]
-    return Counter(line[3] for line in lines if not line[3].endswith("/robots.txt"))
+    """How often each page is in the logs of all drones; what a drone is just writing is no line yet."""
+    logs = [log.read_text().rpartition("\n")[0] for log in jobdir.glob("drone-*/logs/crawl.log")]
+    urls = [line.split()[3] for log in logs for line in log.splitlines()]
+    return Counter(url for url in urls if not url.endswith("/robots.txt"))
 
 
 def pages(jobdir):
