@@ -1,6 +1,7 @@
 """What is in force by command: at once, after a restart, and until the command line says otherwise."""
 
 import logging
+from contextlib import closing
 
 import pytest
 
@@ -176,4 +177,5 @@ def test_nothing_is_kept_of_nothing(run):
     in_force, _, end = run()
     end()
 
-    assert CrawlDB(in_force._db.folder).get("commands in force") is None
+    with closing(CrawlDB(in_force._db.folder)) as db:
+        assert db.get("commands in force") is None

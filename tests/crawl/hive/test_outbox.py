@@ -506,9 +506,8 @@ class TestALostDrone:
         job.db.close()
 
 
-def test_for_whom_a_kill_would_bring_letters_back(tmp_path):
+def test_for_whom_a_kill_would_bring_letters_back(job):
     """Drones for which the last checkpoint has letters are known, after acknowledgement and a start too."""
-    job = Job(tmp_path)
     job.outbox.put(1, Kind.QUEUED, links(1))
     assert job.outbox.kept == set()
     job.checkpoint()

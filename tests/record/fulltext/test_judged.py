@@ -11,6 +11,7 @@ import math
 import re
 import sqlite3
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,10 @@ def ndcg(find):
 
 def test_the_index_is_better_than_plain_bm25(tmp_path):
     """nDCG@10 is 0.80; BM25 of SQLite's FTS5 over titles and texts has 0.71, and at its best weights 0.76."""
+    found = [*pages()]
     texts, other = Texts(tmp_path), sqlite3.connect(":memory:")
     other.execute("CREATE VIRTUAL TABLE page USING fts5(url UNINDEXED, title, body)")
-    for one in pages():
+    for one in found:
         texts.add(one)
         other.execute("INSERT INTO page VALUES (?, ?, ?)", (one.url, one.title, one.visible_text))
     texts.stop()
@@ -82,6 +84,7 @@ def test_the_index_is_better_than_plain_bm25(tmp_path):
         best = f"SELECT url FROM page WHERE page MATCH ? ORDER BY bm25(page, 0, {title}, 1) LIMIT {SHOWN}"
         return [url for (url,) in other.execute(best, (words,))]
 
-    plain, weighted = ndcg(lambda query: theirs(query, 1)), ndcg(lambda query: theirs(query, 10))
+    with closing(other):
+        plain, weighted = ndcg(lambda query: theirs(query, 1)), ndcg(lambda query: theirs(query, 10))
     assert (round(plain, 2), round(weighted, 2)) == (0.71, 0.76)
     assert round(ndcg(ours), 2) >= 0.79

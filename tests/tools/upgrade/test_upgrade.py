@@ -124,7 +124,7 @@ class TestVersions:
 
     def test_a_version_from_which_nothing_leads(self, old):
         """Versions 1 to 3 are refused in a line, which names no command that would not help."""
-        with sqlite3.connect(old / "state/crawl.db") as db:
+        with closing(sqlite3.connect(old / "state/crawl.db")) as db, db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         _set_version(old, 3)
 
@@ -156,7 +156,7 @@ class TestVersions:
 
 
 def _set_version(job, number):
-    with sqlite3.connect(job / "state/crawl.db") as db:
+    with closing(sqlite3.connect(job / "state/crawl.db")) as db, db:
         db.execute(f"PRAGMA user_version = {number}")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -211,7 +211,7 @@ class TestDamage:
     def test_a_damaged_row(self, old, table):
         """A row that is not what was written stops the upgrade with a line; the state stays of version 4."""
         column, key = {"host": ("data", "name"), "block": ("data", "id"), "meta": ("value", "name")}[table]
-        with sqlite3.connect(old / "state/crawl.db") as db:
+        with closing(sqlite3.connect(old / "state/crawl.db")) as db, db:
             rows = db.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
             first, data = next(row for row in rows if table != "meta" or row[0] == "frontier")
             middle = len(data) // 2

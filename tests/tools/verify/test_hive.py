@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import zlib
 from collections import Counter
+from contextlib import closing
 
 import msgpack
 import pytest
@@ -302,6 +303,6 @@ def unindexed(root):
 
 def moved(root, name):
     """What makes a host of drone 0 one of the receiving drone, without URLs."""
-    with sqlite3.connect(root / "drone-0/state/crawl.db") as db:
+    with closing(sqlite3.connect(root / "drone-0/state/crawl.db")) as db, db:
         (data,) = db.execute("SELECT data FROM host WHERE name = ? AND state = 0", (name,)).fetchone()
     return [f"INSERT INTO host VALUES ('{name}', 0, x'{data.hex()}', 0)"]

@@ -5,6 +5,7 @@ import json
 import shutil
 import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import pytest
 import tantivy
@@ -61,7 +62,7 @@ def change(job, number, edit):
 def rewrite(job, path, data):
     path.write_bytes(data)
     name, mark = path.relative_to(job).as_posix(), (len(data), rowcrc.crc32_of_many(data, 0))
-    with sqlite3.connect(job / "state/crawl.db") as db:
+    with closing(sqlite3.connect(job / "state/crawl.db")) as db, db:
         db.execute("REPLACE INTO output VALUES (?, ?, ?, ?)", (name, *mark, rowcrc.output(name, *mark)))
     db.close()
 
