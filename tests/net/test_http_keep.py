@@ -12,6 +12,24 @@ from webcrawl.net.protocols import PLAIN, Options
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 
+def connections_for(loop, unasked, pause, *, closes=False):
+    """How many are opened for four requests, if the server sends this on the first one, so long after its answer."""
+    connections = []
+
+    async def handler(reader, writer):
+        connections.append(1)
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(OK)
+            if len(connections) == 1:
+                await asyncio.sleep(pause)
+                writer.write(unasked)
+                if closes:
+                    return
+
+    run(fetches(handler, 4, pause=0.1, keep=10), loop)
+    return len(connections)
+
+
 class TestKeepAlive:
     def test_a_kept_connection_is_used_again(self, loop):
         """With `keep`, one connection serves all requests to a host."""
@@ -85,36 +103,13 @@ class TestKeepAlive:
     @pytest.mark.parametrize("pause", [0.0, 0.02], ids=["with the answer", "after it"])
     def test_who_has_sent_too_much_gets_one_request_per_connection(self, loop, pause):
         """The next time it may come later, and would be taken for the answer to the next request."""
-        connections = []
-
-        async def handler(reader, writer):
-            connections.append(1)
-            while await reader.readuntil(b"\r\n\r\n"):
-                writer.write(OK)
-                if len(connections) == 1:
-                    await asyncio.sleep(pause)
-                    writer.write(OK)
-
-        run(fetches(handler, 4, pause=0.1, keep=10), loop)
-
-        assert len(connections) == 4
+        assert connections_for(loop, OK, pause) == 4
 
     def test_a_server_that_is_tired_of_waiting(self, loop):
         """An unasked 408 ends an idle connection, and the next one may be kept."""
-        connections = []
+        farewell = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
 
-        async def handler(reader, writer):
-            connections.append(1)
-            while await reader.readuntil(b"\r\n\r\n"):
-                writer.write(OK)
-                if len(connections) == 1:
-                    await asyncio.sleep(0.02)
-                    writer.write(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")
-                    return
-
-        run(fetches(handler, 4, pause=0.1, keep=10), loop)
-
-        assert len(connections) == 2
+        assert connections_for(loop, farewell, 0.02, closes=True) == 2
 
     def test_a_connection_the_server_closed_is_not_noticed_by_the_caller(self, loop):
         """A kept connection that was closed before the next request is replaced."""

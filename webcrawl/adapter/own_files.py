@@ -8,6 +8,7 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
+from webcrawl.store.jobdir import history_line
 
 # of a JOBDIR: what is not an output (docs/files.md)
 OWN = ("state", "stats.json", "stats.json.new", "control.sock", "hive.json", "optout.key", "seeds", "segments", "index")
@@ -31,4 +32,4 @@ def is_own(path: Path, jobdir: Path) -> bool:
         return False
     logs = [f"logs/{name}.log" for name in LOGS.split()]
     below = place.relative_to(folder)
-    return below.parts[0] in OWN or below.as_posix() in (*logs, "logs/history.jsonl")
+    return below.parts[0] in OWN or below.as_posix() in (*logs, history_line.PATH)

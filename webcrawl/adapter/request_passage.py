@@ -54,7 +54,7 @@ class Intake:
         self._told: set[str] = set()
 
     def link_of(self, request: Request) -> Link:
-        """The link that is kept for a request. None is for what a middleware makes of the request for a robots.txt."""
+        """The link that is kept for a request. IgnoreRequest: a middleware has made it of that for a robots.txt."""
         if isinstance(getattr(request.callback, "__self__", None), RobotsRequests):
             raise IgnoreRequest("the crawl itself asks again, if need be")
         return to_link(request, self._spider, classes=self._classes)
