@@ -37,6 +37,15 @@ class Moved(Site):
         self.say(status, b"", location=there if self.path == "/way" else "/way")
 
 
+class Away(Site):
+    """Its page is at a port where nothing listens, it says."""
+
+    gone = f"127.0.0.1:{free_port()}"
+
+    def answer(self):
+        self.say(404 if self.path == "/robots.txt" else 301, b"", location=f"http://{self.gone}{self.path}/")
+
+
 class Numbered(Site):
     """Its first page links to five others."""
 
@@ -85,6 +94,22 @@ def test_a_seed_that_leads_out_of_the_scope(tmp_path):
         assert ended(crawl) == (0, [])
 
     assert crawl.stats["status/200"] == 2  # it has a robots.txt, too
+
+
+def test_a_seed_that_leads_to_what_is_not_there(tmp_path):
+    """Redirects alone are no pages: why there is none is said of where they lead."""
+    with serving(Away) as site:
+        status, (line,) = ended(crawl_of(tmp_path, f"{site}/", HOST_PATIENCE=2, HOST_RETRY_WAIT=0.5, OUTAGE_END_WAIT=3))
+
+    assert (status, line) == (1, f"{Away.gone}: the connection is refused: nothing listens there")
+
+
+def test_more_redirects_than_are_followed(tmp_path):
+    """The setting is named that ends them."""
+    with serving(Moved) as site:
+        status, (line,) = ended(crawl_of(tmp_path, f"{site}/", REDIRECT_MAX_HOPS=0))
+
+    assert (status, line) == (1, f"{site}/ leads to {site}/way: that is one redirect more than REDIRECT_MAX_HOPS=0")
 
 
 def test_this_machines_own_name(tmp_path):

@@ -1086,10 +1086,10 @@ def no_seed(state):
         ),
         discovery=SimpleNamespace(heard_of=state.get("seeds", ()).__contains__),
     )
-    fates = seed_fates.SeedFates(SimpleNamespace(parts=parts))
+    fates = seed_fates.SeedFates(SimpleNamespace(parts=parts), state.get("hops", 5))
     for name in state.get("forbidden", ()):
         parts.log.hearers[0](Link(f"http://{name}/"), Outcome(Status.ROBOTS_FORBIDDEN), None)
-    if target := state.get("leads"):
+    if (target := state.get("leads")) is not None:
         moved = exchange(status=301, headers=[(b"Location", target.encode())])
         parts.log.hearers[0](Link(moved.url), Outcome(301), moved)
     if via := state.get("refused"):
@@ -1757,6 +1757,12 @@ CLAIMS = {
                 "{} leads to {}, out of the scope: name that as a seed",
                 LED_OUT,
                 {**LED_OUT, "seeds": MOVED},
+            ),
+            ("{} leads to nothing that is a URL", {"leads": "http://"}, LED_OUT),
+            (
+                "{}: that is one redirect more than REDIRECT_MAX_HOPS={}",
+                {**LED_OUT, "hops": 0},
+                {**LED_OUT, "hops": 1},
             ),
             (
                 "{} leads to {}",

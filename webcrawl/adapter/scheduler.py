@@ -214,7 +214,7 @@ class FrontierScheduler:
         if makes_pages:
             lists = str(getattr(spider, "seed_lists", None) or "")
             others = [host_of(url) for url in filter(is_url, list_paths(lists))]
-            self.fates = SeedFates(self.crawl, others, alone=not values["HIVE_DRONES"])
+            self.fates = SeedFates(self.crawl, values["REDIRECT_MAX_HOPS"], others, alone=not values["HIVE_DRONES"])
             moments.failed.append(self.fates.failed)
             ahead = self._ahead(values)
             moments.ahead.append(ahead)

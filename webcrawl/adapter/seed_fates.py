@@ -10,6 +10,7 @@ from webcrawl.base.model import REDIRECTS, Exchange, Link, Outcome, Status
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.frontier.outcomes import have_pages
 from webcrawl.net.errors import FetchError
 from webcrawl.net.failure_words import in_words
 from webcrawl.urls.canonical import redirect_target
@@ -32,32 +33,28 @@ OF_FILTERS = {  # what lets seeds through that a filter drops
 
 
 class SeedFates:
-    """Hears of seeds until one has an answer. `others`: hosts that a misspelt name may have meant.
+    """Hears of seeds until one has an answer. `hops`: redirects in a row that are followed.
 
+    `others`: hosts that a misspelt name may have meant.
     `alone`: it is no drone of a hive, of which others may have got something.
     """
 
-    def __init__(self, crawl: Crawl, others: Collection[str] = (), *, alone: bool = True) -> None:
-        self._crawl, self._others, self._alone = crawl, others, alone
+    def __init__(self, crawl: Crawl, hops: int, others: Collection[str] = (), *, alone: bool = True) -> None:
+        self._crawl, self._hops, self._others, self._alone = crawl, hops, others, alone
         self._words: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
         self._told: Counter[str] = Counter()
-        self._got = False
-        self._led = 0  # answers that were nothing but the ways of seeds out of the scope
         crawl.parts.log.hearers.append(self._ended)
 
     @property
     def got(self) -> bool:
-        """True if anything but a robots.txt, or redirects out of the scope, was answered, in whatever run."""
-        if not self._got:
-            outcomes = self._crawl.parts.statistics.outcomes
-            self._got = sum(number for status, number in outcomes.items() if status > 0) > self._led
-        return self._got
+        """True if anything was, in whatever run."""
+        return have_pages(self._crawl.parts.statistics.outcomes)
 
     def failed(self, link: Link, error: FetchError) -> None:
         """A request of the crawl's has failed; whether it comes again is not known yet."""
-        if not link.path.removesuffix("P") and len(self._words) < HOSTS:
+        if not link.path.strip("RP") and len(self._words) < HOSTS:
             host, line = host_of(link.url), in_words(error, link.url, self._others)
-            if link.path and host_of(link.via) != host:  # of a robots.txt that a seed's has led to
+            if link.path and host_of(link.via) != host:  # a seed, or its robots.txt, has led to it
                 host, line = host_of(link.via), f"{link.via} leads to {line}"
             self._note(error.name, host, line)
 
@@ -65,23 +62,27 @@ class SeedFates:
         if link.path.strip("R"):
             return
         host = host_of(link.url)
-        if exchange is not None and exchange.status in REDIRECTS and (target := self._out_of_scope(link, exchange)):
-            self._led += 1 + len(link.path)  # with the redirects before it
-            if not self._crawl.parts.discovery.heard_of(target):  # else it is another seed, say
-                self._note("scope", host, f"{link.url} leads to {target[:LONG]}, out of the scope: name that as a seed")
-        elif link.path:
-            return
+        if exchange is not None and exchange.status in REDIRECTS:
+            self._led(host, link, exchange)
         elif outcome.status == Status.ROBOTS_FORBIDDEN:
             self._note("robots", host, f"{host}: its robots.txt forbids {link.url}")
         elif outcome.status > 0:
             self._words.pop(host, None)
 
-    def _out_of_scope(self, link: Link, exchange: Exchange) -> str:
-        """Where a redirect leads that the scope leaves out."""
+    def _led(self, host: str, link: Link, exchange: Exchange) -> None:
+        """A redirect of a seed; what it leads to speaks for itself, unless it is not fetched."""
         target = redirect_target(exchange)
+        leads = f"{link.url} leads to {target[:LONG]}"
+        if not target:
+            self._note("nowhere", host, f"{link.url} leads to nothing that is a URL")
+        elif len(link.path) >= self._hops:
+            self._note("redirects", host, f"{leads}: that is one redirect more than REDIRECT_MAX_HOPS={self._hops}")
+        elif self._is_left_out(target, link) and not self._crawl.parts.discovery.heard_of(target):  # as another seed
+            self._note("scope", host, f"{leads}, out of the scope: name that as a seed")
+
+    def _is_left_out(self, target: str, link: Link) -> bool:
         scopes = [one for one in self._crawl.parts.pipeline.chain.filters if one.name == "scope"]
-        left = target and scopes and not scopes[0].keep([target], Origin(link.url, link.depth, f"{link.path}R"))
-        return target if left else ""
+        return bool(scopes) and not scopes[0].keep([target], Origin(link.url, link.depth, f"{link.path}R"))
 
     def _note(self, kind: str, host: str, line: str) -> None:
         if self._words.get(host, ("",))[0] == kind or (host not in self._words and len(self._words) >= HOSTS):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.base.model import REDIRECTS, Link, Outcome, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +102,8 @@ def has_failed(link: Link, outcome: Outcome) -> bool:
     if outcome.answered:
         return False
     return rule(outcome).failed or (link.is_prerequisite and (outcome.status >= 500 or outcome.permanent))
+
+
+def have_pages(outcomes: Mapping[int, int]) -> bool:
+    """True if of these outcomes, by status, one is an answer, and not only the way to one."""
+    return any(many and status > 0 and status not in REDIRECTS for status, many in outcomes.items())

@@ -15,7 +15,7 @@ import pytest
 from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.drone_identity import KEY, take_up
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.lock import FileLock
@@ -161,3 +161,10 @@ def test_a_power_cut(tmp_path, monkeypatch):
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
 
     assert synced == [("hive.json.new", False), (tmp_path.name, True)]
+
+
+@pytest.mark.parametrize(("outcomes", "nothing"), [({"-1": 2, "301": 3}, True), ({"301": 3, "404": 1}, False)])
+def test_a_hive_that_got_nothing(outcomes, nothing):
+    """Any answer of a page is something, a redirect only the way to one."""
+    figures = {"reason": "finished", "seeds": 2, "queued": 0, "statistics": {"outcomes": outcomes}}
+    assert got_nothing(figures) == nothing

@@ -13,6 +13,7 @@ from typing import Any
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.errors import HiveError, refused
 from webcrawl.crawl.hive.partition import MOST_DRONES
+from webcrawl.frontier.outcomes import have_pages
 from webcrawl.store.disk import Disk, appending, regular, replacing
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
@@ -240,7 +241,7 @@ def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def got_nothing(figures: Mapping[str, Any]) -> bool:
-    """True if all drones are at the end, and no seed gave anything but a robots.txt."""
+    """True if all drones are at the end, and no seed gave anything but redirects and a robots.txt."""
     outcomes = (figures.get("statistics") or {}).get("outcomes", {})
-    got = any(int(status) > 0 and many for status, many in outcomes.items())
+    got = have_pages({int(status): many for status, many in outcomes.items()})
     return figures.get("reason") == FINISHED and bool(figures.get("seeds")) and not (got or figures["queued"])
