@@ -253,6 +253,13 @@ class TestMembers:
         assert made.body == text(40_000)
         assert made.broken
 
+    @pytest.mark.parametrize("piece", [None, 1])
+    def test_a_wrong_size_costs_nothing_of_the_page(self, piece):
+        """A zstd frame whose header has another size gives its content, whether it comes whole or in pieces."""
+        frame = b"\x28\xb5\x2f\xfd\x20\x09" + b"\x20\x00\x00page" + b"\x01\x00\x00"  # 9 bytes, it says
+
+        assert decode([b"zstd"], frame, piece=piece).body == b"page"
+
     def test_a_skippable_frame_is_skipped(self):
         """A zstd frame without content is skipped."""
         frame = struct.pack("<II", 0x184D2A53, 5) + b"12345"

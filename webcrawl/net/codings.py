@@ -95,6 +95,33 @@ class Members:
         return made
 
 
+class Frame:
+    """A zstd frame. Its first byte is fed separately: libzstd gives nothing of a whole one with a wrong size."""
+
+    def __init__(self) -> None:
+        self._zstd = zstd.ZstdDecompressor(options=_WINDOW)
+        self._begun = False
+
+    @property
+    def eof(self) -> bool:
+        return self._zstd.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zstd.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return self._zstd.needs_input
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        if not self._begun and data:
+            self._begun = True
+            self._zstd.decompress(data[:1])
+            data = data[1:]
+        return self._zstd.decompress(data, max_length)
+
+
 class Gunzip:
     """A gzip member. Its last bytes are fed separately, so that a wrong checksum loses no content.
 
@@ -233,9 +260,7 @@ def _gzip() -> Coding:
 
 
 def _zstd() -> Coding:
-    return Members(
-        lambda: zstd.ZstdDecompressor(options=_WINDOW), re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), 4
-    )
+    return Members(Frame, re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), 4)
 
 
 CODINGS: dict[bytes, Callable[[], Coding]] = {
