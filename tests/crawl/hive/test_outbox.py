@@ -466,6 +466,21 @@ class TestALostDrone:
         assert items(job.send(2)) == links(2 * SIZE)
         assert items(job.send(1)) == links(2 * SIZE, 2 * SIZE)
 
+    def test_a_checkpoint_between_exact_and_plain_letters(self, job):
+        """Once its exact letters have gone to others, a checkpoint knows no channel to a lost drone any more."""
+        job.outbox.put(1, Kind.QUEUED, links(1))
+        job.outbox.put(1, Kind.LINKS, links(2 * SIZE, 1))
+        job.checkpoint()
+        slices = job.outbox.rerouting(1, lambda kind, item: 2)
+        next(slices)
+        next(slices)
+        job.checkpoint()
+
+        job.reopen()
+
+        assert sorted(items(job.send(2))) == sorted(links(SIZE + 1))
+        assert items(job.send(1)) == links(SIZE, SIZE + 1)
+
     def test_nothing_goes_to_a_lost_drone(self, job):
         """From the first slice on nothing is sent to it: somebody else may get its stream."""
         job.outbox.put(1, Kind.LINKS, links(4 * SIZE))

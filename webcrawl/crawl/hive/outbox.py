@@ -202,7 +202,7 @@ class Outbox:
                 self._held += lane.held - before
                 yield
             del self._lanes[gone, exact]
-        self._channels.pop(gone, None)  # a drone of this number that comes later knows no former letters
+            self._channels.pop(gone, None)  # a drone of this number that comes later knows no former letters
         self._acknowledged.pop(gone, None)
         self._closed_lanes.discard(gone)
 
