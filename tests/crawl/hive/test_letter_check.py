@@ -1,5 +1,8 @@
 """Items of letters are checked one by one."""
 
+from collections import Counter
+from dataclasses import replace
+
 import msgpack
 import pytest
 from hypothesis import given
@@ -11,7 +14,9 @@ from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import pack_host
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.listed import Listed
+from webcrawl.frontier.walled_hosts import WALLED
 from webcrawl.store.jobdir.host_row import FAILED, FailedRow, WallRow
+from webcrawl.urls.canonical import canonical_links
 
 SLOTS = 1024
 LINK = Link("http://a.test/1", "LL", "http://b.test/", "http://c.test/").pack()
@@ -104,6 +109,25 @@ def test_a_host_of_which_everything_is_known():
 
     assert sound.items(Kind.SLOT, [piece], SLOTS) == [piece]
     assert sound.items(Kind.SLOT, [[0, "host", "a.test", [*HOST[:5], [*HOST[5], ["x"]], *HOST[6:]]]], SLOTS) == []
+
+
+def test_urls_that_have_met_a_wall():
+    """URLs that have met their host's wall, and the record of that host, are taken in as they are."""
+    met = replace(unpack(LINK), struck=WALLED).pack()
+    walled = [*HOST, ["anubis", 3.5, 2, [met]], b""]
+    pieces = [[0, "urls", "a.test", [met]], [0, "later", "a.test", [[True, 1.0, met]]], [0, "host", "a.test", walled]]
+
+    assert LetterCheck().items(Kind.SLOT, pieces, SLOTS) == pieces
+    assert LetterCheck().items(Kind.QUEUED, [met], SLOTS) == [met]
+
+
+def test_whatever_host_a_crawl_takes():
+    """Every URL that a crawl queues may go to another drone, however odd its host is."""
+    addresses = [f"http://a{character}b.test/" for character in map(chr, range(128))]
+    links = [Link(url).pack() for url in canonical_links("", addresses, Counter()).values() if url is not None]
+
+    assert b"http://a{b.test/    0   " in links
+    assert LetterCheck().items(Kind.LINKS, links, SLOTS) == links
 
 
 @pytest.mark.parametrize("kind", Kind)
