@@ -117,6 +117,15 @@ class TestWhere:
 
         assert waits(crawl, "example.com", "example.org") == [4.0, 4.0]
 
+    def test_a_host_that_is_being_crawled(self, crawl):
+        """So it is for a host that has its place among those that are crawled at that moment."""
+        crawl.order("set --for example.com HOST_MAX_PAGES 20")
+        crawl.add("example.com", 3)
+        crawl.run(0.5)
+        crawl.order("set POLITENESS_MIN_DELAY 4")
+
+        assert waits(crawl, "example.com") == [4.0]
+
     def test_contradictions(self, crawl):
         """A minimum of one sheet that is more than a maximum of another is what holds: the longer wait."""
         crawl.order("set --for example.com POLITENESS_MIN_DELAY 200")

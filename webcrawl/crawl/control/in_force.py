@@ -195,18 +195,18 @@ class InForce(Part):
         check_set(name, value)
         if name not in self._listeners:
             raise CommandError(f"{name} cannot change in this crawl: what heeds it is switched off")
-        heard: list[Listener] = []
+        before, heard = self.values, list[Listener]()
         try:
-            values = changed(self.values, {name: value})
+            self.values = changed(before, {name: value})  # first: listeners may look at what holds
             for call in self._listeners[name]:
-                call(values)
+                call(self.values)
                 heard.append(call)  # of rules only who reads them knows whether they are any
         except (SettingError, RulesError, CommandError) as error:
+            self.values = before
             for call in heard:
-                call(self.values)
+                call(before)
             raise CommandError(str(error)) from error
-        self.values = values
-        found = values[name]
+        found = self.values[name]
         self.set_values[name] = found if isinstance(found, (int, float, str)) else value  # what msgpack can keep
         return found
 
