@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.frontiers import OK, add, make
+from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
@@ -73,6 +73,18 @@ class TestLending:
         frontier.lending.give_back("a", OK, 60.4)
         frontier.done(link, *ended)
         assert lend(frontier, 62.3) == 62.4
+
+    def test_looks_at_a_page_in_the_works(self, db):
+        """However often somebody asks for the host meanwhile, the page's download counts once for its strain."""
+        frontier = make(db, Limits(2, 10, slow_down=8.0))
+        add(frontier, *(f"http://a/{number}" for number in range(30)))
+        assert len(drain(frontier, 0.0, most=29)) == 29
+        link = frontier.take(1000)
+        for _ in range(50):
+            assert lend(frontier, 1001, lambda _: (Outcome(200, 5.0), 1005)) == 1055
+        frontier.done(link, Outcome(200, 5.0), 1005)
+
+        assert frontier.lending.ready_at("a") == 1055
 
     def test_the_later_of_two_waits_holds(self, db):
         """A page that is booked after its inline downloads does not shorten the wait that they cause."""

@@ -165,6 +165,20 @@ def test_a_kind_of_page_that_always_fails_keeps_no_other_waiting(db, before, cou
     assert max(at for at, link, *_ in asked if link.url in good) < 120
 
 
+def test_what_would_follow_counts_against_no_kind(db):
+    """Whoever asks whether an answer would be tried again changes nothing that is known of its host."""
+    frontier = make(db)
+    add(frontier, "http://a/1", "http://a/report?id=1", "http://a/2", "http://a/3")
+    for now, status in enumerate((200, 500)):
+        frontier.done(frontier.take(5 * now), Outcome(status, 0.1), 5 * now)
+    link, short = frontier.take(10), Outcome(200, 0.1, short="disconnect")
+
+    assert [frontier.will_retry(link, short, 10) for _ in range(5)] == [True] * 5
+    assert frontier.core.back.active["a"].bad == {}
+    frontier.done(link, short, 10)
+    assert [*frontier.core.back.active["a"].bad.values()] == [1]
+
+
 def test_it_is_asked_as_rarely_as_one_that_refuses(db):
     """From the third URL on the host is asked after 60 seconds, doubled each time."""
     frontier = make(db, politeness=Mercator(0, 1, 300))

@@ -221,7 +221,13 @@ class Booking:
         """True if booking this outcome will lead to a retry. A wall's answer is kept, whatever follows."""
         if outcome.wall or not self._most(link, outcome):  # most are answers
             return False
-        return self.book(replace(host, times=[*host.times]), link, outcome, now, news=news, happened=False) is not None
+        return self.book(_copied(host), link, outcome, now, news=news, happened=False) is not None
+
+    def ready_after(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
+        """The time until which the host waits once this outcome is booked."""
+        booked = _copied(host)
+        self.book(booked, link, outcome, now, happened=False)
+        return booked.ready_at
 
     def is_worth(self, link: Link, outcome: Outcome) -> bool:
         """True if the link is worth another attempt, if this one is charged to it."""
@@ -270,6 +276,11 @@ class Booking:
     def is_spent(self, host: Host) -> bool:
         """True if the host has had all the pages that it may have."""
         return 0 < self.of(host.name)[1].host_pages <= host.pages
+
+
+def _copied(host: Host) -> Host:
+    """A record in which may be booked what is only looked at."""
+    return replace(host, times=[*host.times], bad={**host.bad})
 
 
 def _is_page(link: Link, outcome: Outcome) -> bool:

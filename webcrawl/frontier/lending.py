@@ -7,7 +7,6 @@ flight is only asked while the download lasts, not while its page is processed, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from webcrawl.base.model import Link, Outcome, Packed, Status
 from webcrawl.base.url_text import host_of
@@ -89,9 +88,7 @@ class Lending:
                 return NEVER
             outcome, at = ended
             if outcome.status != Status.UNTRIED:
-                booked = replace(host, times=[*host.times])  # its page is not finished: it will be booked when it is
-                self._book.book(booked, NO_PAGE, outcome, at)
-                ready = max(ready, booked.ready_at)
+                ready = max(ready, self._book.ready_after(host, NO_PAGE, outcome, at))  # booked when its page is done
         return ready
 
     def again(self, link: Link, outcome: Outcome) -> bool:
