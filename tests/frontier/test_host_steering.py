@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -186,8 +187,6 @@ class TestPause:
 
     def test_sharing_an_address(self, db):
         """A host that waited for its address is not woken while it is paused, and gets its turn afterwards."""
-        from webcrawl.frontier.addresses import Addresses
-
         frontier = make(db, addresses=Addresses())
         add(frontier, *urls("a", 3), *urls("b", 3))
         for _ in ("a", "b"):
@@ -201,6 +200,21 @@ class TestPause:
         assert all(other not in link.url for _, link in drain(frontier, 51.0))
         frontier.steering.let_go(other, 100.0)
         assert len(drain(frontier, 100.0)) == 2
+
+    def test_the_next_one_of_an_address(self, db):
+        """If a host is paused whose turn at its address is the next, those behind it have theirs all the same."""
+        frontier = make(db, Limits(queues=3, max_queues=4), addresses=Addresses())
+        add(frontier, *urls("a", 2), *urls("b", 2), *urls("c", 2))
+        for link in [frontier.take(0.0) for _ in "abc"]:
+            frontier.done(link, Outcome(200, 0.1, ip="1.2.3.4"), 0.1)
+        first = frontier.take(150.0)
+        assert frontier.take(150.0) is None
+        frontier.done(first, OK, 150.0)
+        (next_,) = (host.name for host in frontier.core.back.active.values() if host.ticket)
+        frontier.steering.hold([next_], 150.0)
+
+        (last,) = {"a", "b", "c"} - {next_, first.url[7]}
+        assert [link.url[7] for _, link in drain(frontier, 151.0)] == [last]
 
     def test_a_checkpoint_in_between(self, tmp_path):
         """The state of a crawl with paused hosts is sound, and holds them again once it is told to."""

@@ -64,11 +64,18 @@ class Addresses:
             self._forget(now)
         return address.waiting.popleft() if address.waiting and not address.lent else None
 
-    def dismiss(self, foreign: Callable[[str], bool]) -> None:
-        """Hosts that belong to others do not wait for their addresses any more."""
+    def dismiss(self, leaves: Callable[[str], bool]) -> list[Host]:
+        """These hosts do not wait for their addresses any more. Returns hosts to wake.
+
+        One of those that leave may have been woken for an address that is free now: then the next one is.
+        """
+        woken = []
         for address in self._addresses.values():
             if address.waiting:
-                address.waiting = deque(host for host in address.waiting if not foreign(host.name))
+                address.waiting = deque(host for host in address.waiting if not leaves(host.name))
+                if address.waiting and not (address.in_use or address.lent):
+                    woken.append(address.waiting.popleft())
+        return woken
 
     # -- for inline downloads (frontier/lending.py)
 

@@ -44,6 +44,11 @@ class Core:
         for tell in self.dropped:
             tell(link, status)
 
+    def dismiss(self, leaves: Callable[[str], bool]) -> None:
+        """These hosts do not wait for their addresses any more, which would schedule them once more."""
+        for host in self.addresses.dismiss(leaves) if self.addresses is not None else ():
+            self.back.schedule(host, host.due())
+
     def open(self, name: str) -> tuple[Host, bool]:
         """The record of a host, and whether it is in the back-end; if not, `close` is to be called."""
         host = self.back.active.get(name)

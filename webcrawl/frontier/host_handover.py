@@ -69,8 +69,7 @@ class Moves:
                 gate.asked.add(host.name)
             else:
                 self._places.expel(host)
-        if self._core.addresses is not None:
-            self._core.addresses.dismiss(gate.foreign)
+        self._core.dismiss(gate.foreign)
 
     def busy(self) -> bool:
         """True if a foreign host is being asked."""

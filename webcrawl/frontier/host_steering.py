@@ -38,7 +38,7 @@ class Steering:
             host = self._back.active.get(name)
             if host is None or host.given is not None or host.retired:
                 continue  # it gets there when it is about to become active, or when its request ends
-            self._forget_address(host)
+            self._core.dismiss(name.__eq__)
             self._places.set_aside(host, now)
             self._back.slots.gone(host)
             self._hosts.put_away(host)
@@ -76,7 +76,7 @@ class Steering:
             heapify(host.later)
         self._hosts.touch(host)
         if active and (host.given is None or host.ticket) and not host.retired:
-            self._forget_address(host)
+            self._core.dismiss(name.__eq__)
             self._back.schedule(host, host.due())
             if name in self.held:  # paused while its URLs ended
                 self.hold([name], now)
@@ -95,7 +95,7 @@ class Steering:
         host.row = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
         self._hosts.touch(host)
         if active and (host.given is None or host.ticket):
-            self._forget_address(host)
+            self._core.dismiss(name.__eq__)
             self._back.schedule(host, now)
         waits = host.state is State.PARKED
         self._let_in(host, now, active=active)
@@ -120,8 +120,3 @@ class Steering:
             self._hosts.put_away(host)
         else:
             self._places.enter(host)
-
-    def _forget_address(self, host: Host) -> None:
-        """It does not wait any more for its address to be free, which would schedule it once more."""
-        if self._core.addresses is not None:
-            self._core.addresses.dismiss(host.name.__eq__)
