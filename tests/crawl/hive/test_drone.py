@@ -8,7 +8,7 @@ import pytest
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.errors import HiveError, LaterMap
-from webcrawl.crawl.hive.letter import Kind, Letter
+from webcrawl.crawl.hive.letter import LARGEST, Kind, Letter
 from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.crawl.hive.splitter import Splitter
@@ -19,6 +19,7 @@ from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.seen.memory import MemorySeen
 from webcrawl.frontier.state import open_frontier
+from webcrawl.net.robots_syntax import LIMIT
 from webcrawl.store.crawldb import CrawlDB
 
 URLS = [f"http://site{number}.test/" for number in range(30)]
@@ -168,6 +169,14 @@ class TestToOthers:
         assert letters(drone)[1:] == [
             (drone._owner(other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
         ]
+
+    def test_long_robots(self, drone):
+        """Of a longer robots.txt than anybody reads, no more is sent than shows that there was more."""
+        for_other = Link(f"{ours(drone)}robots.txt", "P", history=ours(drone, wanted=False)[:-1])
+        drone.robots_answered(for_other, 200, b"#" * (20 << 20), None, "")
+        ((_, _, (_, _, body, _, _)),) = letters(drone)
+
+        assert LIMIT < len(body) < LARGEST
 
 
 class TestLost:

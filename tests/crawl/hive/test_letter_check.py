@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
-from webcrawl.crawl.hive.letter import LINKS, Kind
+from webcrawl.crawl.hive.letter import LARGEST, LINKS, Kind
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import pack_host
 from webcrawl.frontier.hosts import Host
@@ -189,3 +189,14 @@ def test_what_may_leave():
     assert [sound.leaving(one) for one in (LINK, ASKED, FORGED, bad_robots)] == [LINK, ASKED, None, ROBOTS]
     (line,) = told
     assert line[1] == "http://a.test/1 cannot go to the drone that has its host: no good request: bad"
+
+
+def test_requests_that_fit_no_letter():
+    """A request of more than a letter may have is lost before it is put into one, in words."""
+    told = []
+    sound = LetterCheck(lose=lambda kind, line: told.append(line))
+
+    assert sound.leaving(Link("http://a.test/1", request="A" * LARGEST).pack()) is None
+    assert told == [
+        "http://a.test/1 cannot go to the drone that has its host: it is longer than a letter may be, 16 MiB"
+    ]

@@ -13,6 +13,7 @@ from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.crawl.hive.splitter import Splitter
+from webcrawl.net.robots_syntax import LIMIT
 
 OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
 
@@ -145,7 +146,8 @@ class Drone:
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, chain: str) -> bool:
         owner = self._owner(f"{link.history}/")
         if owner != self.me:
-            self._outbox.put(owner, Kind.ROBOTS, [[link.pack(), int(status), body, location or "", chain]])
+            read = body[: LIMIT + 1]  # who gets it reads no more, and is to see whether there was more
+            self._outbox.put(owner, Kind.ROBOTS, [[link.pack(), int(status), read, location or "", chain]])
         return owner != self.me
 
     def robots_gone(self, link: Link) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
-from webcrawl.crawl.hive.letter import LINKS, Kind
+from webcrawl.crawl.hive.letter import LARGEST, LINKS, Kind
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ MOST = 1e12  # of any number in a record
 COUNTS, PAIR = 4, 2  # how many numbers: a slot's end, pages linked to and listed
 OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
 STATUSES = range(-10_000, 1000)
+LONGEST = LARGEST - (1 << 16)  # bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
 
 
 Check = Callable[[Any], None]
@@ -220,6 +221,8 @@ class LetterCheck:
         link = unpack(record)
         try:
             self._check(link)
+            if len(record) > LONGEST:
+                raise UnsoundError(f"it is longer than a letter may be, {LARGEST >> 20} MiB")
         except ValueError as error:
             if is_prerequisite(record):
                 return replace(link, request="").pack()
