@@ -243,3 +243,17 @@ class TestAddresses:
         frontier.done(link, Outcome(200, 0.1, ip="127.0.0.1"), 300.1)
         add(frontier, "http://c/1")
         assert frontier.take(500) is None
+
+    def test_a_host_that_waits_for_its_address_is_released(self, frontier):
+        """A host that awaited downloads have let go waits once for its address, and so all of its hosts have turns."""
+        add(frontier, "http://b/1", "http://b/2", "http://c/1")
+        first = frontier.take(300)
+        for now in (300, 300.1):
+            assert frontier.take(now) is None  # c waits for that
+            frontier.lending.release("c", now)
+        frontier.done(first, OK, 300.2)
+        second = frontier.take(310)
+        assert frontier.take(310) is None  # and b for this
+        frontier.done(second, OK, 310.2)
+
+        assert [link.url for _, link in drain(frontier, 320)] == ["http://b/2"]

@@ -147,5 +147,6 @@ class Lending:
         self.reserved.discard(name)
         host = self._core.back.active.get(name)
         if host is not None and (host.given is None or host.lanes is not None) and host.waiting():
+            self._core.dismiss(name.__eq__)
             self._core.back.slots.judge(host)  # its record may say something else now; its entry is replaced
             self._core.back.schedule(host, now if host.retired else host.due())
