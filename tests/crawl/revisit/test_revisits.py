@@ -168,14 +168,22 @@ def test_records_that_rest_are_bounded(db, monkeypatch):
 @pytest.mark.parametrize("due", [inf, nan, 2 * FAR])
 def test_never_is_asked_about_again(db, due):
     """A page that is never due comes up at long intervals, and is taken once the policy wants it."""
-    revisits, policy = kept(db, [due], policy=Told(early=False))
+    revisits, policy = kept(db, [], policy=Told(after=due, early=False))
+    revisits.keep(page(0), NOW)
     asked = len(policy.missed)
     for day in range(1, 400):
         assert taken(revisits, NOW + day * DAY) == []
     assert 400 * DAY / (1.2 * LOOK) <= len(policy.missed) - asked <= 400 * DAY / (0.8 * LOOK)
-    policy.when.clear()
     policy.after = -1.0
     assert [taken(revisits, NOW + day * DAY) for day in range(400, 440)].count([0]) == 1
+
+
+def test_years_are_counted_from_the_fetch(db):
+    """However long a page is left, it is taken when that is over: each time that the policy is asked, less is left."""
+    revisits, _ = kept(db, [], policy=Told(after=2 * FAR, early=False))
+    revisits.keep(page(0, NOW), NOW)
+    days = [day for day in range(1, 3000) if taken(revisits, NOW + day * DAY)]
+    assert days == [2 * FAR / DAY]
 
 
 def test_never_is_better_than_nothing(db):

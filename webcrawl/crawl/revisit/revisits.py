@@ -258,7 +258,7 @@ class Revisits:
         if 0.0 <= now - record.fetched < self._floor:
             heappush(self._resting, (record.fetched + self._floor, entry))
             return None
-        if mark == ASK and at <= now and not (due := self._policy.due(record, now, self._missed_of(record))) <= now:
+        if mark == ASK and at <= now and not (due := self._due(record, now, self._missed_of(record))) <= now:
             self._place(record, now, due)
             return None
         record.listing = mark == LISTING
@@ -296,9 +296,13 @@ class Revisits:
         self._buckets.push(turn_of(later, due_of(entry), packed_of(entry)))
         return True
 
+    def _due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
+        """What the policy says of a page that was fetched a while ago."""
+        return self._policy.due(record, now, missed) - max(now - record.fetched, 0.0)
+
     def _is_put_off(self, record: PageRecord, place: float, now: float) -> bool:
         """True if a page that was not worth a fetch for a long time is not worth one in this round either."""
-        due = self._policy.due(record, now) - max(now - record.fetched, 0.0)
+        due = self._due(record, now)
         if not due - place > self._round():
             return False
         self._front = max(self._front, ticks(place))
