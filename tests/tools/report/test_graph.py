@@ -33,6 +33,15 @@ def test_links_are_counted_between_hosts(batches, chunk):
     assert whole.size == len(found)
 
 
+@pytest.mark.parametrize("damaged", ["", "http", "http:/", "http://[::1/"])
+def test_what_is_no_url_is_no_link(damaged):
+    """A damaged line of links.log costs its own link alone."""
+    found = Graph()
+    found.add([("http://a/", damaged), (damaged, "http://a/"), ("http://a/", "http://b/")])
+
+    assert [(found.hosts[one], found.hosts[other]) for one, other, _ in found.edges()] == [("a", "b")]
+
+
 def edges(folder):
     """The graph as written, by names."""
     hosts = dict(line.split("\t") for line in (folder / "hosts.tsv").read_text().splitlines())

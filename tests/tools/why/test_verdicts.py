@@ -10,7 +10,7 @@ from webcrawl.store.jobdir import crawl_line
 from webcrawl.store.jobdir.host_row import State
 from webcrawl.tools.why import queued, verdict
 from webcrawl.tools.why import robots_verdict as robots
-from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.facts import Facts, scores_of
 from webcrawl.tools.why.filtering import REFUSES, Verdict
 from webcrawl.tools.why.form import Form
 from webcrawl.tools.why.host_facts import Delay, DomainBudget, Load, new_host
@@ -284,3 +284,11 @@ def test_a_sentence_is_said_where_it_is_true_and_nowhere_else(sentence, true, fa
 def test_every_sentence_has_its_row():
     """Whatever the verdict may say is among the rows."""
     assert templates("tools/why/verdict.py") - {sentence for sentence, *_ in ROWS} == set()
+
+
+@pytest.mark.parametrize(("notes", "score"), [("-", None), ("score:0.250", 0.25), ("score:0.2x0", None)])
+def test_the_score_of_a_page(notes, score):
+    """It is the one of its line; a damaged one is none."""
+    found = scores_of(URL, [line(200, notes)], None, waits=False)
+
+    assert (found and found.score) == score

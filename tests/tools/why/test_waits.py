@@ -136,3 +136,16 @@ def test_lines_are_counted_by_host(tmp_path):
 
     assert since == {"a.test": 5}
     assert rate == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("damage", [b"Y", b"\xff", b"9999-99"])
+def test_a_damaged_time_has_no_pace(tmp_path, damage):
+    """A line of the log that has no time costs the estimate its pace, and nothing else."""
+    outcome = type("Outcome", (), {"status": 404, "seconds": 0.1})
+    whole = crawl_line.line(1e9, Link("http://a.test/"), outcome, None, [])
+    (tmp_path / "crawl.log").write_bytes(whole + damage + whole[len(damage) :])
+
+    since, rate = ended(LogFile(tmp_path / "crawl.log", None, 3), {"a.test"}, 2e9)
+
+    assert since.keys() <= {"a.test"}
+    assert rate == 0.0

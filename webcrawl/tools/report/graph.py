@@ -51,7 +51,10 @@ class Graph:
         """Counts links, given by the URLs of page and target."""
         number, waiting = self._number, self._waiting
         for source, target in pairs:
-            one, other = number(source), number(target)
+            try:
+                one, other = number(source), number(target)
+            except (IndexError, ValueError):  # no URL: the line is damaged
+                continue
             if one != other:
                 waiting.append(one << 32 | other)
         if len(waiting) >= max(CHUNK, len(self._edges)):

@@ -54,12 +54,19 @@ def focus_of(values: Mapping[str, Any], site: Callable[[str], str], snapshot: Sn
 
 def scores_of(url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool) -> Scores | None:
     """`lines`: its ends in the crawl log, of which the last one says the score; `waits`: it is in a queue."""
-    notes = lines[-1].annotations if lines else []
-    score = next((float(one.removeprefix(NOTE)) for one in notes if one.startswith(NOTE)), None)
+    score = _noted(lines[-1]) if lines else None
     if focus is None:
         return None if score is None else Scores(score)
     mean, pages = focus.history(url)
     return Scores(score, round(focus.worth(url), 4) if waits else None, round(mean, 4), pages)
+
+
+def _noted(line: CrawlLine) -> float | None:
+    noted = next((one.removeprefix(NOTE) for one in line.annotations if one.startswith(NOTE)), "")
+    try:
+        return float(noted)
+    except ValueError:  # there is none, or the line is damaged
+        return None
 
 
 @dataclass(slots=True)

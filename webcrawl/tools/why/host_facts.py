@@ -272,8 +272,9 @@ def ended(log: LogFile, hosts: Collection[str], checkpoint: float) -> tuple[Coun
 
 
 def _rate(times: list[bytes]) -> float:
-    if not times:
+    try:
+        first, last = read_iso(times[0].decode()), read_iso(times[-1].decode())
+    except (IndexError, ValueError):  # there are none, or those of a damaged line
         return 0.0
-    first, last = read_iso(times[0].decode()), read_iso(times[-1].decode())
     begun = max(first, last - LATELY)
     return (len(times) - bisect_left(times, iso(begun).encode())) / max(last - begun, 1.0)
