@@ -1,6 +1,7 @@
 """What a segment is built of: links that were found and not asked for, each in one segment."""
 
 import json
+import os
 from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
@@ -248,6 +249,15 @@ def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
     build(crawl)
     with pytest.raises(NoCrawl, match="not a crawl: the index of its segments"):
         left_by(crawl / FOLDER)
+
+
+def test_a_folder_whose_name_is_no_text_is_named_in_one_line(tmp_path):
+    """By a name that is not UTF-8 nothing could be noted in the state."""
+    crawl = crawled(tmp_path / os.fsdecode(b"job\xff"), asked=[A], found=[[B]])
+    done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
+
+    why = "strange characters, by which nothing can note how far it was read"
+    assert (done.returncode, done.stderr) == (1, f"{tmp_path}/job\\udcff: {why}\n")
 
 
 def test_one_builder_at_a_time(tmp_path):

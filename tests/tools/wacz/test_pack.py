@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import os
 import shutil
 import zipfile
 from collections import Counter
@@ -119,6 +120,14 @@ class TestContent:
             "path": "datapackage.json",
             "hash": f"sha256:{digest}",
         }
+
+    def test_the_name_of_a_folder_that_is_no_text(self, job):
+        """A name with bytes that are not UTF-8 is the title all the same, in JSON that everybody reads."""
+        strange = job.rename(job.with_name(os.fsdecode(b"job\xff")))
+        whole, _, _ = packed(strange, strange.parent / "a.wacz")
+        data = whole.read("datapackage.json")
+
+        assert (data.isascii(), json.loads(data)["title"]) == (True, "job\udcff")
 
     def test_pages_are_what_one_reads(self, job):
         """Seeds in the first list, other documents in the second, copies too; no errors, nothing that others show."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from webcrawl.base.readable import readable
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.segments import FOUND, SPIDER
@@ -106,6 +107,10 @@ def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[Left]:
 
 
 def _read(jobdir: JobDir, trusted: Collection[str]) -> Left:
+    name = str(jobdir.path.resolve())
+    if (shown := readable(name)) != name:
+        raise NoCrawl(f"{shown}: strange characters, by which nothing can note how far it was read")
+
     def left(snapshot: Snapshot) -> Left:
         terms = meta_row.terms(snapshot)
         in_force, learned = (

@@ -313,7 +313,8 @@ class Package:
             "software": "webcrawl",
             **about,
         }
-        data = json.dumps(says, indent=2, ensure_ascii=False).encode()
+        # A folder's name may be no text: JSON has an escape for what UTF-8 cannot encode
+        data = json.dumps(says, indent=2, ensure_ascii=False).encode(errors="backslashreplace")
         seal = {"path": "datapackage.json", "hash": f"sha256:{sha256(data).hexdigest()}"}
         self._zip.writestr(self._entry("datapackage.json", deflate=True), data)
         self._zip.writestr(self._entry("datapackage-digest.json", deflate=True), json.dumps(seal, indent=2))
