@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,23 +14,80 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from webcrawl.base.program import program
+from webcrawl.base.readable import count
+from webcrawl.record.objectstore.stored import elsewhere
 from webcrawl.record.tables.columns import SCHEMAS
-from webcrawl.record.tables.parquet import write_parquet
+from webcrawl.record.tables.parquet import where, write_parquet
 from webcrawl.store.disk import Disk
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import is_crawl, is_locked
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.outputs import lengths
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.jobdir.table_progress import DOCUMENTS, FOLDER, Progress
+from webcrawl.store.output import PARQUET
+from webcrawl.urls.exclusion_rules import Forgotten
 
 SCHEMA = SCHEMAS["documents"]
 AT_ONCE = 256  # rows
 HEXADECIMAL = ("neardup", "cluster")  # many a reader of JSON has no whole numbers of 64 bits
 
 
-def tables_of(crawls: Iterable[Path]) -> list[Path]:
-    """The files of documents that these crawls have finished."""
-    return [path for crawl in crawls for path in sorted((crawl / "tables").glob("documents-*.parquet"))]
+@dataclass(slots=True)
+class Made:
+    """The documents that crawls have made. `left_out`: what of them is in no file that is here, in words."""
+
+    tables: list[Path] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    is_cut: bool = False  # a crawl that does not run has some in no finished file
+
+    def add(self, crawl: Path) -> None:
+        """What one crawl has made, as of its last checkpoint if it has one."""
+        if not crawl.is_dir():
+            self.left_out.append(f"{crawl}: this drone's folder is missing: left out")
+        noted, rows = _noted(crawl)
+        names = {path.relative_to(crawl).as_posix() for path in (crawl / FOLDER).glob(f"documents-*{PARQUET}")}
+        places = {name: where(crawl, name) for name in sorted(names.union(noted))}
+        self.tables += [path for path in places.values() if path is not None]
+        if rows:
+            runs = is_locked(crawl)
+            self.is_cut = self.is_cut or not runs
+            why = "the crawl runs" if runs else "resume the crawl, which finishes them"
+            self.left_out.append(f"{crawl}: {count(rows, 'document')} not in a finished file: left out: {why}")
+        if gone := [name for name, path in places.items() if path is None]:
+            stored = elsewhere(crawl).keys() & {*gone}
+            why = f"in the store ({program()} store -l says where)" if stored else "no longer here"
+            self.left_out.append(f"{crawl}: {count(len(gone), 'file')} of documents {why}: left out")
 
 
-def write(tables: Sequence[Path], target: Path, scratch: Path) -> int:
-    """Writes all their rows to `target`, which appears when it is whole; returns their number."""
-    rows = WRITERS[ending(target)](tables, scratch)
+def _noted(crawl: Path) -> tuple[list[str], int]:
+    """The names of the files that are finished, and how many documents are in none of them."""
+    with suppress(StoreError, ValueError, TypeError, KeyError):  # of a damaged state: `scrapy verify` says more
+        if is_crawl(crawl):
+            return JobDir(crawl).read(_of_checkpoint)
+    return [], 0
+
+
+def _of_checkpoint(snapshot: Snapshot) -> tuple[list[str], int]:
+    names = [name for name in lengths(snapshot) if name.startswith(f"{DOCUMENTS}-") and name.endswith(PARQUET)]
+    return names, sum(stream.rows for stream in Progress.of(snapshot.get(DOCUMENTS)).streams)
+
+
+def made_by(crawls: Iterable[Path]) -> Made:
+    """All that these crawls have made."""
+    made = Made()
+    for crawl in crawls:
+        made.add(crawl)
+    return made
+
+
+def write(tables: Sequence[Path], target: Path, scratch: Path, forgotten: Forgotten | None = None) -> int:
+    """Writes all their rows to `target`, which appears when it is whole; returns their number.
+
+    Rows of what is `forgotten` are left out.
+    """
+    rows = WRITERS[ending(target)](_batches(tables, forgotten), scratch)
     scratch.replace(target)
     return rows
 
@@ -41,26 +100,32 @@ def ending(target: Path) -> str:
     raise ValueError(f"{target}: the name must end in {' or '.join(WRITERS)}")
 
 
-def _parquet(tables: Sequence[Path], path: Path) -> int:
-    return write_parquet(Disk(), path, SCHEMA, _batches(tables))[1]
+def _parquet(batches: Iterable[pa.RecordBatch], path: Path) -> int:
+    return write_parquet(Disk(), path, SCHEMA, batches)[1]
 
 
-def _json(tables: Sequence[Path], path: Path) -> int:
+def _json(batches: Iterable[pa.RecordBatch], path: Path) -> int:
     rows = 0
     with path.open("wb") as file, zstandard.ZstdCompressor(level=3).stream_writer(file) as packed:
-        for batch in _batches(tables):
+        for batch in batches:
             lines = [json.dumps(_line(row), ensure_ascii=False) + "\n" for row in batch.to_pylist()]
             packed.write("".join(lines).encode())
             rows += len(lines)
     return rows
 
 
-def _batches(tables: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+def _batches(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa.RecordBatch]:
     """In the memory of a row group."""
     for path in tables:
         with pq.ParquetFile(path) as table:
             for group in range(table.num_row_groups):
-                yield from table.read_row_group(group, columns=SCHEMA.names).to_batches(AT_ONCE)
+                for batch in table.read_row_group(group, columns=SCHEMA.names).to_batches(AT_ONCE):
+                    yield batch.filter(_remembered(batch, forgotten)) if forgotten else batch
+
+
+def _remembered(batch: pa.RecordBatch, forgotten: Forgotten) -> pa.Array:
+    urls, times = (batch.column(name).to_pylist() for name in ("url", "fetch_time"))
+    return pa.array([not forgotten.has(url, at.timestamp()) for url, at in zip(urls, times, strict=True)])
 
 
 def _line(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,4 +141,4 @@ def _plain(name: str, value: Any) -> Any:
     return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else value
 
 
-WRITERS: dict[str, Callable[[Sequence[Path], Path], int]] = {".parquet": _parquet, ".jsonl.zst": _json}
+WRITERS: dict[str, Callable[[Iterable[pa.RecordBatch], Path], int]] = {".parquet": _parquet, ".jsonl.zst": _json}

@@ -1,12 +1,107 @@
 """`scrapy export documents`, where something is not in the file that it makes."""
 
+import shutil
 from argparse import Namespace
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.tables import Job
+from tests.support.warc_crawl import NOW
+from webcrawl.crawl.checks import check
+from webcrawl.crawl.control.in_force import InForce
+from webcrawl.record.objectstore.stored import Stored
 from webcrawl.record.tables.columns import SCHEMAS
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.outputs import STORED
 from webcrawl.tools.commands import export
+from webcrawl.urls.optout import OptOut
+
+URLS = [f"http://{'ab'[number % 2]}.test/{number}" for number in range(6)]
+
+
+def crawled(root, *urls, full=64 << 20):
+    """A crawl that goes on, with a checkpoint that has a document for each of these pages."""
+    job = Job(root, tables=False, documents=True, full=full)
+    for url in urls:
+        job.page(url, body=b"<p>some words")
+    job.checkpoint(until=("tables/documents",) if full == 1 else ())
+    return job
+
+
+def exported(source, target):
+    """Exit status, and the URLs of the documents in the file."""
+    command = export.Documents()
+    command.run([str(source)], Namespace(o=str(target)))
+    return command.exitcode, sorted(pq.read_table(target)["url"].to_pylist())
+
+
+class TestLeftOut:
+    def test_a_file_that_waits_for_its_name(self, tmp_path, capsys):
+        """A checkpoint has noted it: it counts."""
+        job = crawled(tmp_path / "job", *URLS[:3], full=1)
+        assert [path.suffix for path in (tmp_path / "job/tables").glob("documents-*")] == [".open"]
+
+        assert exported(tmp_path / "job", tmp_path / "a.parquet") == (0, sorted(URLS[:3]))
+        assert capsys.readouterr().err == ""
+        job.close()
+
+    @pytest.mark.parametrize("runs", [False, True])
+    def test_what_is_in_no_finished_file(self, tmp_path, capsys, runs):
+        """A line says how many documents that are; they are a failure if nobody is about to finish them."""
+        crawled(tmp_path / "job", *URLS[:2], full=1).stop()
+        job = crawled(tmp_path / "job", *URLS[2:])
+        root = job.root if runs else shutil.copytree(job.root, tmp_path / "killed")
+        why = "the crawl runs" if runs else "resume the crawl, which finishes them"
+
+        assert exported(root, tmp_path / "a.parquet") == (int(not runs), URLS[:2])
+        assert capsys.readouterr().err == f"{root}: 4 documents not in a finished file: left out: {why}\n"
+        job.close()
+
+    @pytest.mark.parametrize("stored", [False, True])
+    def test_a_file_that_is_not_here(self, tmp_path, capsys, stored):
+        """A line names it, and says if it lies in the store."""
+        for urls in (URLS[:2], URLS[2:]):
+            crawled(tmp_path / "job", *urls).stop()
+        first = "tables/documents-00000.parquet"
+        (tmp_path / "job" / first).unlink()
+        if stored:
+            db = CrawlDB(tmp_path / "job/state")
+            db.set(f"{STORED}{first}", Stored("s3://bucket").pack())
+            db.checkpoint()
+            db.close()
+
+        assert exported(tmp_path / "job", tmp_path / "a.parquet") == (0, sorted(URLS[2:]))
+        why = "in the store (scrapy store -l says where)" if stored else "no longer here"
+        assert capsys.readouterr().err == f"{tmp_path / 'job'}: 1 file of documents {why}: left out\n"
+
+    def test_who_wants_to_be_forgotten(self, tmp_path):
+        """No document of such a site is in the file, though one was made of its page."""
+        crawled(tmp_path / "job", *URLS).stop()
+        db = CrawlDB(tmp_path / "job/state")
+        InForce(db, check({}), clock=lambda: NOW).exclude(OptOut("b.test", NOW + 10, forget=True))
+        db.checkpoint()
+        db.close()
+
+        assert exported(tmp_path / "job", tmp_path / "a.parquet") == (0, URLS[::2])
+
+
+def test_documents_of_other_archives_are_not_mixed_in(tmp_path, monkeypatch, capsys):
+    """What an interrupted export left goes on with the same archives alone."""
+    monkeypatch.setattr(export, "_processed", lambda _, jobdir, __: (jobdir / "state").mkdir(exist_ok=True))
+    monkeypatch.setattr(export, "missing_library", str)
+    for name in ("one", "two", "one"):
+        archive = tmp_path / f"{name}.warc.gz"
+        archive.touch()
+        export.Documents().run([str(archive)], Namespace(o=str(tmp_path / "a.parquet")))
+
+    left = tmp_path / "a.parquet.part"
+    assert capsys.readouterr().err.splitlines() == [
+        f"{tmp_path}/one.warc.gz: not read to the end: run the same command to resume",
+        f"{left}: has documents of other archives, as an interrupted export left it: remove it",
+        f"{tmp_path}/one.warc.gz: not read to the end: run the same command to resume",
+    ]
+    assert {path.name for path in left.iterdir()} == {"sources", "state"}
 
 
 @pytest.mark.parametrize("begun", [True, False])

@@ -6,10 +6,11 @@ Of the commands in a module Scrapy takes the last one.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import INTERRUPTED, program
-from webcrawl.base.readable import count
+from webcrawl.base.readable import count, readable
 from webcrawl.tools.commands import store, wacz
 from webcrawl.tools.commands.console import say
 from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
@@ -26,11 +27,18 @@ from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
+    from webcrawl.tools.documents_export import Made
+    from webcrawl.urls.exclusion_rules import Forgotten
+
 PART = ".part"  # after the file's name: a folder that is there until the file is
+SOURCES = "sources"  # in it: of what archives
 
 
 class Documents(ToolCommand):
-    """Exit status 0; 1 and one line if nothing was made, or if something in the archives could not be read."""
+    """Exit status 0; 1 and one line if nothing was made, or if something in the archives could not be read.
+
+    So if a crawl that does not run has documents in no finished file.
+    """
 
     says = "Make one file of the documents of a crawl, hive or archive (OUTPUTS=documents)"
 
@@ -61,10 +69,8 @@ class Documents(ToolCommand):
         """Documents that the crawls have made are taken as they are; else they are made of the archives."""
         if lack := missing_library():
             raise ValueError(lack)
-        from webcrawl.adapter.crawl_end import FINISHED  # noqa: PLC0415 - Scrapy imports every command for any
-        from webcrawl.store.disk import own_folder  # noqa: PLC0415 - as above
-        from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
-        from webcrawl.tools.documents_export import ending, tables_of, write  # noqa: PLC0415 - pyarrow is optional
+        from webcrawl.store.disk import own_folder  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.tools.documents_export import ending, made_by, write  # noqa: PLC0415 - pyarrow is optional
 
         ending(target)
         for source in sources:
@@ -73,25 +79,45 @@ class Documents(ToolCommand):
         if target.exists():
             raise FileExistsError(f"{target} exists")
         scratch = target.with_name(target.name + PART)
-        found = {source: tables_of(_crawls(Path(source))) for source in sources}
-        tables = [table for tables in found.values() for table in tables]
-        for source in [source for source, its in found.items() if tables and not its]:
-            sys.stderr.write(f"{source}: has made no documents, as the others have: left out; export it by itself\n")
-        made = "" if tables else "of the archive, "
+        crawls = {source: [*_crawls(Path(source))] for source in sources}
+        made = {source: made_by(its) for source, its in crawls.items()}
+        tables, forgotten, how = [table for one in made.values() for table in one.tables], None, ""
         own_folder(scratch)
-        if not tables:
-            self.exitcode = _processed(sources, scratch, self.settings)
-            if stats_file.read(scratch).get("reason") != FINISHED:
-                with suppress(OSError):  # it is empty if nothing was begun
-                    scratch.rmdir()
-                raise ValueError(f"{', '.join(sources)}: not read to the end: run the same command to resume")
-            tables = tables_of([scratch])
+        if tables:
+            forgotten = _forgotten([crawl for its in crawls.values() for crawl in its])
+            self._tell_left_out(made)
+        else:
+            self._make(sources, scratch)
+            tables, how = made_by([scratch]).tables, "of the archive, "
         if not tables:
             shutil.rmtree(scratch)
             raise ValueError(f"{', '.join(sources)}: no documents")
-        rows = write(tables, target, scratch / target.name)
+        rows = write(tables, target, scratch / target.name, forgotten)
         shutil.rmtree(scratch)
-        say(f"{target}: {made}{count(rows, 'document')}")
+        say(f"{target}: {how}{count(rows, 'document')}")
+
+    def _tell_left_out(self, made: Mapping[str, Made]) -> None:
+        """Of what is left out a line each; exit status 1 if nobody is about to finish it."""
+        for source, its in made.items():
+            if not (its.tables or its.left_out):
+                sys.stderr.write(
+                    f"{source}: has made no documents, as the others have: left out; export it by itself\n"
+                )
+            for line in its.left_out:
+                sys.stderr.write(f"{readable(line)}\n")
+            self.exitcode = self.exitcode or int(its.is_cut)
+
+    def _make(self, sources: list[str], scratch: Path) -> None:
+        """Makes documents of archives in this folder. ValueError if not all are read."""
+        from webcrawl.adapter.crawl_end import FINISHED  # noqa: PLC0415 - as above
+        from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
+
+        _note(sources, scratch / SOURCES)
+        self.exitcode = _processed(sources, scratch, self.settings)
+        if stats_file.read(scratch).get("reason") != FINISHED:
+            if [path.name for path in scratch.iterdir()] == [SOURCES]:  # nothing was begun
+                shutil.rmtree(scratch)
+            raise ValueError(f"{', '.join(sources)}: not read to the end: run the same command to resume")
 
 
 def missing_library() -> str:
@@ -107,6 +133,26 @@ def _crawls(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
         with suppress(StoreError):  # of a damaged crawl the archive can be read
             yield from crawls_of(folder)
+
+
+def _forgotten(crawls: list[Path]) -> Forgotten:
+    """Of whom these crawls' documents are left out. ValueError if a state cannot be read."""
+    from webcrawl.store.errors import StoreError  # noqa: PLC0415 - as above
+    from webcrawl.tools.optout.optout_records import records_of  # noqa: PLC0415 - as above
+    from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
+
+    try:
+        return Forgotten(records_of(crawls))
+    except StoreError as error:
+        raise ValueError(f"{error}: it may say who wants to be forgotten") from error
+
+
+def _note(sources: list[str], note: Path) -> None:
+    """Notes of what archives documents are made here. ValueError: there are those of others already."""
+    asked = os.fsencode("\n".join(str(Path(source).resolve()) for source in sources))
+    if note.exists() and note.read_bytes() != asked:
+        raise ValueError(f"{note.parent}: has documents of other archives, as an interrupted export left it: remove it")
+    note.write_bytes(asked)
 
 
 def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
