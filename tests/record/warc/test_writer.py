@@ -170,6 +170,17 @@ class TestRecords:
         assert revisit.fields["WARC-Refers-To"] == response.fields["WARC-Record-ID"]
         assert not any(name.startswith("WARC-Refers-To-") for record in found for name in record.fields)
 
+    def test_the_older_version_refers_to_what_this_process_has_written(self, tmp_path):
+        """It has no fields that name a record without its identifier: what came again is written whole."""
+        archive = Archive(tmp_path, version="1.0")
+        for second in (0, 1, 2):
+            archive.write(exchange("http://a.test/1", PAGE, started=NOW + second, same_since=NOW - 9))
+        found = records(archive)
+
+        (response,) = of_kind(found, "response")
+        assert response.block.endswith(PAGE)
+        assert {one.fields["WARC-Refers-To"] for one in of_kind(found, "revisit")} == {response.id}
+
     def test_a_run_with_another_version_begins_another_file(self, tmp_path):
         """Each file is in one version: a crawl that is resumed with another one goes on in a new file."""
         for number, version in enumerate(("1.1", "1.0")):

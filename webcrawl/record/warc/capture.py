@@ -193,9 +193,9 @@ class Captures:
         if not exchange.head or exchange.truncated or exchange.withheld is not None:
             return None
         found = self._originals.find(digest) if duplicate or exchange.same_since else None
-        if exchange.same_since and (found is None or exchange.status == NOT_MODIFIED):
-            return "", exchange.copy_of or address, iso(exchange.same_since)
-        return found
+        # WARC 1.0 has no fields that name a record by its date
+        by_date = exchange.status == NOT_MODIFIED or (found is None and self._version != "1.0")
+        return ("", exchange.copy_of or address, iso(exchange.same_since)) if exchange.same_since and by_date else found
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
         """The digest of the payload that a revisit record refers to; empty if it is not known.
