@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.jobs import stopped
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 
+FULL = "standard output: No space left on device"
 NOTE = "this is as of the last checkpoint\n"
 LINE = "1.0\t0\t30\thttp://a/{}\tlink\t1\t200\n"
 
@@ -52,8 +54,23 @@ def test_a_full_disk_is_no_traceback(words):
         status, error = said_to(full, words)
 
     assert status != 0
-    assert "No space left on device" in error.splitlines()[0]
+    assert error.splitlines()[0] == FULL
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("name", ["wacz", "hive", "dashboard"])
+def test_a_full_disk_is_not_that_of_the_crawl(tmp_path, name):
+    """What cannot be said of something that is done, or to be done, is no failure of that: standard output is named."""
+    words = {
+        "wacz": ["wacz", tmp_path / "job", "-o", tmp_path / "a.wacz"],
+        "hive": ["hive", "status", tmp_path / "hive"],
+        "dashboard": ["dashboard", tmp_path / "job", "--port", 0],
+    }
+    stopped(tmp_path / "job")
+    (tmp_path / "hive").mkdir()
+    HiveFolder(tmp_path / "hive").write(Founding("web", "web", "domain", 1, (0,)))
+    with Path("/dev/full").open("w") as full:
+        assert said_to(full, words[name]) == (1, f"{FULL}\n")
 
 
 @pytest.mark.parametrize("name", ["account", "report"])

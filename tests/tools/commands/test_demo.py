@@ -112,7 +112,7 @@ def test_a_full_disk_is_no_traceback(tmp_path):
         )
 
     assert done.returncode != 0
-    assert done.stderr.splitlines()[0] == "demo: cannot print: [Errno 28] No space left on device"
+    assert done.stderr.splitlines()[0] == "demo: standard output: No space left on device"
     assert "Traceback" not in done.stderr
 
 

@@ -190,7 +190,7 @@ def _say(line: str) -> None:
     try:
         say_all(f"{line}\n")
     except OSError as error:
-        _refuse(f"demo: cannot print: {error}")
+        _refuse(f"demo: {error}")
 
 
 def _refuse(line: str) -> None:

@@ -14,13 +14,20 @@ from webcrawl.base.readable import readable
 from webcrawl.tools.tool_command import usage_error
 
 
+class CannotPrint(OSError):  # noqa: N818 - reads as what it is
+    """Standard output takes nothing more, because its disk is full perhaps."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
+
 def say(line: str) -> None:
     """Prints a line at once, as `say_all` does, escaped: names of files and of hosts may contain anything."""
     say_all(f"{readable(line)}\n")
 
 
 def say_all(text: str | bytes) -> None:
-    """Prints a whole answer, or what somebody wants of it who reads through a pipe; OSError if it cannot be written.
+    """Prints a whole answer, or what somebody wants of it who reads through a pipe. CannotPrint.
 
     A reader who has read enough stops nothing: the command goes on, and its exit status says how it went. Nor does it
     matter if nobody wants to read anything (`>&-`).
@@ -36,6 +43,8 @@ def say_all(text: str | bytes) -> None:
         output.flush()
     except BrokenPipeError:
         read_enough()
+    except OSError as error:
+        raise CannotPrint(error.errno, error.strerror or str(error), "standard output") from error
 
 
 def complain(why: object, *, as_json: bool = False) -> None:

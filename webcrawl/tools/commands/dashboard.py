@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import missing
-from webcrawl.tools.commands.console import port_of, say
+from webcrawl.tools.commands.console import CannotPrint, port_of, say
 from webcrawl.tools.commands.crawl_queries import ask
 from webcrawl.tools.tool_command import ToolCommand, need_jobdir, usage_error
 
@@ -54,7 +54,7 @@ class Command(ToolCommand):
             raise usage_error(f"unknown option {unknown}")
         try:
             _serve(self.settings, [*map(Path, args)], opts.host, port_of(opts.port))
-        except CannotStart as error:
+        except (CannotStart, CannotPrint) as error:
             self.fail(error)
 
 

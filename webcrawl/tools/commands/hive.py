@@ -25,7 +25,7 @@ from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
-from webcrawl.tools.commands.console import complain, say, say_all
+from webcrawl.tools.commands.console import CannotPrint, complain, say, say_all
 
 if TYPE_CHECKING:
     from webcrawl.tools.supervisor.adopt import Found
@@ -93,7 +93,7 @@ class Command(BaseRunSpiderCommand):
                 self.exitcode = _crawl(self._settings, name, opts)
         except Away as error:
             self._refuse(f"the hive's server is {error.state}: {error}")
-        except (CannotStart, HiveError) as error:
+        except (CannotStart, HiveError, CannotPrint) as error:
             self._refuse(str(error))
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from webcrawl.base.program import program
@@ -53,13 +54,15 @@ class Command(ToolCommand):
             forgotten = Forgotten(records_in(jobdir))
             for line in pack(jobdir, target, time.time(), found, forgotten, earlier=named.files):
                 say(line)
+            say(f"{target}: {_said(found)}")
         except (CannotPack, StoreError) as error:
             self.fail(str(error))
         except OSError as error:
             self.fail(f"{error.filename or target}: {error.strerror or error}")
-        else:
-            figures = {"archive files": "files", "records": "records", "seeds": "seeds", "other pages": "others"}
-            if found["earlier"]:
-                figures["records of earlier archives"] = "earlier"
-            said = ", ".join(f"{name} {found[key]}" for name, key in (*figures.items(), ("bytes", "bytes")))
-            say(f"{target}: {said}")
+
+
+def _said(found: Mapping[str, int]) -> str:
+    figures = {"archive files": "files", "records": "records", "seeds": "seeds", "other pages": "others"}
+    if found["earlier"]:
+        figures["records of earlier archives"] = "earlier"
+    return ", ".join(f"{name} {found[key]}" for name, key in (*figures.items(), ("bytes", "bytes")))
