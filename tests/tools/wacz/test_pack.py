@@ -13,8 +13,8 @@ import pytest
 
 from tests.support.archive_files import gzipped, response
 from tests.support.commands import command
-from tests.support.warc_crawl import NOW, Archive, exchange, files, indexes
-from webcrawl.base.model import Link, Referred
+from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files, indexes
+from webcrawl.base.model import Link, Referred, Withheld
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.wacz import pack as package
 from webcrawl.tools.wacz import packable_archives as index
@@ -218,6 +218,26 @@ class TestWithoutAnIndex:
         before, after = (gzip.decompress(one.read("indexes/index.cdx.gz")).splitlines() for one in (whole, made))
         assert after == before
         assert indexes(job) == []
+
+    def test_what_only_other_records_say(self, tmp_path):
+        """The method of a request, and the digest of a payload that came in chunks, are in its line, too."""
+        archive, page = Archive(tmp_path / "job"), b"<p>hello " * 9
+        redirect = {"head": b"HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", "headers": [(b"Location", b"/x")]}
+        archive.write(chunked("http://a.test/chunks", page))
+        archive.write(exchange("http://a.test/form", b"<p>1", request=b"POST /form HTTP/1.1\r\nHost: a.test\r\n\r\n"))
+        same = {"status": 304, "head": b"HTTP/1.1 304 Not Modified\r\n\r\n", "same_since": NOW - 9}
+        archive.write(exchange("http://a.test/same", b"", **same))
+        archive.write(
+            exchange("http://a.test/away", b"", status=302, withheld=Withheld(5, 5), **redirect), withheld="body"
+        )
+        archive.write(exchange("http://a.test/shown", page, rendered=True))
+        archive.write(exchange("ftp://a.test/x", b"file", head=b"", request=b"", headers=[]))
+        archive.stop()
+        (path,), (beside,) = files(archive.root), indexes(archive.root)
+        index.make_index(path, tmp_path / "made")
+
+        assert (tmp_path / "made").read_text() == beside.read_text()
+        assert '"method": "POST"' in beside.read_text()
 
     def test_damage_is_told(self, job):
         """What cannot be read is named, and there is no package."""

@@ -122,7 +122,7 @@ def copy(needed: Needed, indexes: Iterable[Path], folder: Path, forgotten: Forgo
             record = _copied(line, path, archive, lies.told)
             if record is not None:
                 record.at = at
-                index.write(line_of(record, ARCHIVE))
+                index.write(line_of(record, ARCHIVE, line.written))
                 needed.found(line)
                 copied += 1
     sort_lines(Disk(), lines, folder / INDEX)

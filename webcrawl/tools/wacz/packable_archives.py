@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
@@ -30,6 +30,7 @@ from webcrawl.store.jobdir.index_line import (
     begin,
     end,
     index_of,
+    method,
     mime,
     place,
 )
@@ -38,7 +39,7 @@ from webcrawl.store.lock import is_held
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
 from webcrawl.tools.verify.gzip_members import Torn
-from webcrawl.tools.wacz.warc_records import Record, records
+from webcrawl.tools.wacz.warc_records import Record, records, values
 
 FOLDER = "warc"
 IN_STORE = f": they lie in the store ({program()} store -l says where); copy them back first"
@@ -154,9 +155,7 @@ def make_index(archive: Path, target: Path) -> None:
     """Writes the sorted index of an archive file that has none."""
     lines = target.with_name(f"{target.name}.lines")
     with regular(archive) as file, lines.open("wb") as out:
-        for record in records(file, 0, archive.stat().st_size):
-            if record.kind in INDEXED:
-                out.write(line_of(record, archive.name))
+        out.writelines(_lines(records(file, 0, archive.stat().st_size), archive.name))
     sort_lines(Disk(), lines, target)
     lines.unlink()
 
@@ -189,14 +188,39 @@ def blocks(lines: Iterable[bytes], keys: BinaryIO, counted: Callable[[int], None
         yield packed
 
 
-def line_of(record: Record, archive: str) -> bytes:
-    """As the crawl writes it."""
+def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
+    """The lines of a file's records, each once those that belong to it have followed."""
+    answer: Record | None = None
+    asked, about = "", dict[str, str]()
+    for record in found:
+        if record.kind in INDEXED:
+            if answer is not None:
+                yield line_of(answer, archive, _digest(answer, about), asked)
+            answer, asked, about = record, "", {}
+        elif answer is not None and record.fields.get("WARC-Concurrent-To") == answer.fields.get("WARC-Record-ID"):
+            if record.kind == "request" and not record.block.startswith(b"GET "):
+                asked = method(record.block)
+            elif record.kind == "metadata":
+                about = values(record)
+    if answer is not None:
+        yield line_of(answer, archive, _digest(answer, about), asked)
+
+
+def _digest(record: Record, about: Mapping[str, str]) -> str:
+    """Of its payload, which of a response with a transfer coding only the record `about` it has."""
+    if record.kind == "conversion":
+        return record.fields.get("WARC-Block-Digest", "")
+    known = about.get("payloadDigest", "") if record.kind == "response" and "withheld" not in about else ""
+    return record.fields.get("WARC-Payload-Digest") or known or "-"
+
+
+def line_of(record: Record, archive: str, digest: str, asked: str = "") -> bytes:
+    """As the crawl writes it. `asked`: of an answer to another request than GET."""
     fields = record.fields
     kind = REVISIT if record.kind == "revisit" else record.media_type
     status = f'"status": "{record.status}", ' if record.status else ""
-    digest = fields.get("WARC-Payload-Digest") or fields.get("WARC-Block-Digest", "")
     start = begin(fields.get("WARC-Target-URI", "").strip("<>"), fields.get("WARC-Date", ""))
-    line = f"{start}{mime(kind)}{status}{place(digest, record.length, record.at)}{end(archive)}".encode()
+    line = f"{start}{mime(kind)}{status}{asked}{place(digest, record.length, record.at)}{end(archive)}".encode()
     if SHAPE.fullmatch(line) is None or _ENDS.search(digest):  # a field that would begin others, or another line
         raise Torn(f"byte {record.at}: a record whose fields fit in no index")
     return line
