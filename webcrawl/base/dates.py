@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from calendar import timegm
+from datetime import datetime
 from functools import lru_cache
 
 _ISO, _DIGITS = "%Y-%m-%dT%H:%M:%S", "%Y%m%d%H%M%S"
@@ -41,6 +43,21 @@ def read_digits(text: str) -> float:
 def _read(*numbers: str) -> int:
     year, month, day, hour, minute, second = map(int, numbers)
     return timegm((year, month, day, hour, minute, second))
+
+
+LATEST = float(1 << 33)  # seconds since 1970: in 2242; tantivy's dates end in 2262
+
+
+def seconds_of(date: str) -> float:
+    """Seconds since 1970 of a WARC-Date of any program, 0 without a readable one: some have nanoseconds.
+
+    Nor is one that can be right before 1970, as the zero of Go's clock is, or centuries away.
+    """
+    try:
+        found = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", date)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+    return found if 0.0 < found < LATEST else 0.0
 
 
 _DAYS = (b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun")

@@ -191,6 +191,11 @@ class TestOthers:
         assert fine - whole == pytest.approx(0.123456)
         assert reading.one(response(URL, WARC_Date="then")).started == 0.0
 
+    @pytest.mark.parametrize("date", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59.9999Z"])
+    def test_dates_that_nothing_else_can_write(self, reading, date):
+        """They count as none: no log has four digits for such a year, and the full-text index ends with 2262."""
+        assert reading.one(response(URL, WARC_Date=date)).started == 0.0
+
     def test_a_revisit_by_url_and_date_or_by_digest(self, reading):
         """Without an identifier the original is found by its URL and date, or by the digest of its payload."""
         first = response(URL, WARC_Payload_Digest="sha1:AAA", WARC_Record_ID=None)

@@ -373,6 +373,16 @@ class TestOtherCodings:
 class TestEarlierCrawls:
     REFERRED = Referred("<urn:uuid:1>", "http://a.test/first", "2023-10-14T22:13:20Z", label(sha1(PAGE)))
 
+    @pytest.mark.parametrize("date", ["2023-13-14T22:13:20Z", "2016-12-31T23:59:60Z", "2023"])
+    def test_a_date_that_is_none(self, archive, date):
+        """Whatever an archive of somebody else's calls a date, the record refers to it, and the crawl goes on."""
+        answer = exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(date=date))
+        archive.write(answer)
+        (revisit,) = of_kind(records(archive), "revisit")
+
+        assert revisit.fields["WARC-Refers-To-Date"] == date
+        assert answer.same_since == 0.0
+
     def test_what_an_earlier_crawl_has_is_a_revisit_of_it(self, archive):
         """Whether or not this crawl has seen the body; it becomes nobody's original here."""
         archive.write(exchange("http://a.test/x", PAGE, refers=self.REFERRED))

@@ -178,6 +178,20 @@ def test_what_is_to_be_forgotten_is_not_packed(months):
     assert sorted(one["url"] for one in lines(wacz)) == [f"http://a.test/{one}" for one in ("0", "0", "5", "5", "copy")]
 
 
+def test_a_date_that_is_none_may_be_forgotten(tmp_path):
+    """An index of somebody else's may have any digits in the place of a time."""
+    february, page = Archive(tmp_path / "feb"), PAGES[2]
+    refers = Referred("", page.url, "2022-13-99T99:99:99Z", page.digest)
+    february.write(replace(page, url="http://a.test/copy", refers=refers), Link("http://a.test/copy"))
+    february.stop()
+    about = {"url": page.url, "status": "200", "digest": page.digest, "offset": "0", "filename": "x.warc.gz"}
+    (tmp_path / "jan.cdxj").write_text(f"test,a)/2 20221399999999 {json.dumps(about)}\n")
+    forgotten = Forgotten([OptOut(page.url, forget=True)])
+    _, said, _ = packed(february.root, [tmp_path / "jan.cdxj"], forgotten=forgotten)
+
+    assert f"1 record {NOT_HERE}" in said
+
+
 def test_the_command(months):
     """`--with` takes what `-a since=` takes, but for servers; one line says how many were packed."""
     january, february = months

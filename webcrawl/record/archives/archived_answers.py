@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
+from webcrawl.base.dates import seconds_of
 from webcrawl.base.model import Archived, Exchange, Link, Timings
 from webcrawl.net.errors import BadAnswer
 from webcrawl.net.ftp_listing import LISTING
@@ -159,7 +159,7 @@ class Answers:
             url = canonical(first.url)
         except InvalidUrl as error:
             raise NoPage(error.reason) from error
-        started = _seconds(first.fields.get("warc-date", ""))
+        started = seconds_of(first.fields.get("warc-date", ""))
         if first.kind == "conversion":
             exchange = self._document(first, url, started)
         elif first.kind == "resource" or not _is_http(first):
@@ -304,11 +304,3 @@ def _notes(capture: Capture) -> dict[str, str]:
 def _word(text: str) -> str:
     """No field of a link has a blank or a control character."""
     return _BREAKING.sub("%20", text)
-
-
-def _seconds(date: str) -> float:
-    """Seconds since 1970 of a WARC-Date, 0 without a readable one. Some have more digits than Python reads."""
-    try:
-        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", date)).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from random import Random
 from threading import get_ident
 
-from webcrawl.base.dates import iso
+from webcrawl.base.dates import iso, seconds_of
 from webcrawl.base.digest import label, sha1
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Archived, Exchange, Link
@@ -165,7 +164,7 @@ class WarcWriter:
         exchange.is_original = capture.is_original
         if capture.copy_of is not None:
             exchange.copy_of, when = capture.copy_of
-            exchange.same_since = datetime.fromisoformat(when).timestamp()
+            exchange.same_since = seconds_of(when)  # 0 of a date that is none, in an archive of somebody else's
         if capture.is_original and exchange.payload and not exchange.truncated:
             self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
         return capture.place

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from webcrawl.base.dates import read_digits
+from webcrawl.base.dates import seconds_of
 from webcrawl.base.readable import count
 from webcrawl.record.since.index import FileReadError, lines_of
 from webcrawl.record.since.sources import archive_of
@@ -116,7 +116,7 @@ def copy(needed: Needed, indexes: Iterable[Path], folder: Path, forgotten: Forgo
     lies, copied, lines = Lies(), 0, folder / f"{INDEX}.lines"
     with (folder / ARCHIVE).open("wb") as archive, lines.open("wb") as index:
         for line, path in captures(needed, indexes, lies):
-            if forgotten and forgotten.has(line.url, read_digits(f"{line.stamp}000")):
+            if forgotten and forgotten.has(line.url, seconds_of(line.date)):
                 continue
             at = archive.tell()
             record = _copied(line, path, archive, lies.told)
