@@ -181,6 +181,15 @@ class TestOthers:
         assert link == Link(URL, "LLP", "http://v.test/", "http://s.test/")
         assert came.timings.total == 1.5
 
+    @pytest.mark.parametrize("took", ["9" * 12, "9" * 5000, "-1", "²", "1e9"])
+    def test_a_duration_that_is_none(self, reading, took):
+        """It counts as unknown: a number of any length would be no time of any clock, and end the run."""
+        notes = f"fetchTimeMs: {took}\r\n".encode()
+        path = reading.write("x.warc.gz", [response(URL), record("metadata", URL, notes, WARC_Concurrent_To=ID)])
+        ((_, came),) = reading.answers(path)
+
+        assert came.timings.total == 0.0
+
     def test_dates(self, reading):
         """Of any precision; the time of a record without a date is 0."""
         whole = reading.one(response(URL)).started

@@ -114,6 +114,7 @@ _STATUS = re.compile(rb"[^\n]{0,4}?(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\
 _TRANSFER = b"transfer-encoding"
 _CHUNK = re.compile(rb"[0-9A-Fa-f]+[ \t]*(?:;[^\n]*)?\r?\n")
 _NO_HOP = re.compile(r"[^A-Za-z]+")
+_MILLISECONDS = re.compile(r"[0-9]{1,9}")  # up to eleven days: what took longer is a damaged number
 _BREAKING = re.compile(r"[\s\x00-\x1f\x7f]+")
 
 
@@ -223,8 +224,8 @@ class Answers:
             exchange.truncated = first.fields["warc-truncated"].lower()
         if capture.document is not None:
             exchange.body, exchange.rendered = capture.document.block[: self._truncate], True
-        if notes.get("fetchtimems", "").isdecimal():
-            exchange.timings.total = int(notes["fetchtimems"]) / 1000
+        if _MILLISECONDS.fullmatch(took := notes.get("fetchtimems", "")):
+            exchange.timings.total = int(took) / 1000
         if notes.get("flaws"):
             exchange.flaws = tuple(notes["flaws"].split(","))
         exchange.tls, exchange.made_by = notes.get("tls", ""), notes.get("madeby", "")
