@@ -80,15 +80,20 @@ def write_page(path: Path, text: str) -> None:
 DIGITS = 20
 
 
+def is_whole(text: str, least: int, most: int) -> bool:
+    """True if this is a whole number within these bounds."""
+    return text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most
+
+
 def port_of(text: str) -> int:
     """A port to listen on. CannotStart."""
-    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
+    if not is_whole(text, 0, 65_535):
         raise CannotStart(f"--port {text}: must be a whole number from 0 to 65535")
     return int(text)
 
 
 def whole(option: str, text: str, least: int, most: int) -> int:
     """A whole number within bounds. UsageError."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most):
+    if not is_whole(text, least, most):
         raise usage_error(f"{option} {text}: must be a whole number from {least} to {most}")
     return int(text)

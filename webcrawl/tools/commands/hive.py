@@ -25,7 +25,7 @@ from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
-from webcrawl.tools.commands.console import CannotPrint, complain, say, say_all
+from webcrawl.tools.commands.console import CannotPrint, complain, is_whole, say, say_all
 
 if TYPE_CHECKING:
     from webcrawl.tools.supervisor.adopt import Found
@@ -196,6 +196,6 @@ ONE_HIVE = {"status": _status, "resize": _resize, "adopt": _adopt, "verify": _ve
 
 
 def _number(option: str, text: str, allowed: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text[:9]) <= MOST_DRONES):
+    if not is_whole(text, 0, MOST_DRONES):
         raise CannotStart(f"{option} {text}: must be a whole number {allowed}")
     return int(text)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands.console import complain, read_enough
+from webcrawl.tools.commands.console import complain, read_enough, whole
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class Command(ToolCommand):
             raise usage_error(USAGE)
         if "://" in args[0]:
             raise usage_error(f"{args[0]}: is a URL, where the crawl's folder goes: {program()} why JOBDIR URL")
-        if opts.sample is not None and not _is_number(opts.sample):
-            raise usage_error(f"--sample {opts.sample}: must be a whole number from 1 to {MOST}")
+        if opts.sample is not None:
+            opts.sample = whole("--sample", opts.sample, 1, MOST)
         try:
             self._answer(Path(args[0]), args[1:], opts)
         except KeyboardInterrupt:
@@ -68,7 +68,7 @@ class Command(ToolCommand):
         with Crawls(jobdir, deep=opts.deep, trusted=_OfProject(self)) as crawls:
             if opts.sample is not None:
                 none = "found no URL that is known and not fetched"
-                _print_many(sample(crawls, int(opts.sample)), none, as_json=opts.json)
+                _print_many(sample(crawls, opts.sample), none, as_json=opts.json)
             elif opts.file is not None:
                 _print_many(crawls.answers(_lines(opts.file)), f"{opts.file}: no URL in it", as_json=opts.json)
             else:
@@ -86,10 +86,6 @@ class _OfProject(Container[str]):
         from webcrawl.adapter.plain_scrapy import trusted_code  # noqa: PLC0415 - as above
 
         return path in trusted_code(self._command.settings)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= MOST
 
 
 def _print_many(answers: Iterator[Answer], none: str, *, as_json: bool) -> None:
