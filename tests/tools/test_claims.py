@@ -2670,6 +2670,11 @@ CLAIMS = {
                 {"unlogged": [""]},
                 {},
             ),
+            (
+                "Of these parts of the crawler no files are here, so what they asked for is not listed: {}.",
+                {"absent": ["drone-1"]},
+                {},
+            ),
             ("Nothing that these rules name is asked for while they are in force.", {"wishes": [OptOut("a.test")]}, {}),
             ("With HOST_CONNECTIONS each of several connections waits for itself.", SEVERAL, {}),
             (account_page.READ, {}, {"terms": {"ROBOTSTXT_OBEY": "off"}}),
@@ -5035,6 +5040,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
             "tests/tools/commands/test_process.py",
         ),
         "{}: no WARC files in this folder": "tests/record/archives/test_files.py",
+        "{}: this drone's folder is missing: left out": "tests/record/archives/test_files.py",
         "{}: WACZ packages are left out, which may have the same archives: name those to read": (
             "tests/record/archives/test_archives.py"
         ),

@@ -28,6 +28,13 @@ def test_the_files_of_a_hive_are_those_of_its_drones(hive):
     assert again == [hive / "drone-10/warc/c.warc.gz"]
 
 
+def test_a_drone_that_is_not_here(hive, caplog):
+    """A line names it: its pages will be missing."""
+    archive_files([str(hive)])
+
+    assert caplog.messages == [f"{hive}/drone-11: this drone's folder is missing: left out"]
+
+
 def test_a_hive_without_archives(tmp_path):
     """One line, as for any folder."""
     named(tmp_path, (0, 1))

@@ -9,6 +9,7 @@ import pytest
 from webcrawl.base.dates import digits, iso, read_digits, read_iso
 from webcrawl.base.model import Status
 from webcrawl.crawl.checks import check
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.last_run import terms_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.crawl_line import CrawlLine
@@ -204,6 +205,15 @@ class TestHives:
 
         assert [gap.drone for gap in account.gaps] == ["drone-0", "drone-1"]
         assert account.unlogged == ["drone-1"]
+
+    def test_a_drone_that_is_not_here(self, tmp_path):
+        """Nobody knows what it asked for: it is named, and what is listed is not said to be all."""
+        drone_of(tmp_path, 0, ("http://a.test/", 30))
+        HiveFolder(tmp_path).write(Founding("web", "web", "domain", 2, (0, 1)))
+        account = account_of(tmp_path, site_of("a.test"))
+
+        assert account.absent == ["drone-1"]
+        assert "All requests to this site" not in page(account, 0.0)
 
 
 def test_several_connections_are_said(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.faults import BreakingDisk
+from tests.support.hive_jobs import named
 from tests.tools.segments.crawls import build, builder, crawled, link, urls_of, values
 from webcrawl.crawl.segments import FOLDER, FOUND
 from webcrawl.frontier.seen import disk as disk_store
@@ -258,6 +259,15 @@ def test_a_folder_whose_name_is_no_text_is_named_in_one_line(tmp_path):
 
     why = "strange characters, by which nothing can note how far it was read"
     assert (done.returncode, done.stderr) == (1, f"{tmp_path}/job\\udcff: {why}\n")
+
+
+def test_a_drone_that_is_not_here(tmp_path, caplog):
+    """A line names it: its links will be missing."""
+    crawled(tmp_path / "drone-0", asked=[A], found=[[B]])
+    named(tmp_path, (0, 1))
+
+    assert len(left_by(tmp_path)) == 1
+    assert caplog.messages == [f"{tmp_path}/drone-1: nothing of this drone is here: left out"]
 
 
 def test_one_builder_at_a_time(tmp_path):

@@ -4,8 +4,10 @@ from collections import Counter
 
 import pytest
 
+from tests.support.hive_jobs import named
 from tests.support.hive_server import stream_server
 from tests.support.hives import Hive, drone_of, owners
+from tests.support.jobs import stopped
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import even, truth
 from webcrawl.tools.why.answer import Crawls
@@ -41,3 +43,13 @@ def test_every_url_of_the_truth(simweb, redis, tmp_path):
         assert answers[url].details["drone"] == owner(host_of(url))
     assert Counter(answers[url].state for url in strangers).keys() <= {"unknown", "refused"}
     assert all(answers[url].details["owned"] for url in strangers)
+
+
+def test_a_drone_that_is_not_here(tmp_path):
+    """Every answer says so: that drone may know more."""
+    stopped(tmp_path / "drone-0")
+    named(tmp_path, (0, 1))
+
+    with Crawls(tmp_path) as crawls:
+        (answer,) = crawls.answers(["http://nobody.test/"])
+    assert answer.details["odd"] == [f"{tmp_path}/drone-1: nothing of this drone is here"]

@@ -292,6 +292,9 @@ def _of_drones(jobdir: Path) -> list[Path]:
         crawls = crawls_of(jobdir) if hive_of(jobdir) is not None else []
     except StoreError as error:
         raise NoArchive(str(error)) from error
+    for crawl in crawls:
+        if not crawl.is_dir():
+            logger.warning("%s: this drone's folder is missing: left out", crawl)
     return list(chain.from_iterable(_inside(crawl / "warc") for crawl in crawls))
 
 

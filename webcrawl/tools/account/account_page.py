@@ -56,7 +56,7 @@ def _lead(account: Account) -> list[str]:
     if not account.requests:
         return ["No request to this site is known of."]
     first = account.first
-    all_known = "Requests" if account.unlogged else "All requests"
+    all_known = "Requests" if account.unlogged or account.absent else "All requests"
     words = [f"{all_known} to this site and the names below it, from {numbers.when(account.requests[0].at)} to "]
     words.append(f"{numbers.when(account.requests[-1].at)}.")
     if first is not None:
@@ -85,6 +85,9 @@ def _doubts(account: Account) -> Html | None:
             " failure, those after the last checkpoint before it was stopped hard or until now, and the waits before"
             " each are not listed."
         )
+    if account.absent:
+        names = ", ".join(account.absent)
+        found.append(f"Of these parts of the crawler no files are here, so what they asked for is not listed: {names}.")
     return tag("div", *map(note, found), class_="warn") if found else None
 
 

@@ -16,7 +16,7 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import crawl_line, meta_row, request_line
 from webcrawl.store.jobdir.crawl_line import LOG, LONGEST, CrawlLine
-from webcrawl.store.jobdir.crawls import hive_of
+from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.request_line import LOG as REQUESTS
@@ -52,6 +52,7 @@ class Account:
     terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
     wishes: list[OptOut] = field(default_factory=list)  # to be left alone, that name it or a part of it
     unlogged: list[str] = field(default_factory=list)  # crawls without requests.log
+    absent: list[str] = field(default_factory=list)  # drones of which nothing is here
 
     @property
     def first(self) -> CrawlLine | None:
@@ -75,6 +76,7 @@ def account_of(jobdir: Path, site: Site) -> Account:
     """Reads everything; NoCrawl if there is none."""
     crawls = JobDir.all(jobdir)
     account, is_hive = Account(jobdir, site), hive_of(jobdir) is not None
+    account.absent = [crawl.name for crawl in crawls_of(jobdir) if not is_crawl(crawl)]
     for crawl in crawls:
         _add(account, crawl, crawl.path.name if is_hive else "")
     account.wishes = [one for one in records_of(crawl.path for crawl in crawls) if _about(one, site)]

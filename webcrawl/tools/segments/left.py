@@ -5,6 +5,7 @@ A crawl that runs, or was killed, may yet take back what no checkpoint has: that
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,14 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import PATH, PREREQUISITE, URL, VIA, fields
+from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why.saved_settings import values_of
+
+logger = logging.getLogger(__name__)
 
 OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "PAGE_MAX_LINKS", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
 BATCH = 1 << 22  # bytes of a log that are read at once
@@ -103,6 +107,9 @@ class Left:
 
 def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[Left]:
     """The crawl, or all drones of the hive, in this folder. `trusted`: code that its settings may name."""
+    for crawl in crawls_of(jobdir) if hive_of(jobdir) is not None else ():
+        if not is_crawl(crawl):
+            logger.warning("%s: nothing of this drone is here: left out", crawl)
     return [_read(crawl, trusted) for crawl in JobDir.all(jobdir)]
 
 
