@@ -65,7 +65,7 @@ class Outcomes:
         """There is an answer, whole or not."""
         outcome = trip.outcome = outcome_of(status, trip.begun)
         exchange, self._answered_at = trip.exchange, outcome.ended
-        if self.uplink is not None and (exchange is None or not exchange.truncated):
+        if self.uplink is not None and (exchange is None or exchange.truncated not in SHORT):
             self.uplink.answered(request.url, outcome.ended)
         if status >= 400:
             outcome.retries = _retries(request.meta)
