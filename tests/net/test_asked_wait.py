@@ -12,8 +12,8 @@ from webcrawl.net.retry_after import asked_wait
 NOW = 1_790_000_000.0
 
 
-def wait(*headers):
-    return asked_wait([(name.encode(), value.encode("latin-1")) for name, value in headers], NOW)
+def wait(*headers, now=NOW):
+    return asked_wait([(name.encode(), value.encode("latin-1")) for name, value in headers], now)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,15 @@ def test_a_date_that_stands_still_is_no_clock(ahead):
 def test_what_is_no_date_does_not_count(date):
     """Where an answer has no date of its own, a time is counted from when it came."""
     assert wait(("Date", date), ("Retry-After", http_date(int(NOW) + 60).decode())) == 60
+
+
+@pytest.mark.parametrize("reset", ["1790000060", "1790000060000", "1790000060123"])
+def test_a_clock_that_is_between_two_seconds(reset):
+    """A time counts however many decimals there are between it and now: an answer may have no date."""
+    limit = ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", reset)
+
+    assert wait(*limit, now=NOW + 0.123456) == pytest.approx(60, abs=0.2)
+    assert wait(("Date", http_date(int(NOW)).decode()), *limit, now=NOW + 0.123456) == pytest.approx(60, abs=0.2)
 
 
 @pytest.mark.parametrize("form", ["%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S", "%a, %d %b %Y %H:%M:%S -0000"])

@@ -86,7 +86,10 @@ def _limited(told: dict[str, str], left: Left) -> float:
     """Spread the requests that are left evenly over the time that is left; without any, all of it is to pass."""
     field = told.get("ratelimit", "")
     policies = dict(_items(told.get("ratelimit-policy", "")))
-    waits = [_spread(given.get("r"), given.get("t"), policies.get(name, {})) for name, given in _items(field)]
+    waits = [
+        _spread(_number(given.get("r")), _number(given.get("t", policies.get(name, {}).get("w"))))
+        for name, given in _items(field)
+    ]
     old = dict(_OLD.findall(field))
     for name in ("remaining", "reset"):
         value = told.get(f"ratelimit-{name}", "")
@@ -95,7 +98,7 @@ def _limited(told: dict[str, str], left: Left) -> float:
     if "remaining" in old and "reset" in old:
         reset = float(old["reset"])
         at = reset / 1000 if reset > MILLISECONDS else reset
-        waits.append(_spread(old["remaining"], str(left(at) if reset > EPOCH else reset), {}))
+        waits.append(_spread(_number(old["remaining"]), left(at) if reset > EPOCH else reset))
     return max(waits, default=0.0)
 
 
@@ -109,8 +112,7 @@ def _items(field: str) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-def _spread(left: str | None, until: str | None, policy: dict[str, str]) -> float:
-    remaining, window = _number(left), _number(until if until is not None else policy.get("w"))
+def _spread(remaining: float | None, window: float | None) -> float:
     if remaining is None or window is None or window <= 0:
         return 0.0
     return window / max(remaining, 1.0)
