@@ -125,6 +125,16 @@ class TestHeads:
         with pytest.raises(BadUrl):
             RequestWriter("me\r\nX-Evil: 1")
 
+    @pytest.mark.parametrize("method", ["PATCH", "POST", "PUT"])
+    def test_a_method_whose_content_is_missing(self, method):
+        """A request that could have a body says that it has none: a server may answer it with 411 otherwise."""
+        assert b"\r\nContent-Length: 0\r\n" in head("http://a/", method=method)
+
+    @pytest.mark.parametrize("method", ["DELETE", "GET", "HEAD", "OPTIONS"])
+    def test_a_method_without_content(self, method):
+        """A request that has no body by its method says nothing of a length."""
+        assert b"Content-Length" not in head("http://a/", method=method)
+
     def test_methods(self):
         """HEAD and POST are sent like GET; an invalid method is refused."""
         assert head("http://a/", method="HEAD").startswith(b"HEAD / HTTP/1.1\r\n")

@@ -54,6 +54,7 @@ _VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL
 # uses none, and would send the proxy's password to every server.
 _FRAMING = (b"host", b"connection", b"content-length", b"transfer-encoding", b"te", b"upgrade")
 _OURS = frozenset((*_FRAMING, b"proxy-authorization", b"proxy-connection"))
+_HAVE_CONTENT = frozenset(("PATCH", "POST", "PUT"))  # RFC 9110 8.6: without any they say so, or some servers send a 411
 _SIGNATURE = frozenset((b"signature", b"signature-input", b"signature-agent"))  # ours if requests are signed
 
 
@@ -77,7 +78,7 @@ class RequestWriter:
             raise BadUrl(f"not a method: {method[:40]!r}")
         parts = [f"{method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n".encode("ascii")]
         parts.append(self._fields(list(headers)) if headers else self._usual)
-        if length:
+        if length or method in _HAVE_CONTENT:
             parts.append(b"Content-Length: %d\r\n" % length)
         parts.append(b"\r\n" if keep else b"Connection: close\r\n\r\n")
         return b"".join(parts)
