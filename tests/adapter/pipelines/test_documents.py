@@ -12,6 +12,9 @@ from webcrawl.adapter.pipelines import documents
 from webcrawl.adapter.pipelines.documents import DocumentsPipeline
 from webcrawl.base.model import Link, Outcome, Withheld
 from webcrawl.base.page_values import Change, Judged
+from webcrawl.content.documents.document_process import BROKEN
+from webcrawl.content.formats.pdf_worker import CUT
+from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.store.worker import Worker
 
@@ -44,12 +47,12 @@ def _run(monkeypatch):
     monkeypatch.setattr(documents, "values_of", lambda _: VALUES)
     monkeypatch.setattr(documents, "scheduler_of", lambda _: SimpleNamespace(fail=failures.append))
 
-    def run(answer, change=Change.NEW, status=200):
+    def run(answer, change=Change.NEW, status=200, answered=None):
         pipeline, thread = DocumentsPipeline(None), Worker()
         pipeline._readers = [SimpleNamespace(process=Says(answer), thread=thread, waiting=0)]
         pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
         pipeline._counters = counters
-        page = Page.of(Link("http://a.test/"), exchange(status=status))
+        page = Page.of(Link("http://a.test/"), answered or exchange(status=status))
         page.change = change
         try:
             asyncio.run(pipeline.process_item(page))
@@ -69,6 +72,14 @@ def test_what_is_no_document(run, answer, counted):
 
     assert written == ([FLAWED] if answer is FLAWED else [])
     assert counters == {counted: 1, **({"documents/written": 1} if answer is FLAWED else {})}
+
+
+def test_a_pdf_that_breaks_the_extractor(run):
+    """That its text is not whole is said of it alone, and not of others that break the extractor."""
+    pdf = exchange(headers=[(b"Content-Type", b"application/pdf")], notes=(CUT,), found=Found("", "", text="beseda"))
+
+    assert run(BROKEN, answered=pdf)[0] == [{**BROKEN, "cut": True}]
+    assert run(BROKEN)[0][-1] == FLAWED
 
 
 @pytest.mark.parametrize(

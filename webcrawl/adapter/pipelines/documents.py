@@ -101,7 +101,7 @@ class DocumentsPipeline(Chosen):
         finally:
             reader.waiting -= 1
         if page.exchange is not None and CUT in page.exchange.notes:
-            about["cut"] = True
+            about = {**about, "cut": True}  # anew: all pages that break their reader have one
         return about if self._is_wanted(about) else NO_DOCUMENT
 
     def _is_wanted(self, about: Mapping[str, Any]) -> bool:
