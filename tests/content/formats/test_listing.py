@@ -78,6 +78,17 @@ class TestSitemaps:
         assert len(sniffing.unpacked(gzip.compress(bytes(sniffing.MOST + 1000)))) == sniffing.MOST
         assert sniffing.unpacked(b"\x1f\x8b\x08 nothing") == b""
 
+    def test_a_gzip_file_of_several_members(self):
+        """All of them are read, up to damage or a bound; what follows the last one and is none does not count."""
+        pieces = [URLSET[at : at + 50] for at in range(0, len(URLSET), 50)]
+        body = b"".join(map(gzip.compress, pieces))
+        last = len(gzip.compress(pieces[-1]))
+
+        assert sniffing.unpacked(body) == sniffing.unpacked(body + bytes(99)) == URLSET
+        assert sniffing.unpacked(body[:-last] + b"\x1f\x8b\x08 nothing") == b"".join(pieces[:-1])
+        assert len(sniffing.unpacked(2 * gzip.compress(bytes(sniffing.MOST - 1000)))) == sniffing.MOST
+        assert sniffing.unpacked(sniffing.MEMBERS * gzip.compress(b"") + 2 * gzip.compress(b"x")) == b"x"
+
 
 class TestFeeds:
     def test_rss(self):

@@ -10,29 +10,41 @@ from webcrawl.content.html.encoding_sniffing import is_xml
 
 MOST = 50 << 20  # bytes: sitemaps.org's limit
 GZIP = b"\x1f\x8b\x08"
+GZIPPED = zlib.MAX_WBITS | 16  # zlib's number for it
+MEMBERS = 10_000  # of a body that are read: an empty one takes only 20 bytes
 
 
 def unpacked(body: bytes) -> bytes:
-    """The first file of a gzip body, as far as it can be read and is not larger than MOST."""
-    inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    """The contents of a gzip body, as far as it can be read and they are not larger than MOST.
+
+    It may have several members, one after the other (RFC 1952 2.2), as of a server that packs piece by piece.
+    """
+    inflate = zlib.decompressobj(GZIPPED)
     try:
-        return inflate.decompress(body, MOST)
+        first = inflate.decompress(body, MOST)
     except zlib.error:
-        return _salvaged(body)
+        return _salvaged(body, MOST)
+    rest = inflate.unused_data
+    return first + _salvaged(rest, MOST - len(first)) if rest.startswith(GZIP) else first
 
 
-def _salvaged(body: bytes) -> bytes:
-    """Return what comes before the damage."""
-    inflate, found, size = zlib.decompressobj(zlib.MAX_WBITS | 16), [], 0
-    for at in range(0, len(body), 512):
+def _salvaged(body: bytes, most: int) -> bytes:
+    """Return what comes before any damage, of so many bytes."""
+    inflate, members = zlib.decompressobj(GZIPPED), 1
+    found, size, at = [], 0, 0
+    while at < len(body) and size < most:
+        fed = body[at : at + 512]
         try:
-            piece = inflate.decompress(body[at : at + 512], MOST - size)
+            piece = inflate.decompress(fed, most - size)
         except zlib.error:
             break
         found.append(piece)
         size += len(piece)
-        if inflate.eof or size >= MOST:
-            break
+        at += len(fed) - len(inflate.unused_data)
+        if inflate.eof:
+            if members == MEMBERS or not body.startswith(GZIP, at):
+                break
+            inflate, members = zlib.decompressobj(GZIPPED), members + 1
     return b"".join(found)
 
 
