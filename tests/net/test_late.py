@@ -9,11 +9,14 @@ import time
 
 import pytest
 
+from tests.support import net_ftp as ftp
 from tests.support.lookups import Told
-from tests.support.net_http import LOOPS, client, run, serving
+from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, client, run, serving
 from webcrawl.net import shortage
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TlsTimeout, Untried
+from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout, Untried
+from webcrawl.net.gopher import GopherClient
+from webcrawl.net.protocols import Access
 from webcrawl.net.shortage import until
 
 SHORT, BUSY = 0.2, 0.6  # seconds of the limit, and of work in which nothing else of the process runs
@@ -48,11 +51,26 @@ async def nothing_before_the_deadline():
         await http.fetch(f"https://127.0.0.1:{port}/")
 
 
+async def ftp_does_not_greet():
+    await ftp.ask(ftp.Script(greeting=b""), timeout=SHORT)
+
+
+async def gopher_does_not_answer():
+    async with serving(lambda *_: asyncio.sleep(60)) as port:
+        gopher = GopherClient(Access(Names(), Gate(), ports=EVERY_PORT), bounds({"timeout": SHORT}))
+        try:
+            await gopher.fetch(f"gopher://127.0.0.1:{port}/")
+        finally:
+            await gopher.close()
+
+
 ATTEMPTS = {
     name_server_is_silent: DnsFailed,
     host_does_not_accept: ConnectTimeout,
     handshake_stalls: TlsTimeout,
     nothing_before_the_deadline: ConnectTimeout,
+    ftp_does_not_greet: TimedOut,
+    gopher_does_not_answer: TimedOut,
 }
 
 
@@ -93,6 +111,16 @@ class TestAttempts:
         monkeypatch.setattr(shortage, "LATE", 60.0)
 
         assert error_of(attempt, loop) is ATTEMPTS[attempt]
+
+
+@pytest.mark.parametrize("script", [{"stall": True}, {"end": b""}], ids=["data", "last word"])
+def test_a_transfer_while_the_process_is_busy(monkeypatch, script):
+    """What could not be read of a transfer, because this process was busy, is not missing: it is tried again."""
+    monkeypatch.setattr(shortage, "LATE", BUSY / 2)
+    busy_in_time(monkeypatch)
+
+    with pytest.raises(Untried):
+        run(ftp.ask(ftp.Script(b"abc", **script), timeout=SHORT))
 
 
 def test_what_is_done_in_time_counts():

@@ -10,12 +10,13 @@ from urllib.parse import quote, unquote_to_bytes
 
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
-from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, FetchError, TimedOut
+from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, FetchError, TimedOut, Untried
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import FtpRefused, FtpSession, Reply, http_date
 from webcrawl.net.host_port import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.http_request import Headers
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
+from webcrawl.net.shortage import until
 from webcrawl.net.stream import Stream, read_body, type_of
 
 _URL = queryless("ftp")  # RFC 1738 has no query: a `?` is part of the name, as for curl
@@ -121,11 +122,11 @@ class FtpClient:
         visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), loop.time() + bounds.timeout, bounds)
         session: FtpSession | None = None
         try:
-            async with asyncio.timeout_at(visit.deadline) as limit:
+            async with until(visit.deadline):
                 session = await self._call(visit)
-                if watch is not None:
-                    watch.source = session
-                limit.reschedule(min(visit.deadline, bounds.patience(loop.time(), 0)))
+            if watch is not None:
+                watch.source = session
+            async with until(min(visit.deadline, bounds.patience(loop.time(), 0))):
                 data = await self._ask(session, visit)
             if watch is not None:
                 watch.source = data
@@ -237,9 +238,10 @@ async def _listing(session: FtpSession, visit: _Visit) -> Stream:
 
 
 async def _last_word(session: FtpSession, deadline: float) -> Reply | None:
-    until = min(deadline, asyncio.get_running_loop().time() + _FAREWELL)
     try:
-        async with asyncio.timeout_at(until):
+        async with until(min(deadline, asyncio.get_running_loop().time() + _FAREWELL)):
             return await session.end()
+    except Untried:
+        raise
     except (TimeoutError, FetchError):
         return None

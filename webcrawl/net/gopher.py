@@ -14,6 +14,7 @@ from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
 from webcrawl.net.host_port import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.http_request import Headers
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
+from webcrawl.net.shortage import until
 from webcrawl.net.stream import Stream, read_body, type_of
 
 _STUFFED = re.compile(rb"(?:\A|(?<=\n))\.\.")
@@ -100,7 +101,7 @@ class GopherClient:
         loop, timings = asyncio.get_running_loop(), Timings()
         started, begun, deadline = self._now(), self._clock(), loop.time() + bounds.timeout
         try:
-            async with asyncio.timeout_at(deadline):
+            async with until(deadline):
                 stream = await self._reach.open(target.host, target.port, timings, options.bind)
         except TimeoutError as error:
             raise ConnectTimeout("no connection within the deadline") from error

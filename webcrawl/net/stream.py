@@ -9,7 +9,9 @@ from typing import cast
 
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.connection_reach import Heard
+from webcrawl.net.errors import Untried
 from webcrawl.net.protocols import Bounds
+from webcrawl.net.shortage import until
 
 _TYPES = MimeTypes(())  # only Python's table: the system's differs between machines
 _PACKED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
@@ -127,18 +129,21 @@ async def read_body(
 
     If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or send more. With
     `bounds`, it must send as fast as they say. The bytes count against `bandwidth`, which does not hold them back.
+    Raises Untried if the time is noticed to be up too late to judge the server.
     """
     loop = asyncio.get_running_loop()
     asked = loop.time()
     body = bytearray()
     while True:
         ended = complete is not None and complete(bytes(body[-16:]))
-        until = deadline if bounds is None else min(deadline, bounds.patience(asked, len(body)))
-        until = min(until, loop.time() + patience) if ended else until
+        end = deadline if bounds is None else min(deadline, bounds.patience(asked, len(body)))
+        end = min(end, loop.time() + patience) if ended else end
         try:
-            async with asyncio.timeout_at(until):
+            async with until(end):
                 piece = await stream.read()
-        except TimeoutError:
+        except (TimeoutError, Untried) as error:
+            if isinstance(error, Untried) and not ended:
+                raise
             return bytes(body), "" if ended else "time"
         if not piece:
             return bytes(body), "disconnect" if stream.reset and not ended else ""
