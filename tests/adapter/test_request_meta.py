@@ -240,6 +240,14 @@ class TestWeb:
 
         assert (status, made.stats["pages"], proxy.lines) == (0, 2, [])
 
+    def test_an_unsupported_proxy_that_is_ignored(self, tmp_path, here):
+        """With HTTPPROXY_ENABLED = False it does not matter what the environment names."""
+        (tmp_path / "hosts").write_text("127.0.0.1 far.test\n")
+        ignored = {"HTTPPROXY_ENABLED": False, "HOSTS_FILE": tmp_path / "hosts"}
+        status, made = self.run(tmp_path, here, {"http_proxy": "socks5://127.0.0.1:1"}, **ignored)
+
+        assert (status, made.stats["pages"]) == (0, 2)
+
     def test_a_proxy_that_is_not_supported(self, tmp_path, here):
         """A crawl whose environment names a SOCKS proxy does not start; the line does not show its password."""
         status, made = self.run(tmp_path, here, {"http_proxy": "socks5://u:secret@127.0.0.1:1"})

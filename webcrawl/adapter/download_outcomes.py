@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from scrapy import Request
@@ -20,7 +20,7 @@ from scrapy.exceptions import (
 
 from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.download_moments import DownloadMoments
-from webcrawl.adapter.request_meta import WHOLE, our_proxies
+from webcrawl.adapter.request_meta import WHOLE
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Outcome, Status
@@ -28,6 +28,7 @@ from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, ProxyFailed, Untried
+from webcrawl.net.proxy import Proxy
 from webcrawl.net.retry_after import NAMES, asked_wait
 from webcrawl.net.shortage import is_ours
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED
@@ -55,10 +56,9 @@ class Outcomes:
 
     uplink: Uplink | None = None  # of the crawl that is open
 
-    def __init__(self, moments: DownloadMoments, *, whole: bool) -> None:
-        """`whole`: whether answers are to be whole, unless a request says otherwise."""
-        self._moments, self._whole = moments, whole
-        self._ours = our_proxies()
+    def __init__(self, moments: DownloadMoments, *, whole: bool, ours: Collection[Proxy] = ()) -> None:
+        """`whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies of all of them."""
+        self._moments, self._whole, self._ours = moments, whole, ours
         self._answered_at = float("-inf")  # by whatever way
 
     def note_answer(self, request: Request, trip: Trip, status: int) -> None:

@@ -31,6 +31,7 @@ from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.panics import tamed
+from webcrawl.adapter.request_meta import our_proxies
 from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
@@ -85,7 +86,8 @@ class FrontierDownloader:
         self.total_concurrency = fits.fetches
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self.moments = DownloadMoments()
-        self.outcomes = Outcomes(self.moments, whole=values["DOWNLOAD_FAIL_ON_DATALOSS"])
+        whole, ours = values["DOWNLOAD_FAIL_ON_DATALOSS"], our_proxies(crawler.settings)
+        self.outcomes = Outcomes(self.moments, whole=whole, ours=ours)
         self.handlers = Handlers(crawler, values, self.network.shortage)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()

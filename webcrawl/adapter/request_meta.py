@@ -70,8 +70,10 @@ def _environment(crawler: Crawler) -> HttpProxyMiddleware | None:
     return middleware if middleware.proxies.keys() & {"http", "https", "ftp"} else None
 
 
-def our_proxies() -> frozenset[Proxy]:
-    """Those of the environment: whatever needs them waits for them."""
+def our_proxies(settings: BaseSettings) -> frozenset[Proxy]:
+    """Those of the environment, unless it is ignored: whatever needs them waits for them."""
+    if not settings.getbool("HTTPPROXY_ENABLED"):
+        return frozenset()
     return frozenset(parse_proxy(url) for name, url in getproxies().items() if name in ("http", "https"))
 
 
