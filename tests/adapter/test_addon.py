@@ -62,12 +62,16 @@ class TestSettings:
         assert updated()[name] == Crawler(Shop).settings[name]
 
     def test_what_an_ordinary_spider_asks_for_is_not_filtered(self, updated):
-        """The filters against traps are for links of pages, and a spider gets whole answers; `web` has its own."""
+        """The filters against traps are for links of pages; a spider gets whole answers, slow ones too.
+
+        `web` has its own limits.
+        """
         ordinary, web = updated(), updated({"JOBDIR": "web"}, WebSpider)
 
         assert (ordinary["TRAP_RULES"], ordinary["URL_EXCLUDE_EXTENSIONS"]) == (False, [])
         assert ordinary["URL_MAX_DEPTH"] > 10**6
         assert ordinary["DOWNLOAD_TRUNCATE"] > 10**9
+        assert ordinary["DOWNLOAD_MIN_RATE"] == 0
         assert {name: web[name] for name in addon.AS_ASKED} == {
             name: getattr(settings, name) for name in addon.AS_ASKED
         }

@@ -44,13 +44,14 @@ MERGED: dict[str, Mapping[str, Any]] = {
 }
 REACTOR = default_settings.TWISTED_REACTOR
 BROAD = ("CONCURRENT_REQUESTS", "COOKIES_ENABLED", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "LOG_FORMATTER")
-# Links of pages are filtered; what a spider asks for itself is sent and comes back whole, as in Scrapy.
+# Links of pages are filtered; what a spider asks for is sent, and comes back whole and in its own time, as in Scrapy.
 AS_ASKED: dict[str, Any] = {
     "URL_MAX_LENGTH": 65_536,
     "URL_MAX_DEPTH": 10**9,
     "URL_EXCLUDE_EXTENSIONS": [],
     "TRAP_RULES": False,
     "DOWNLOAD_TRUNCATE": 2**31 - 1,
+    "DOWNLOAD_MIN_RATE": 0,
 }
 
 
