@@ -1,7 +1,7 @@
 """What the user has set, and the warnings at the start."""
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
@@ -100,6 +100,17 @@ class TestWarnings:
         assert list(warnings(settings(), Old())) == [
             "own.download_maxsize: no effect, set DOWNLOAD_MAXSIZE in custom_settings"
         ]
+
+    @pytest.mark.parametrize("name", ["bytes_received", "headers_received"])
+    def test_a_signal_that_is_never_sent(self, name):
+        """A listener that would stop downloads is told that it hears nothing, unless Scrapy's handlers are in use."""
+        spider = Own.from_crawler(get_crawler(Own))
+        spider.crawler.signals.connect(spider.parse, getattr(signals, name))
+
+        (said,) = warnings(settings(), spider)
+
+        assert said.startswith(f"signal {name}: never sent, ")
+        assert list(warnings(settings(FOREIGN_HANDLERS_ALLOWED=["a.Handler"]), spider)) == []
 
     def test_at_the_start_of_a_crawl(self, tmp_path):
         """The log of a crawl has the warnings once."""

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from scrapy import Spider
+from scrapy import Spider, signals
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from webcrawl import settings as defaults
+from webcrawl.adapter.listeners import has_listener
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.checks.known_words import unread
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
@@ -60,6 +61,7 @@ def _text(module: Any) -> str:
 USER, COMMAND_LINE = SETTINGS_PRIORITIES["project"], SETTINGS_PRIORITIES["cmdline"]
 COMPONENTS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
 DEPRECATED = ("download_maxsize", "download_warnsize")  # attributes of spiders that Scrapy's own handlers still read
+UNSENT = {"bytes_received": signals.bytes_received, "headers_received": signals.headers_received}
 _NOTHING = object()
 
 
@@ -89,7 +91,10 @@ def origin(settings: BaseSettings, name: str) -> str:
 
 
 def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
-    """A line for each setting of the user's that is unknown but near a known one, or known and without effect."""
+    """A line for each setting of the user's that is unknown but near a known one, or known and without effect.
+
+    So for each signal that somebody listens to and nobody sends.
+    """
     reader = PAGES if getattr(spider, "makes_pages", False) else REQUESTS
 
     def given(name: str) -> bool:
@@ -109,6 +114,15 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     for name in DEPRECATED:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"
+    if hasattr(spider, "crawler") and not settings["FOREIGN_HANDLERS_ALLOWED"]:
+        yield from unsent(spider.crawler.signals.sender)
+
+
+def unsent(sender: object) -> Iterator[str]:
+    """The signals by which Scrapy's own handlers let a listener stop a download."""
+    for name, signal in UNSENT.items():
+        if has_listener(signal, sender):
+            yield f"signal {name}: never sent, and stops no download; DOWNLOAD_MAXSIZE and DOWNLOAD_TRUNCATE bound them"
 
 
 def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
