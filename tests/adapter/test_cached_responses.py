@@ -5,7 +5,7 @@ import zlib
 
 import brotli
 import pytest
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse, Response, TextResponse
 
 from webcrawl.adapter.cached_responses import decoded
 
@@ -27,6 +27,14 @@ class TestDecoded:
 
         assert (type(found), found.body, found.flags) == (HtmlResponse, TEXT, ["cached"])
         assert found.headers.to_unicode_dict() == {"Content-Type": "text/html", "X-A": "b"}
+
+    def test_what_was_taken_for_a_text(self):
+        """What the body is now decides, whatever class the response had while nobody knew what was in it."""
+        image = b"\x89PNG\r\n\x1a\n" + bytes(20)
+        headers = {"Content-Type": "image/png", "Content-Encoding": "gzip"}
+        found = decoded(TextResponse(URL, headers=headers, body=gzip.compress(image)), 1000)
+
+        assert (type(found), found.body) == (Response, image)
 
     @pytest.mark.parametrize("coding", [*CODED, "zstd", "gzip, br", "identity", "no-such", ""])
     def test_a_body_that_is_decoded_already(self, coding):

@@ -1,23 +1,44 @@
-"""Answers that a middleware gives with their content coding still on: those of a cache that Scrapy itself has filled.
+"""Responses without content coding, and without the header that names one: with it Scrapy only guesses at their class.
 
-Scrapy's HttpCompressionMiddleware would decode them. It is switched off, since the crawl's own clients decode.
+The crawl's own clients decode. A middleware may give answers with their coding still on, those of a cache that Scrapy
+itself has filled: Scrapy's HttpCompressionMiddleware, which would decode them, is switched off.
 """
 
 from __future__ import annotations
 
-from scrapy.http import Headers, Response, TextResponse
+from typing import Any
+
+from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
+from webcrawl.base.model import Exchange
 from webcrawl.net.decoding import UnknownCoding, decoder
 
 HEADER = "Content-Encoding"
 GZIP = b"\x1f\x8b\x08"
 
 
+def headers_of_decoded(headers: Headers, exchange: Exchange) -> Headers:
+    """The headers for a response with this exchange's body: as they are if it could not be decoded."""
+    if HEADER not in headers or exchange.payload.startswith(exchange.body):
+        return headers
+    kept = Headers(headers)
+    del kept[HEADER]
+    return kept
+
+
+def with_body(response: Response, body: bytes, **more: Any) -> Response:
+    """The response with this body, as Scrapy makes it of such a one: class and encoding were those of another."""
+    values = {name: getattr(response, name) for name in Response.attributes} | more | {"body": body}
+    kind = responsetypes.from_args(headers=values["headers"], url=response.url, body=body)
+    return kind(**values)
+
+
 def decoded(response: Response, limit: int) -> Response:
     """The response with at most `limit` bytes of its decoded body, and without the header that says how it was coded.
 
-    The crawl's own clients leave that header, so a body may be decoded already. Then it is not in the coding.
+    A body may be decoded already, as in caches of earlier versions, which left that header. Then it is not in the
+    coding.
     """
     values = b",".join(response.headers.getlist(HEADER)).lower()
     if not values or not response.body:
@@ -32,9 +53,7 @@ def decoded(response: Response, limit: int) -> Response:
     decoding.finish()
     if decoding.broken and not (decoding.started and response.body.startswith(GZIP)):  # its end may be missing
         return response
-    body, headers = decoding.body, Headers(response.headers)
+    headers = Headers(response.headers)
     del headers[HEADER]
-    kind = responsetypes.from_args(headers=headers, url=response.url, body=body)
     flags = [*response.flags, *(["truncated/length"] if decoding.full else [])]
-    more = {"encoding": None} if issubclass(kind, TextResponse) else {}
-    return response.replace(body=body, headers=headers, flags=flags, cls=kind, **more)
+    return with_body(response, decoding.body, headers=headers, flags=flags)

@@ -20,11 +20,11 @@ from scrapy.core.downloader.handlers import DownloadHandlerProtocol
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured, StopDownload, UnsupportedURLSchemeError
 from scrapy.http import Response, TextResponse
-from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.python import global_object_name
 
+from webcrawl.adapter.cached_responses import headers_of_decoded, with_body
 from webcrawl.adapter.download_errors import error_of, lacks, raised
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Exchange
@@ -155,11 +155,10 @@ def _lines(value: bytes) -> list[bytes]:
 
 
 def _decoded(response: Response, exchange: Exchange) -> Response:
-    """The response with the body that the exchange has; as of our own handlers, whatever its headers say of codings."""
+    """The response with the body that the exchange has."""
     if response.body == exchange.body:
         return response
-    kind = responsetypes.from_args(headers=response.headers, url=response.url, body=exchange.body)
-    return response.replace(body=exchange.body, cls=kind)
+    return with_body(response, exchange.body, headers=headers_of_decoded(response.headers, exchange))
 
 
 Download = Callable[[Request], Awaitable[Response]]

@@ -15,6 +15,7 @@ from scrapy.exceptions import DownloadTimeoutError, ResponseDataLossError
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
+from webcrawl.adapter.cached_responses import headers_of_decoded
 from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.fastpath.headers import headers_of
@@ -217,10 +218,11 @@ class GopherHandler(HttpHandler):
 
 
 def to_response(exchange: Exchange, request: Request) -> Response:
-    """The answer in Scrapy's form; its body is decoded, whatever its headers say of a content coding."""
+    """The answer in Scrapy's form, with its body decoded."""
     headers = Headers()
     for name, value in exchange.headers:
         headers.appendlist(name, value)
+    headers = headers_of_decoded(headers, exchange)
     kind = responsetypes.from_args(headers=headers, url=exchange.url, body=exchange.body)
     flags = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
     if exchange.truncated in LOST:
