@@ -1,4 +1,4 @@
-"""docs/design.md points to code that exists."""
+"""docs/design.md, and what a folder says of itself, point to code that exists."""
 
 import ast
 import re
@@ -33,3 +33,21 @@ def _defines(node):
     if isinstance(node, ast.AnnAssign):
         return [node.target.id]
     return [getattr(node, "name", None)]
+
+
+FOLDERS = sorted(path.parent for path in PACKAGE.rglob("__init__.py"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_folder_names_is_there(folder):
+    """The files, folders and functions that a folder's docstring names are there."""
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    named = {name.partition(".")[0] for name in re.findall(r"`([a-z0-9_]+(?:\.\w+)*)`", text)}
+    paths = [path for path in folder.rglob("*") if path.suffix in {"", ".py"}]
+    defined = {node.name for path in paths if path.is_file() for node in _functions(path)}
+
+    assert named - {path.stem for path in paths} - defined == set()
+
+
+def _functions(path):
+    return [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]

@@ -2,6 +2,6 @@
 
 `network.Network` assembles it. Clients: `http`, `ftp`, `gopher`; what they are given and must offer: `protocols`.
 Names: `dns`, `dns_cares`, `dns_records`. Which addresses: `guard`. Errors: `errors`. Rules of hosts: `robots`,
-`robots_book`. Our own faults: `outage`, `shortage`, `dns_silence`. Folders: `identity` (keys and signatures),
+`robots_book`. Our own faults: `outage_detector`, `shortage`, `dns_silence`. Folders: `identity` (keys and signatures),
 `browser` (the proxy of browsers), `websub` (hubs).
 """

@@ -1,5 +1,5 @@
 """Many drones that share one crawl (docs/hive.md).
 
 Public: `running` (a drone among the others), `drone`, `member`, `hive_folder`, `operator`, `supervising`,
-`drone_report`, `slot_map`, `partition`, `embedded` (the server on one machine), `message`, `errors`.
+`drone_report`, `partition`, `embedded` (the server on one machine), `letter`, `errors`.
 """

@@ -1,1 +1,1 @@
-"""The bottleneck of a crawl (`bound`, `bound_words`), and a CPU profile by stage (`profile`, `stages`)."""
+"""The bottleneck of a crawl (`bound`), and a CPU profile by stage (`profile`)."""
