@@ -57,6 +57,7 @@ class ToolCommand:
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
     says: ClassVar[str]
     same_as: ClassVar[str] = ""
+    takes_words: ClassVar[bool] = False  # of the user's, which may begin with a dash
     exitcode = 0
 
     @cached_property
@@ -83,6 +84,9 @@ class ToolCommand:
             group.add_argument(*names, **what)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        unknown = next((word for word in args if word.startswith("-")), "")
+        if unknown and not self.takes_words:
+            raise usage_error(f"unknown option {unknown}")
         if any((opts.set, opts.logfile, opts.loglevel, opts.nolog, opts.pidfile, opts.pdb)):
             from scrapy.commands import ScrapyCommand  # noqa: PLC0415 - as above
 

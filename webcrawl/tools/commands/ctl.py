@@ -37,6 +37,7 @@ class Command(ToolCommand):
     """Exit status 0: done; 1: refused, with the reason in a line; 2: no crawl is running there."""
 
     says = "Ask and command a crawl that runs: status, pause, stop, exclude, set and others"
+    takes_words = True
 
     def syntax(self) -> str:
         return "JOBDIR COMMAND [WORDS] [--json]"

@@ -15,7 +15,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import missing
 from webcrawl.tools.commands.console import CannotPrint, port_of, say
 from webcrawl.tools.commands.crawl_queries import ask
-from webcrawl.tools.tool_command import ToolCommand, need_jobdir, usage_error
+from webcrawl.tools.tool_command import ToolCommand, need_jobdir
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -50,8 +50,6 @@ class Command(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if unknown := next((word for word in args if word.startswith("-")), ""):
-            raise usage_error(f"unknown option {unknown}")
         try:
             _serve(self.settings, [*map(Path, args)], opts.host, port_of(opts.port))
         except (CannotStart, CannotPrint) as error:

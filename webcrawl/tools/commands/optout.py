@@ -49,7 +49,7 @@ class Command(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if len(args) != 1 or args[0].startswith("-"):
+        if len(args) != 1:
             raise usage_error(f"{program()} optout {self.syntax()}")
         try:
             _serve(self.settings, Path(args[0]), opts.host, port_of(opts.port))
