@@ -12,13 +12,14 @@ SAID = "waits 58 s between requests to a.test (Crawl-delay)"
 
 
 def outlook(*, waits=LONG, in_flight=0, ready=0, paused=False):
-    look = SimpleNamespace(waits=lambda _: waits, ready=lambda _: ready)
+    look = SimpleNamespace(waits=lambda _: waits, ready=lambda _: ready, levels=list)
     return Outlook(
         SimpleNamespace(
             frontier=SimpleNamespace(look=look, in_flight=in_flight),
             in_force=SimpleNamespace(paused=paused, held=""),
             uplink=SimpleNamespace(out=False, trouble=""),
             clock=lambda: 0.0,
+            statistics=SimpleNamespace(outcomes={}, times=[]),
         ),
         dict,
     )
@@ -38,3 +39,9 @@ def outlook(*, waits=LONG, in_flight=0, ready=0, paused=False):
 def test_why_nothing_is_fetched(state, said):
     """What stops a crawl, or else the host whose turn is next where all are left alone, for more than a moment."""
     assert outlook(**state).stands_still == said
+
+
+@pytest.mark.parametrize(("state", "said"), [({}, SAID), ({"paused": True}, ""), ({"in_flight": 1}, "")])
+def test_for_whom_a_crawl_waits(state, said):
+    """A crawl waits for no host while something stops it, or while a request is under way."""
+    assert outlook(**state).glance()["waits"] == said

@@ -8,6 +8,7 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
@@ -80,10 +81,10 @@ class HostInspector:
             return "not fetched yet"
         if entry.tries:
             rules = "the rules before are in force" if entry.rules is not None else "no rules are known"
-            return f"unreachable, tried {entry.tries} times; {rules}; next try in {max(entry.until - now, 0.0):.0f} s"
+            return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {max(entry.until - now, 0.0):.0f} s"
         if entry.rules is None:
             return f"given up; tried again in {max(entry.until - now, 0.0):.0f} s"
-        return f"{len(entry.rules)} rules, for {max(entry.until - now, 0.0):.0f} s"
+        return f"{count(len(entry.rules), 'rule')}, for {max(entry.until - now, 0.0):.0f} s"
 
     # -- robots.txt
 

@@ -58,7 +58,7 @@ class Outlook:
             **self._stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
-            "waits": str(self.waits()) if not self._parts.frontier.in_flight else "",
+            "waits": "" if self.stopped_by or self._parts.frontier.in_flight else str(self.waits()),
             "bound": self.bound(),
             "levels": self._parts.frontier.look.levels(),
             "mix": mix(self._parts.statistics.outcomes),
