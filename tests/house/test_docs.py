@@ -10,6 +10,7 @@ from docs.make_settings import made, stub
 from tests.support.commands import command
 from tests.support.places import ROOT
 from webcrawl import settings
+from webcrawl.crawl.control import in_force, sheets
 
 SETTINGS = {name: value for name, value in vars(settings).items() if name.isupper()}
 PAGES = [
@@ -53,6 +54,15 @@ class TestSettings:
         assert {name: ast.literal_eval(row[0]) for name, row in rows.items()} == SETTINGS
         assert list(rows) == list(SETTINGS)
         assert all(meaning.endswith(".") and allowed for _, meaning, allowed in rows.values())
+
+
+    @pytest.mark.parametrize(("heading", "names"), [("## set", in_force.CHANGEABLE), ("### Sheets", sheets.SETTINGS)])
+    def test_settings_that_a_command_changes(self, heading, names):
+        """docs/control.md has a row for each setting that `set`, and `set --for`, may change, and for no other."""
+        text = (ROOT / "docs/control.md").read_text(encoding="utf-8").partition(f"\n{heading}\n")[2].partition("\n##")[0]
+        cells = "\n".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE))
+
+        assert sorted(re.findall(r"`([A-Z_]+)`", cells)) == sorted(names)
 
 
 class TestBenchmarks:
