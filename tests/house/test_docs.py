@@ -59,8 +59,9 @@ class TestSettings:
     @pytest.mark.parametrize(("heading", "names"), [("## set", in_force.CHANGEABLE), ("### Sheets", sheets.SETTINGS)])
     def test_settings_that_a_command_changes(self, heading, names):
         """docs/control.md has a row for each setting that `set`, and `set --for`, may change, and for no other."""
-        text = (ROOT / "docs/control.md").read_text(encoding="utf-8").partition(f"\n{heading}\n")[2].partition("\n##")[0]
-        cells = "\n".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE))
+        page = (ROOT / "docs/control.md").read_text(encoding="utf-8")
+        table = page.partition(f"\n{heading}\n")[2].partition("\n##")[0]
+        cells = "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))
 
         assert sorted(re.findall(r"`([A-Z_]+)`", cells)) == sorted(names)
 
