@@ -55,7 +55,6 @@ class TestSettings:
         assert list(rows) == list(SETTINGS)
         assert all(meaning.endswith(".") and allowed for _, meaning, allowed in rows.values())
 
-
     @pytest.mark.parametrize(("heading", "names"), [("## set", in_force.CHANGEABLE), ("### Sheets", sheets.SETTINGS)])
     def test_settings_that_a_command_changes(self, heading, names):
         """docs/control.md has a row for each setting that `set`, and `set --for`, may change, and for no other."""
