@@ -79,12 +79,11 @@ class HostInspector:
         entry = self.book.in_force(origin)
         if entry is None:
             return "not fetched yet"
+        left = f"{max(entry.until - now, 0.0):.0f} s"
         if entry.tries:
             rules = "the rules before are in force" if entry.rules is not None else "no rules are known"
-            return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {max(entry.until - now, 0.0):.0f} s"
-        if entry.rules is None:
-            return f"given up; tried again in {max(entry.until - now, 0.0):.0f} s"
-        return f"{count(len(entry.rules), 'rule')}, for {max(entry.until - now, 0.0):.0f} s"
+            return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {left}"
+        return f"given up; tried again in {left}" if entry.rules is None else f"{count(len(entry.rules), 'rule')}, for {left}"
 
     # -- robots.txt
 

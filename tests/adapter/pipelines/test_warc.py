@@ -9,6 +9,7 @@ from scrapy.settings import Settings
 from tests.support.crawling import Crawl
 from tests.support.warc_crawl import exchange, files
 from tests.support.warc_reader import read
+from webcrawl import __version__
 from webcrawl.adapter.pipelines import warc
 from webcrawl.adapter.pipelines.warc import WarcPipeline
 from webcrawl.base.model import Link
@@ -47,6 +48,11 @@ def test_the_version_of_the_format_is_a_setting(tmp_path, simweb):
     found = [record for path in files(crawl.jobdir) for record in read(path)]
     assert {record.version for record in found} == {"1.0"}
     assert found[0].about["format"] == "WARC File Format 1.0"
+
+
+def test_the_software_has_a_version():
+    """The warcinfo record names the software with its version, as the standard has it (WARC 1.1, 6.2)."""
+    assert warc._info(Settings({"USER_AGENT": "mybot/1.0"}))["software"] == f"webcrawl/{__version__}"
 
 
 def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):

@@ -14,6 +14,7 @@ import pytest
 from tests.support.archive_files import gzipped, response
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files, indexes
+from webcrawl import __version__
 from webcrawl.base.model import Link, Referred, Withheld
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.wacz import pack as package
@@ -110,7 +111,7 @@ class TestContent:
             "profile": "data-package",
             "wacz_version": "1.1.1",
             "created": "2023-11-14T22:13:20Z",
-            "software": "webcrawl",
+            "software": f"webcrawl {__version__}",
             "title": "job",
             "mainPageUrl": SEED,
             "mainPageDate": "2023-11-14T22:13:20Z",

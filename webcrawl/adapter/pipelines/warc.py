@@ -16,6 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.settings import BaseSettings
 
+from webcrawl import __version__
 from webcrawl import settings as defaults
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
@@ -125,7 +126,7 @@ def _info(settings: BaseSettings) -> dict[str, str]:
     values = settings.copy_to_dict()
     written = " ".join(f"{name}={values.get(name)!r}" for name in sorted(vars(defaults)) if name.isupper())
     return {
-        "software": "webcrawl",
+        "software": f"webcrawl/{__version__}",
         "http-header-user-agent": str(settings["USER_AGENT"]),
         "robots": "obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
         "settings": text_without_credentials(written),

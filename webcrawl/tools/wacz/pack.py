@@ -18,6 +18,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
+from webcrawl import __version__
 from webcrawl.base.dates import read_digits
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
@@ -310,7 +311,7 @@ class Package:
             "resources": self._resources,
             "wacz_version": VERSION,
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", self._when),
-            "software": "webcrawl",
+            "software": f"webcrawl {__version__}",
             **about,
         }
         # A folder's name may be no text: JSON has an escape for what UTF-8 cannot encode
