@@ -83,7 +83,9 @@ class HostInspector:
         if entry.tries:
             rules = "the rules before are in force" if entry.rules is not None else "no rules are known"
             return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {left}"
-        return f"given up; tried again in {left}" if entry.rules is None else f"{count(len(entry.rules), 'rule')}, for {left}"
+        if entry.rules is None:
+            return f"given up; tried again in {left}"
+        return f"{count(len(entry.rules), 'rule')}, for {left}"
 
     # -- robots.txt
 
