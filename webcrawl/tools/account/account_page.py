@@ -115,7 +115,7 @@ def _figures(account: Account) -> Html:
         (numbers.number(len(requests)), "requests", f"{numbers.number(len(account.robots))} for robots.txt"),
         (numbers.size(size), "bytes of answers", f"{numbers.number(len(answered))} answers"),
         ("-" if least is None else numbers.seconds(least), "shortest wait", "after an answer, before the next request"),
-        (numbers.number(len(requests) / lasted * 60) if lasted else "-", "requests a minute", "over the whole time"),
+        (numbers.number(len(requests) / lasted * 60) if lasted else "-", "requests per minute", "over the whole time"),
         (numbers.number(len(account.refused)), "addresses not asked for", "because robots.txt forbids it"),
     )
 

@@ -39,7 +39,7 @@ class Command(ToolCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object per answer")
         parser.add_argument("--deep", action="store_true", help="look through all queues and logs, however large")
         parser.add_argument("--sample", metavar="N", help=f"N URLs that are known and not fetched, {MOST} at most")
-        parser.add_argument("--file", metavar="URLS", help="the URLs in this file, one a line; - for standard input")
+        parser.add_argument("--file", metavar="URLS", help="the URLs in this file, one per line; - for standard input")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if "--" in args:
@@ -110,7 +110,7 @@ def _json(value: Any) -> str:
 
 
 def _lines(name: str) -> list[str]:
-    """The URLs of a file, one a line; OSError if it cannot be read."""
+    """The URLs of a file, one per line; OSError if it cannot be read."""
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     lines = data.decode("utf-8", "replace").split("\n")
     return [line.strip() for line in lines if line.strip()]

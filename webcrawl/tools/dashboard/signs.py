@@ -74,7 +74,7 @@ def _turns(sample: Sample, rate: float) -> str:
     said = [f"asks {numbers.count(asked, 'host')}"] if asked else []
     said += [f"{numbers.count(ready, 'host')} could be asked"] if ready else []
     said += [f"{numbers.count(waiting, 'host')} {'waits' if waiting == 1 else 'wait'} their turn"] if waiting else []
-    speed = f"{numbers.number(float(f'{rate:.2g}'))} pages a second" if rate else ""
+    speed = f"{numbers.number(float(f'{rate:.2g}'))} pages per second" if rate else ""
     return _sentence("; ".join(filter(None, (speed, ", ".join(said)))))
 
 

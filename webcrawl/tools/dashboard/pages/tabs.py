@@ -186,7 +186,7 @@ def seeds_content(shown: Shown, parts: Parts) -> Html:
     if not shown.sample.answers:
         return made
     text = tag("textarea", name="seeds", rows="4", required="", spellcheck="false", placeholder="https://example.com/")
-    label = tag("label", tag("span", "URLs or domains, one a line"), text)
+    label = tag("label", tag("span", "URLs or domains, one per line"), text)
     more = shown.site.form(shown.at("seeds"), label, button("Add seeds", class_="main"), class_="paste")
     return join(made, section("Add seeds", more))
 
