@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from backports import zstd
 
-from webcrawl.lab.studies.traces import NoTrace, read_trace
+from webcrawl.lab.studies.traces import NoTrace, links_of, read_trace
 from webcrawl.record.logs.url_trace import MAGIC, UrlTrace
 
 CRAWL_LOG = (
@@ -120,6 +120,14 @@ def test_unreadable(tmp_path, name):
         path.write_bytes(b"no table")
     with pytest.raises(NoTrace, match=name):
         read_trace([path])
+
+
+def test_a_crawl_without_what_is_needed(tmp_path):
+    """A crawl that lacks all that may be read is told what that is: a log of pages has no links of theirs."""
+    (tmp_path / "logs").mkdir()
+    written(tmp_path / "logs/crawl.log", "")
+    with pytest.raises(NoTrace, match=r": has none of tables/links-\*\.parquet, logs/links\.log$"):
+        list(links_of([tmp_path]))
 
 
 def table(path, **columns):

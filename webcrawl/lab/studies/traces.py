@@ -36,6 +36,7 @@ ROWS = 1 << 16  # of a table, at once
 FIELDS, URL, HOPS, VIA = 12, 3, 4, 5  # of crawl.log
 ENDS = ("from_url", "to_url")  # of a row of the table `links`
 TEXTS = ("string", "large_string", "string_view")  # types of columns
+TABLES = "links-*.parquet"
 PLACES = ("logs/url.trace", "tables", "logs/links.log", "logs/crawl.log")  # what a JOBDIR may have, the best first
 LINKS = ("tables", "logs/links.log")  # of these, what has all the links of each page
 Numbers = npt.NDArray[np.int64]
@@ -120,10 +121,11 @@ def files_of(path: Path, places: Sequence[str] = PLACES) -> list[Path]:
         there = path / place
         if there.is_file():
             return [there]
-        tables = sorted(there.glob("links-*.parquet"))
+        tables = sorted(there.glob(TABLES))
         if tables:
             return tables
-    raise NoTrace(f"{path}: has neither a trace of links nor a crawl's logs")
+    wanted = (place if "." in place else f"{place}/{TABLES}" for place in places)
+    raise NoTrace(f"{path}: has none of {', '.join(wanted)}")
 
 
 # -- what URL_TRACE writes
