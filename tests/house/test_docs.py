@@ -1,7 +1,9 @@
 """Documentation that cannot rot: what it says of settings, benchmarks and files is compared with the code."""
 
 import ast
+import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,28 @@ class TestSettings:
         cells = "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))
 
         assert sorted(re.findall(r"`([A-Z_]+)`", cells)) == sorted(names)
+
+
+class TestFiles:
+    def test_every_small_value_is_named(self):
+        """docs/files.md names each small value that the program keeps in crawl.db, or how such names begin."""
+        page = (ROOT / "docs/files.md").read_text(encoding="utf-8")
+        table = page.partition("\n### Small values\n")[2].partition("\n##")[0]
+        told = re.findall(r"`([^`]+)`", table + "".join(re.findall(r"^\| `segments/state/.*", page, re.MULTILINE)))
+        begun = tuple(name.removesuffix("…") for name in told if name.endswith("…"))
+
+        kept = set(_small_values())
+
+        assert len(kept) > 50
+        assert sorted(name for name in kept if name not in told and not name.startswith(begun)) == []
+
+
+def _small_values() -> Iterator[str]:
+    """What is given to `CrawlDB.set`, if it is a literal or a constant, or begins with one."""
+    for file in sorted((ROOT / "webcrawl").rglob("*.py")):
+        for name, literal in re.findall(r"db\.set\((?:f?\"\{)?(?:([A-Z_]+)\b|\"(\w+)\")", file.read_text("utf-8")):
+            module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+            yield literal or getattr(importlib.import_module(module), name)
 
 
 class TestBenchmarks:
