@@ -57,6 +57,14 @@ def test_the_page_has_all(names):
     assert set(NAME.findall(text)) - {"webcrawl_process_"} <= told | names
 
 
+def test_what_is_wrong_has_a_name():
+    """docs/metrics.md has all kinds of trouble, and the outcomes that are there from the beginning."""
+    text = (DOCS / "metrics.md").read_text(encoding="utf-8")
+
+    assert [name for name in (*families.TROUBLES.values(), families.ENGINE) if f"`{name}`" not in text] == []
+    assert [name for name in families.FAILED if f"`{name}`" not in text] == []
+
+
 class TestBoard:
     def test_every_panel_asks_something(self):
         """Panels have names, questions and places of their own, and all are about the crawls that were chosen."""
