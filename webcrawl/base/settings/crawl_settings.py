@@ -48,7 +48,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("BOT_NAME", "webcrawl").means("The project's name in Scrapy's logs."),
         Setting("SPIDER_MODULES", ["webcrawl.adapter.spiders"]).means("Where Scrapy finds the spiders."),
         Setting("COMMANDS_MODULE", "webcrawl.commands").means(
-            "Where Scrapy finds demo, simweb and verify; crawl and runspider that check everything first; and, for "
+            "Where Scrapy finds webcrawl's commands; crawl and runspider that check everything first; and, for "
             "single pages, fetch, shell, parse and others without a crawl."
         ),
         Setting("USER_AGENT", "webcrawl/0.1", Line()).means(
