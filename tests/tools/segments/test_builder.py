@@ -252,13 +252,19 @@ def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
         left_by(crawl / FOLDER)
 
 
-def test_a_folder_whose_name_is_no_text_is_named_in_one_line(tmp_path):
-    """By a name that is not UTF-8 nothing could be noted in the state."""
+def test_a_name_that_is_no_text_is_named_in_one_line(tmp_path):
+    """By a name that is not UTF-8 nothing could be noted in the state, and an archive's name is one, too."""
     crawl = crawled(tmp_path / os.fsdecode(b"job\xff"), asked=[A], found=[[B]])
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
 
     why = "strange characters, by which nothing can note how far it was read"
     assert (done.returncode, done.stderr) == (1, f"{tmp_path}/job\\udcff: {why}\n")
+
+    crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"warc/x-00000.warc.gz": b"12345"})
+    (crawl / "warc/x-00000.warc.gz").rename(crawl / "warc" / os.fsdecode(b"\xff.warc.gz"))
+    done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
+
+    assert (done.returncode, done.stderr) == (1, f"{crawl}/warc/\\udcff.warc.gz: {why}\n")
 
 
 def test_a_drone_that_is_not_here(tmp_path, caplog):

@@ -333,6 +333,13 @@ class TestRefusals:
         with pytest.raises(CannotPack, match=r"x\.warc\.zst: replay programs read only \.warc\.gz from a WACZ file"):
             packed(job)
 
+    def test_a_file_whose_name_is_no_text(self, job):
+        """No line of the index can name it."""
+        (job / "warc" / os.fsdecode(b"x\xff.warc.gz")).write_bytes(b"")
+
+        with pytest.raises(CannotPack, match=r"/x\\udcff\.warc\.gz: strange characters, by which the index"):
+            packed(job)
+
     def test_the_file_of_a_killed_crawl(self, job):
         """What a killed crawl had not finished would be missing, and the next start finishes it."""
         (job / "warc/x.warc.gz.open").write_bytes(b"")

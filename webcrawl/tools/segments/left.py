@@ -68,11 +68,11 @@ class Left:
         found = sorted(folder.iterdir()) if folder.is_dir() else []
         files = [path for path in found if path.name.removesuffix(OPEN).endswith(ENDINGS)]
         whole = [path for path in files if self.clean or path.suffix != OPEN]
-        return whole, len(files) - len(whole)
+        return _nameable(whole), len(files) - len(whole)
 
     def tables(self, name: str) -> list[Path]:
         """The finished files of a table."""
-        return sorted((self.jobdir / "tables").glob(f"{name}-*.parquet"))
+        return _nameable(sorted((self.jobdir / "tables").glob(f"{name}-*.parquet")))
 
     def gone(self, folder: str, *endings: str) -> Iterator[tuple[Path, int]]:
         """Finished files that the crawl has written there and that were taken away since, with their lengths."""
@@ -114,9 +114,7 @@ def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[Left]:
 
 
 def _read(jobdir: JobDir, trusted: Collection[str]) -> Left:
-    name = str(jobdir.path.resolve())
-    if (shown := readable(name)) != name:
-        raise NoCrawl(f"{shown}: strange characters, by which nothing can note how far it was read")
+    _nameable([jobdir.path.resolve()])
 
     def left(snapshot: Snapshot) -> Left:
         terms = meta_row.terms(snapshot)
@@ -135,6 +133,13 @@ def _read(jobdir: JobDir, trusted: Collection[str]) -> Left:
         )
 
     return jobdir.read(left)
+
+
+def _nameable(paths: list[Path]) -> list[Path]:
+    for path in paths:
+        if (shown := readable(str(path))) != str(path):
+            raise NoCrawl(f"{shown}: strange characters, by which nothing can note how far it was read")
+    return paths
 
 
 def _values(terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Collection[str]) -> dict[str, Any]:

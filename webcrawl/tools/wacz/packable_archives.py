@@ -16,6 +16,7 @@ from typing import BinaryIO
 from isal import isal_zlib
 
 from webcrawl.base.program import program
+from webcrawl.base.readable import readable
 from webcrawl.frontier.seen.files import opened
 from webcrawl.record.objectstore.stored import elsewhere
 from webcrawl.store.disk import Disk, regular
@@ -71,6 +72,9 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     if other:
         raise CannotPack(f"{folder / other[0]}: replay programs read only .warc.gz from a WACZ file")
     here = [name for name in names if name.endswith(ARCHIVE)]
+    for name in here:
+        if (shown := readable(name)) != name:
+            raise CannotPack(f"{folder}/{shown}: strange characters, by which the index cannot name it")
     still_open = [name.removesuffix(OPEN) for name in begun]
     gone = sorted(
         _noted(jobdir).union(archive_of(name) for name in names if name.endswith(INDEX)).difference(here, still_open)
