@@ -2988,6 +2988,11 @@ CLAIMS = {
                 {"crawls": {"job": ["a.warc.gz", "a.cdxj"]}},
             ),
             (
+                "{}/{}: strange characters, by which the index cannot name it",
+                {"crawls": {"job": ["a.warc.gz", "\udcff.warc.gz"]}},
+                {"crawls": {"job": ["a.warc.gz", "\udcff.cdxj"]}},
+            ),
+            (
                 "{}: the same name as {}: pack the drones one by one",
                 {"crawls": {"0": ["a.warc.gz"], "1": ["a.warc.gz"]}},
                 {"crawls": {"0": ["a.warc.gz"], "1": ["b.warc.gz"]}},

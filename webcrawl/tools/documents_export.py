@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,72 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from webcrawl.base.program import program
-from webcrawl.base.readable import count
-from webcrawl.record.objectstore.stored import elsewhere
 from webcrawl.record.tables.columns import SCHEMAS
-from webcrawl.record.tables.parquet import where, write_parquet
+from webcrawl.record.tables.parquet import write_parquet
 from webcrawl.store.disk import Disk
-from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import is_crawl, is_locked
-from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.store.jobdir.outputs import lengths
-from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.table_progress import DOCUMENTS, FOLDER, Progress
-from webcrawl.store.output import PARQUET
 from webcrawl.urls.exclusion_rules import Forgotten
 
 SCHEMA = SCHEMAS["documents"]
 AT_ONCE = 256  # rows
 HEXADECIMAL = ("neardup", "cluster")  # many a reader of JSON has no whole numbers of 64 bits
-
-
-@dataclass(slots=True)
-class Made:
-    """The documents that crawls have made. `left_out`: what of them is in no file that is here, in words."""
-
-    tables: list[Path] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-    is_cut: bool = False  # a crawl that does not run has some in no finished file
-
-    def add(self, crawl: Path) -> None:
-        """What one crawl has made, as of its last checkpoint if it has one."""
-        if not crawl.is_dir():
-            self.left_out.append(f"{crawl}: this drone's folder is missing: left out")
-        noted, rows = _noted(crawl)
-        names = {path.relative_to(crawl).as_posix() for path in (crawl / FOLDER).glob(f"documents-*{PARQUET}")}
-        places = {name: where(crawl, name) for name in sorted(names.union(noted))}
-        self.tables += [path for path in places.values() if path is not None]
-        if rows:
-            runs = is_locked(crawl)
-            self.is_cut = self.is_cut or not runs
-            why = "the crawl runs" if runs else "resume the crawl, which finishes them"
-            self.left_out.append(f"{crawl}: {count(rows, 'document')} not in a finished file: left out: {why}")
-        if gone := [name for name, path in places.items() if path is None]:
-            stored = elsewhere(crawl).keys() & {*gone}
-            why = f"in the store ({program()} store -l says where)" if stored else "no longer here"
-            self.left_out.append(f"{crawl}: {count(len(gone), 'file')} of documents {why}: left out")
-
-
-def _noted(crawl: Path) -> tuple[list[str], int]:
-    """The names of the files that are finished, and how many documents are in none of them."""
-    with suppress(StoreError, ValueError, TypeError, KeyError):  # of a damaged state: `scrapy verify` says more
-        if is_crawl(crawl):
-            return JobDir(crawl).read(_of_checkpoint)
-    return [], 0
-
-
-def _of_checkpoint(snapshot: Snapshot) -> tuple[list[str], int]:
-    names = [name for name in lengths(snapshot) if name.startswith(f"{DOCUMENTS}-") and name.endswith(PARQUET)]
-    return names, sum(stream.rows for stream in Progress.of(snapshot.get(DOCUMENTS)).streams)
-
-
-def made_by(crawls: Iterable[Path]) -> Made:
-    """All that these crawls have made."""
-    made = Made()
-    for crawl in crawls:
-        made.add(crawl)
-    return made
 
 
 def write(tables: Sequence[Path], target: Path, scratch: Path, forgotten: Forgotten | None = None) -> int:

@@ -1,5 +1,6 @@
 """The graph of hosts: every link between two of them is counted, by the numbers that hosts.tsv gives."""
 
+from argparse import Namespace
 from collections import Counter
 
 import pytest
@@ -8,8 +9,10 @@ from hypothesis import strategies as st
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl
+from tests.support.tables import Job
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import World, running
+from webcrawl.tools.commands import report
 from webcrawl.tools.report import graph
 from webcrawl.tools.report.graph import Graph
 
@@ -100,6 +103,52 @@ def test_a_crawl_without_links(tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "the graph needs links or tables in OUTPUTS" in done.stderr
     assert not (tmp_path / "graph").exists()
+
+
+def tabled(root, *pages):
+    """A crawl that goes on, with a checkpoint that has these pages with a link each in tables, and no links.log."""
+    job = Job(root)
+    for page in pages:
+        job.page(page, [("a", "http://c.test/", "", "")])
+    job.checkpoint()
+    return job
+
+
+def made(folder):
+    """The graph that the command writes of the crawl in this folder, if any, and its exit status."""
+    command = report.Command()
+    options = {"live": False, "site": None, "output": None, "near": "4", "graph": str(folder / "graph")}
+    command.run([str(folder / "job")], Namespace(**options))
+    return edges(folder / "graph") if (folder / "graph").exists() else None, command.exitcode
+
+
+class TestLeftOut:
+    def test_a_table_that_is_not_here(self, tmp_path, capsys):
+        """Links that were counted before must not be missing without a word."""
+        for url in ("http://a.test/", "http://b.test/"):
+            tabled(tmp_path / "job", url).stop()
+        (tmp_path / "job/tables/links-00000.parquet").unlink()
+
+        assert made(tmp_path) == ({("b.test", "c.test"): 1}, 0)
+        assert capsys.readouterr().err == f"{tmp_path}/job: 1 file of links no longer here: left out\n"
+
+    def test_links_in_no_finished_table(self, tmp_path, capsys):
+        """A line says how many."""
+        tabled(tmp_path / "job", "http://a.test/").stop()
+        job = tabled(tmp_path / "job", "http://b.test/")
+
+        assert made(tmp_path) == ({("a.test", "c.test"): 1}, 0)
+        why = "1 link not in a finished file: left out: the crawl runs"
+        assert capsys.readouterr().err == f"{tmp_path}/job: {why}\n"
+        job.close()
+
+    def test_no_table_is_here(self, tmp_path, capsys):
+        """Nobody is told that no links are written yet."""
+        tabled(tmp_path / "job", "http://a.test/").stop()
+        (tmp_path / "job/tables/links-00000.parquet").unlink()
+
+        assert made(tmp_path) == (None, 1)
+        assert capsys.readouterr().err == f"{tmp_path}/job: 1 file of links no longer here: left out\n"
 
 
 def test_a_link_in_the_place_of_a_new_file(tmp_path):

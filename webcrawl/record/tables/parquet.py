@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, regular
-from webcrawl.store.output import OPEN, STREAM, Mark, Output
+from webcrawl.store.output import STREAM, Mark, Output
 
 OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # zstd: 40 % smaller, twice the time
 READING = pa.ipc.IpcReadOptions(use_threads=False)
@@ -110,11 +110,6 @@ def _encodable(value: Any) -> Any:
 
 
 ROWS = 1 << 14  # of a Parquet file, at once
-
-
-def where(jobdir: Path, name: str) -> Path | None:
-    """A file's present path; None if it is not here."""
-    return next((path for path in (jobdir / name, jobdir / f"{name}{OPEN}") if path.exists()), None)
 
 
 def batches(path: Path, columns: Sequence[str], length: int = 0) -> Iterator[pa.RecordBatch]:

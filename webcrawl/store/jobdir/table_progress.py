@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Self
+
+from webcrawl.store.output import OPEN
 
 FOLDER = "tables"
 STATE = "tables"  # in the table meta: what is noted of three tables
@@ -73,3 +76,8 @@ class Progress:
         """The name of the table's next file, which has never been used."""
         serial = self.serial[table] = self.serial.get(table, -1) + 1
         return f"{FOLDER}/{table}-{serial:05d}"
+
+
+def where(jobdir: Path, name: str) -> Path | None:
+    """A file's present path; None if it is not here."""
+    return next((path for path in (jobdir / name, jobdir / f"{name}{OPEN}") if path.exists()), None)

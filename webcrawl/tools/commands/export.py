@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +27,7 @@ from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from webcrawl.tools.documents_export import Made
+    from webcrawl.tools.made_tables import Made
     from webcrawl.urls.exclusion_rules import Forgotten
 
 PART = ".part"  # after the file's name: a folder that is there until the file is
@@ -70,7 +70,7 @@ class Documents(ToolCommand):
         if lack := missing_library():
             raise ValueError(lack)
         from webcrawl.store.disk import own_folder  # noqa: PLC0415 - Scrapy imports every command for any
-        from webcrawl.tools.documents_export import ending, made_by, write  # noqa: PLC0415 - pyarrow is optional
+        from webcrawl.tools.documents_export import ending, write  # noqa: PLC0415 - pyarrow is optional
 
         ending(target)
         for source in sources:
@@ -80,15 +80,15 @@ class Documents(ToolCommand):
             raise FileExistsError(f"{target} exists")
         scratch = target.with_name(target.name + PART)
         crawls = {source: [*_crawls(Path(source))] for source in sources}
-        made = {source: made_by(its) for source, its in crawls.items()}
-        tables, forgotten, how = [table for one in made.values() for table in one.tables], None, ""
+        made = {source: _made_by(its) for source, its in crawls.items()}
+        tables, forgotten, how = [table for one in made.values() for table in one.files], None, ""
         own_folder(scratch)
         if tables:
             forgotten = _forgotten([crawl for its in crawls.values() for crawl in its])
             self._tell_left_out(made)
         else:
             self._make(sources, scratch)
-            tables, how = made_by([scratch]).tables, "of the archive, "
+            tables, how = _made_by([scratch]).files, "of the archive, "
         if not tables:
             shutil.rmtree(scratch)
             raise ValueError(f"{', '.join(sources)}: no documents")
@@ -99,7 +99,7 @@ class Documents(ToolCommand):
     def _tell_left_out(self, made: Mapping[str, Made]) -> None:
         """Of what is left out a line each; exit status 1 if nobody is about to finish it."""
         for source, its in made.items():
-            if not (its.tables or its.left_out):
+            if not (its.files or its.left_out):
                 sys.stderr.write(
                     f"{source}: has made no documents, as the others have: left out; export it by itself\n"
                 )
@@ -133,6 +133,16 @@ def _crawls(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
         with suppress(StoreError):  # of a damaged crawl the archive can be read
             yield from crawls_of(folder)
+
+
+def _made_by(crawls: Iterable[Path]) -> Made:
+    """All documents that these crawls have made."""
+    from webcrawl.tools.made_tables import Made  # noqa: PLC0415 - as above
+
+    made = Made("documents")
+    for crawl in crawls:
+        made.add(crawl)
+    return made
 
 
 def _forgotten(crawls: list[Path]) -> Forgotten:

@@ -10,7 +10,7 @@ from pathlib import Path
 from webcrawl.base.program import program
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.commands import account, dashboard
-from webcrawl.tools.commands.console import say, say_all, whole, write_page
+from webcrawl.tools.commands.console import complain, say, say_all, whole, write_page
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 NAME = "report.html"
@@ -77,6 +77,8 @@ class Command(ToolCommand):
         from webcrawl.tools.report.graph import write_graph  # noqa: PLC0415 - as below
 
         graph = write_graph(jobdir, folder)
+        for line in graph.left_out:
+            complain(line)
         say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
     def _page(self, jobdir: Path, output: str | None, near: int) -> None:

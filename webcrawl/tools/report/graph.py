@@ -17,10 +17,10 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.link_line import LOG, read
+from webcrawl.tools.made_tables import Made
 from webcrawl.tools.report.report_source import read_source
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
-TABLES = "links-*.parquet"
 CHUNK = 1 << 20  # pairs that wait to be counted
 ROWS = 1 << 16  # of a table, at once
 Pair = tuple[str, str]  # URLs
@@ -40,6 +40,7 @@ class Graph:
         self._waiting = array("Q")
         self._edges: Numbers = np.empty(0, np.uint64)
         self._links: Numbers = np.empty(0, np.uint64)
+        self.left_out: list[str] = []  # links that are in no file that is here, in words
 
     @property
     def size(self) -> int:
@@ -91,7 +92,7 @@ class Graph:
 def write_graph(jobdir: Path, folder: Path) -> Graph:
     """Writes hosts.tsv and edges.tsv; StoreError if the crawl has written no links."""
     graph = Graph()
-    for pairs in _links(jobdir):
+    for pairs in _links(jobdir, graph.left_out):
         graph.add(pairs)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "edges.tsv", (f"{one}\t{other}\t{links}\n" for one, other, links in graph.edges()))
@@ -110,17 +111,20 @@ def _write(path: Path, lines: Iterable[str]) -> None:
         new.unlink(missing_ok=True)
 
 
-def _links(jobdir: Path) -> Iterator[Iterable[Pair]]:
-    """The links as of the last checkpoint, in batches; of tables those that are finished."""
+def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
+    """The links as of the last checkpoint, in batches; of tables those that are finished, and here."""
     for crawl in crawls_of(jobdir):
         length = read_source(crawl).outputs.get(LOG)
-        tables = sorted((crawl / "tables").glob(TABLES))
         if length is not None:
             yield from _of_log(crawl / LOG, length)
-        elif tables:
-            yield from _of_tables(tables)
-        else:
-            raise NoCrawl(f"{crawl}: no links are written yet: the graph needs links or tables in OUTPUTS")
+            continue
+        made = Made("links")
+        made.add(crawl)
+        if not made.files:
+            why = made.left_out or [f"{crawl}: no links are written yet: the graph needs links or tables in OUTPUTS"]
+            raise NoCrawl(why[0])
+        left_out += made.left_out
+        yield from _of_tables(made.files)
 
 
 def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:

@@ -19,7 +19,7 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.table_progress import ALONE, FOLDER, ROWS, STATE, Part, Progress
+from webcrawl.store.jobdir.table_progress import ALONE, FOLDER, ROWS, STATE, Part, Progress, where
 from webcrawl.store.output import OPEN, STREAM
 from webcrawl.tools.verify.gzip_members import Member, Torn
 
@@ -84,7 +84,7 @@ class _Table:
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """The values of these columns; what is wrong with a file is added to `damages`."""
-        from webcrawl.record.tables.parquet import batches, where  # noqa: PLC0415 - pyarrow is optional
+        from webcrawl.record.tables.parquet import batches  # noqa: PLC0415 - pyarrow is optional
 
         self._begun = True
         for name, length in self._lengths.items():

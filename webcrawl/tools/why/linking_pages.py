@@ -15,6 +15,7 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.link_line import read
+from webcrawl.store.jobdir.table_progress import where
 from webcrawl.tools.why.file_search import exchange_of
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.time_words import size
@@ -81,7 +82,7 @@ def _in_table(source: Source, name: str, urls: Collection[str], found: dict[str,
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-    from webcrawl.record.tables.parquet import batches, where  # noqa: PLC0415 - as above
+    from webcrawl.record.tables.parquet import batches  # noqa: PLC0415 - as above
 
     path = where(source.jobdir, name)
     if path is None:  # finished and taken away
