@@ -569,6 +569,18 @@ class TestLosses:
         with pytest.raises(StoreError, match="shorter"):
             reading.answers(path)
 
+    @pytest.mark.parametrize("form", [plain, one_gzip])
+    def test_a_file_of_one_piece_that_has_shrunk(self, reading, caplog, form):
+        """If a run had come halfway, the file is lost: no record lies where the next one has to begin."""
+        path = reading.write("x.warc", [response(f"{URL}{number}") for number in range(3)], form)
+        first, second, *_ = Archives([path], reading.places.get, reading.originals, 1 << 20)
+        reading.places[first.name] = second.next
+        reading.write("x.warc", [response(URL)], form)
+
+        assert reading.answers(path) == []
+        assert reading.lost == ["lost/files"]
+        assert caplog.messages[-1] == f"{path}: not a WARC file: the file ends before the place to go on from"
+
 
 class TestResuming:
     """A run goes on where the last one ended."""

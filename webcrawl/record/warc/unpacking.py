@@ -151,11 +151,13 @@ class Unpacked:
         self._coding: Coding | None = None
         self._parts = [_Part(at)]
         self._file.seek(at)
-        while left:
+        short = at > self._end
+        while left and not short:
             piece = self.read(min(left, PIECE))
-            if not piece:
-                raise Torn("the file ends before the place to go on from", ends=True)
+            short = not piece
             left -= len(piece)
+        if short:
+            raise Torn("the file ends before the place to go on from", ends=True)
 
     @property
     def place(self) -> Place:
