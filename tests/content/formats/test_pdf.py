@@ -247,6 +247,20 @@ class TestTheEnd:
         assert process.returncode == -signal.SIGKILL
         assert reader._process is None
 
+    def test_killed_while_its_process_starts(self, reader, monkeypatch):
+        """There is no process yet that could be killed; the one that comes up reads nothing any more."""
+        really = reader._open
+
+        def killed_before():
+            reader.kill()
+            really()
+
+        monkeypatch.setattr(reader, "_open", killed_before)
+
+        with pytest.raises(OSError, match="closed"):
+            reader.read(pdf("/1"), URL)
+        assert reader._process is None
+
     def test_closed_twice(self, reader):
         """Nothing happens then, nor if nothing was read."""
         reader.close()

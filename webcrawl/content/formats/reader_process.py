@@ -109,7 +109,10 @@ class ReaderProcess:
                     logger.warning("No process to read %s in: %s; trying again for %d s", self._what, error, rest)
                 time.sleep(PAUSE)
             else:
-                return
+                break
+        if self._closed:  # meanwhile, when there was no process yet to kill
+            self._end()
+            raise OSError("closed")
 
     def _open(self) -> None:
         """Starts the worker, and waits until it says that it is ready."""
