@@ -1,5 +1,7 @@
 """Cookies: which are kept, and which are sent where."""
 
+import time
+
 import pytest
 
 from webcrawl.crawl import redirect_chain
@@ -67,6 +69,18 @@ class TestKept:
     def test_any_other_expiry_is_ignored(self, until):
         """A chain of redirects is short: what has not expired when it is set stays until its end."""
         assert sent(kept(f"a=1; {until}")) == "a=1"
+
+    @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+    def test_a_date_without_a_zone(self, zone, monkeypatch):
+        """It is in UTC, whatever the zone of this machine."""
+        soon, just_now = (time.strftime("%a, %d %b %Y %H:%M:%S", time.gmtime(NOW + rest)) for rest in (60, -60))
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        try:
+            assert sent(kept(f"a=1; Expires={soon}", f"b=2; Expires={just_now}")) == "a=1"
+        finally:
+            monkeypatch.undo()
+            time.tzset()
 
     @pytest.mark.parametrize(("domain", "taken"), [("a.test", 1), (".A.test", 1), ("test", 1), ("", 1), ("b.test", 0)])
     def test_domain(self, domain, taken):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -113,7 +114,10 @@ def _has_expired(said: dict[bytes, bytes], now: float) -> bool:
     if _NUMBER.fullmatch(age):
         return age.startswith(b"-") or not age.strip(b"0")
     try:
-        return parsedate_to_datetime(said.get(b"expires", b"")[:DATE].decode("latin-1")).timestamp() <= now
+        date = parsedate_to_datetime(said.get(b"expires", b"")[:DATE].decode("latin-1"))
+        if date.tzinfo is None:  # RFC 6265 5.1.1: all of them are in UTC
+            date = date.replace(tzinfo=UTC)
+        return date.timestamp() <= now
     except (ValueError, OverflowError):
         return False
 
