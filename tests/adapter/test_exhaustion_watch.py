@@ -111,3 +111,34 @@ def test_what_a_lack_is():
 def test_an_error_has_words(error, said):
     """One line; what says nothing has its name, and a lack is called by its own."""
     assert words_of(error) == said
+
+
+@pytest.mark.parametrize(
+    "happen",
+    [
+        pytest.param(lambda: asyncio.get_running_loop().call_soon(raise_it, MemoryError()), id="a callback"),
+        pytest.param(in_thread, id="a thread"),
+        pytest.param(lambda: [Dying(), gc.collect()], id="a destructor"),
+    ],
+)
+def test_of_two_crawls_the_first_ends_first(happen):
+    """The other one goes on to notice what befalls it, and the one that has ended hears nothing more."""
+    first, second = [], []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        before = sys.unraisablehook, threading.excepthook
+        one = ExhaustionWatch(first.append, loop)
+        one.watch()
+        other = ExhaustionWatch(second.append, loop)
+        other.watch()
+        one.unwatch()
+        try:
+            happen()
+            await asyncio.sleep(0.01)
+        finally:
+            other.unwatch()
+            sys.unraisablehook, threading.excepthook = before
+
+    asyncio.run(main())
+    assert (len(first), len(second)) == (0, 1)

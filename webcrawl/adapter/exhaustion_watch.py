@@ -61,6 +61,7 @@ class ExhaustionWatch(logging.Handler):
         self._fail, self._loop, self._thread = fail, loop, threading.get_ident()
         self._reserve: bytearray | None = bytearray(RESERVE)
         self._alarm = Alarm()
+        self._has_ended = False
         self._before = loop.get_exception_handler(), sys.unraisablehook, threading.excepthook
 
     def watch(self) -> None:
@@ -71,9 +72,15 @@ class ExhaustionWatch(logging.Handler):
         threading.excepthook = self._of_thread
 
     def unwatch(self) -> None:
-        """The crawl has ended."""
-        loop, sys.unraisablehook, threading.excepthook = self._before
-        self._loop.set_exception_handler(loop)
+        """The crawl has ended. What another one of this process has set meanwhile stays, and is passed on by ours."""
+        self._has_ended = True
+        loop, unraisable, of_thread = self._before
+        if self._loop.get_exception_handler() == self._of_loop:
+            self._loop.set_exception_handler(loop)
+        if sys.unraisablehook == self._unraisable:
+            sys.unraisablehook = unraisable
+        if threading.excepthook == self._of_thread:
+            threading.excepthook = of_thread
         logging.getLogger().removeHandler(self)
         self._alarm.disarm()
 
@@ -84,7 +91,7 @@ class ExhaustionWatch(logging.Handler):
 
     def notice(self, error: BaseException | None) -> bool:
         """Fails if this is a lack; says whether it is. May be called from any thread."""
-        if not isinstance(error, Exception) or not lack(error):
+        if self._has_ended or not isinstance(error, Exception) or not lack(error):
             return False
         self._reserve = None
         if threading.get_ident() == self._thread:

@@ -11,11 +11,19 @@ from webcrawl.adapter.listeners import listening
 from webcrawl.base.readable import ReadableFormatter
 
 
+class _Shared(ReadableFormatter):
+    """Several crawls of a process may want it; the last one takes it away."""
+
+    def __init__(self, before: logging.Formatter | None) -> None:
+        super().__init__(before or logging.Formatter())
+        self.before, self.users = before, 0
+
+
 class ReadableLog:
     """While the crawl runs, all log handlers write readable lines."""
 
     def __init__(self) -> None:
-        self._before: list[tuple[logging.Handler, logging.Formatter | None]] = []
+        self._used: list[tuple[logging.Handler, _Shared]] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -23,10 +31,16 @@ class ReadableLog:
 
     def opened(self) -> None:
         for handler in logging.getLogger().handlers:
-            self._before.append((handler, handler.formatter))
-            handler.setFormatter(ReadableFormatter(handler.formatter or logging.Formatter()))
+            formatter = handler.formatter
+            if not isinstance(formatter, _Shared):
+                formatter = _Shared(handler.formatter)
+                handler.setFormatter(formatter)
+            formatter.users += 1
+            self._used.append((handler, formatter))
 
     def closed(self) -> None:
-        for handler, formatter in self._before:
-            handler.setFormatter(formatter)
-        self._before.clear()
+        for handler, formatter in self._used:
+            formatter.users -= 1
+            if not formatter.users and handler.formatter is formatter:
+                handler.setFormatter(formatter.before)
+        self._used.clear()
