@@ -320,7 +320,7 @@ class TestChecks:
                 ["-a", "lang=de"],
                 "-a lang=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages",
             ),
-            ("", ["-a", "limit=3"], "no seeds: scrapy crawl own -a seeds=FILE or a URL, several with commas between"),
+            ("", ["-a", "limit=3"], "no seeds: give -a seeds=FILE or a URL, several with commas between"),
             ("", ["-a", "seeds=nowhere.txt"], "nowhere.txt: No such file or directory"),
             (
                 '    allowed_domains = ["a.test"]\n',

@@ -4971,7 +4971,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
                 "JOBDIR = {}: cannot be created ({})",
                 "JOBDIR = {}: is not writable",
                 "JOBDIR = {}: strange characters, by which files and lines of a crawl cannot name it",
-                "no seeds: {} crawl {} -a seeds=FILE or a URL, several with commas between",
+                "no seeds: give -a seeds=FILE or a URL, several with commas between",
                 "{}/{}: missing, but the logs of a crawl are there: restore it, or use another JOBDIR",
                 "{}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR",
                 "{}: no such spider; this project has {}; {}",

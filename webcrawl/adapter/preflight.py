@@ -222,9 +222,7 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
         if name not in known and name != JOB:
             raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
     if not given.get("seeds", "").strip() and not elsewhere and spider.needs_seeds():
-        raise CannotStart(
-            f"no seeds: {program()} crawl {spider.name} -a seeds=FILE or a URL, several with commas between"
-        )
+        raise CannotStart("no seeds: give -a seeds=FILE or a URL, several with commas between")
     if getattr(spider, "allowed_domains", None):
         raise CannotStart(f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE")
     if given.get("scope", "any") not in SCOPES:

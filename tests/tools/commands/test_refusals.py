@@ -152,8 +152,8 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("arguments", "line"),
         [
-            ({}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
-            ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
+            ({}, "no seeds: give -a seeds=FILE or a URL, several with commas between"),
+            ({"seeds": " "}, "no seeds: give -a seeds=FILE or a URL, several with commas between"),
             (
                 {"sedes": "a.txt"},
                 "-a sedes=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages",
@@ -524,4 +524,4 @@ def test_standard_output_stays_empty(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between\n"
+    assert done.stderr == "no seeds: give -a seeds=FILE or a URL, several with commas between\n"
