@@ -165,6 +165,7 @@ class TestWhere:
             ("set --for a.org/x HOST_MAX_PAGES 5", "a.org/x is neither a host nor a URL"),
             ("set --for a.org:80 HOST_MAX_PAGES 5", "a.org:80: a domain or host, without scheme and port"),
             ("set --for http://a.org HOST_MAX_PAGES 5", "http://a.org: a domain or host, without scheme and port"),
+            ("set --for =a.org URL_MAX_DEPTH 5", "=a.org: a domain or host does not begin with ="),
             ("set --for a.org DOMAIN_BUDGET_PAGES 5", "DOMAIN_BUDGET_PAGES has no effect in this crawl"),
             ("set --for a.org URL_SCOPE seeds", "URL_SCOPE seeds can be set for a domain only in a crawl with that"),
             ("get --for", "usage: get --for DOMAIN"),

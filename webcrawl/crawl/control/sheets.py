@@ -195,7 +195,10 @@ def _domain(word: str) -> str:
     """A name without port or path: sheets are for hosts and what is below them."""
     if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
         raise CommandError(f"{word[:LONGEST]}: a domain or host, without scheme and port")
-    return host_named(word)
+    name = host_named(word)
+    if name.startswith(ALONE):  # a URL's host may begin so, and its sheet would be another host's
+        raise CommandError(f"{word[:LONGEST]}: a domain or host does not begin with {ALONE}")
+    return name
 
 
 _SAYS = f"change a setting for a domain or host alone; the value {DEFAULT} takes it back"
