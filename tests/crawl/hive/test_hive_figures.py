@@ -18,6 +18,10 @@ class TestMerged:
             "drones": [{"pages": 3, "queued": 1}, {"pages": 4, "queued": 0}],
         }
 
+    def test_words(self):
+        """What is no number, such as a figure of another version, has no sum."""
+        assert merged([{"pages": 3, "waits": "for x"}, {"pages": 4, "waits": None, "more": [1]}])["pages"] == 7
+
     def test_what_all_have_together(self):
         """All drones read the same seeds, in the same seconds, and each hears of every host that is paused."""
         one = {"seeds": 100, "bad_seeds": 2, "hosts_paused": 1, "seconds": 60.5, "started": "2026-11-21T10:00:00Z"}

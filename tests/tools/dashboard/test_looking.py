@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.dashboards import FIGURES, Crawls, made
+from tests.support.steered import steered
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
 from webcrawl.tools.dashboard.crawl_states import Finder, look
@@ -154,6 +155,20 @@ class TestLooking:
         assert (sample.number("pages"), sample.number("queued"), sample.number("seeds")) == (127, 4003, 5)
         assert sample.figures["levels"] == [3000, 1000, 0]
         assert sample.figures["mix"]["ok"] == 100
+
+    def test_a_hive_of_drones_that_say_all_that_a_crawl_says(self, tmp_path):
+        """Whatever a crawl answers can be shown together: numbers are added, and the words stay each drone's own."""
+        hive = {"version": 1, "name": "web", "drones": [0, 1]}
+        made(tmp_path / "hive/drone-0")
+        made(tmp_path / "hive/drone-1")
+        (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
+        with steered(tmp_path / "crawl") as crawl:
+            status = {"state": "running", "seconds": 3.0, **crawl.crawl.outlook.glance(), "in_force": [], "queued": 2}
+        sample = look(known(tmp_path / "hive"), Crawls({"status": status}).ask)
+
+        assert (sample.state, sample.number("queued"), sample.number("seconds")) == ("running", 4, 3.0)
+        assert "waits" in status
+        assert "waits" not in sample.figures
 
 
 class TestPast:

@@ -121,7 +121,7 @@ def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 total[name] = max(total.get(name, value), value)
             elif name in EARLIEST:
                 total[name] = min(total.get(name, value), value)
-            elif name not in MAIN or type(value) in (int, float):
+            elif isinstance(value, (int, float)):  # of words, such as what a drone waits for, there is no sum
                 total[name] = total.get(name, 0) + value
     total.pop("drone", None)
     total |= _apart(each, total)
