@@ -158,6 +158,28 @@ class TestFigures:
             for tab in ("/hosts", "/errors", "/seeds", "/fetchers", "/log", "/commands", "/why"):
                 tree_of(visitor, tab)
 
+    def test_a_hive_that_gets_another_drone(self, tmp_path):
+        """Its pages show the drone from then on, what became of the seeds that it has among them."""
+        for number in (0, 1):
+            logs = made(tmp_path / f"hive/drone-{number}") / "logs"
+            seed = f"http://{number}.example/"
+            row = f"2026-11-27T08:00:00.000Z 200 9 {seed} - - text/html - 20261127080000000+5 - {seed} -\n"
+            (logs / "crawl.log").write_text(row)
+        hive = {"version": 1, "name": "web", "drones": [0]}
+        (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
+        (tmp_path / "hive/drone-1").rename(tmp_path / "later")
+        with dashboard(tmp_path, Crawls({"status": FIGURES})) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+            assert tree_of(visitor, "/seeds").xpath("//tbody/tr/td[1]/a/text()") == ["http://0.example/"]
+
+            (tmp_path / "later").rename(tmp_path / "hive/drone-1")
+            (tmp_path / "hive/hive.json").write_text(json.dumps({**hive, "drones": [0, 1]}))
+            time.sleep(1.1)
+            assert len(tree_of(visitor).xpath("//div[@id='drones']//tbody//a/@href")) == 2
+            seeds = tree_of(visitor, "/seeds").xpath("//tbody/tr/td[1]/a/text()")
+            assert seeds == ["http://0.example/", "http://1.example/"]
+
 
 class TestTabs:
     def test_hosts_of_a_crawl_that_does_not_know_the_command(self, visitor):

@@ -158,3 +158,23 @@ def test_a_page_that_waits_while_an_order_is_given(watched):
         assert (number, sample.answers) == (1, True)
 
     watched(script)
+
+
+def test_a_look_that_fails(watched):
+    """Pages that wait for the next look hear that it failed, and do not wait for ever; the one after may be well."""
+
+    async def script(watch, looks):
+        asks, lacks = watch._ask, [OSError("no descriptors")] * 2
+
+        def ask(*question):
+            if len(looks) and lacks:
+                raise lacks.pop()
+            return asks(*question)
+
+        watch._ask = ask
+        await watch.next(0)
+        with pytest.raises(OSError, match="no descriptors"):
+            await asyncio.wait_for(watch.next(1), 10)
+        assert (await watch.next(1))[0] == 2
+
+    watched(script)

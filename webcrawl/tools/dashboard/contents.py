@@ -13,7 +13,7 @@ from webcrawl.crawl.control.seed_sources import forget, spooled
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.dashboard.crawl_states import Ask
 from webcrawl.tools.dashboard.crawl_watch import Watch
-from webcrawl.tools.dashboard.log_tails import LOGS, SeedProgress, tail
+from webcrawl.tools.dashboard.log_tails import LOGS, tail
 from webcrawl.tools.dashboard.pages import command_pages as orders
 from webcrawl.tools.dashboard.pages import crawl_page as overview
 from webcrawl.tools.dashboard.pages import tabs
@@ -34,7 +34,6 @@ class Contents:
 
     def __init__(self, ask: Ask, why: Why) -> None:
         self._ask, self._why = ask, why
-        self._seeds: dict[str, SeedProgress] = {}
 
     async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
         """All that is on a page below its header."""
@@ -69,7 +68,7 @@ class Contents:
             found, _ = await self._asked(watch, shown, "errors")
             return {"errors": tabs.errors_part(shown, found, await _lines(watch, TRACEBACKS, ""))}
         if tab == "seeds":
-            return {"seeds": tabs.seeds_part(shown, await self._progress(watch))}
+            return {"seeds": tabs.seeds_part(shown, await watch.seeds())}
         if tab == "fetchers":
             return {"fetchers": tabs.fetchers_part(shown, *await self._asked(watch, shown, "threads"))}
         if tab == "log":
@@ -95,12 +94,6 @@ class Contents:
         found, why_not = await self._asked(watch, shown, "host", host)
         queue, _ = await self._asked(watch, shown, "queue", host) if found is not None else (None, "")
         return tabs.host_content(shown, host, found, why_not, queue)
-
-    async def _progress(self, watch: Watch) -> SeedProgress:
-        known = watch.known
-        progress = self._seeds.setdefault(known.id, SeedProgress([one.jobdir for one in known.crawls]))
-        await watch.answer("seeds", progress.read)
-        return progress
 
     async def _why_page(self, watch: Watch, shown: Shown, url: str) -> Html:
         found, failed = None, ""

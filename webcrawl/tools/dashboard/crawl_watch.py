@@ -16,6 +16,7 @@ from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.history_line import PATH, Moment, Revisited, at_times, moment, moment_of, read
 from webcrawl.store.jobdir.history_line import PLAIN as COUNTED
 from webcrawl.tools.dashboard.crawl_states import Ask, Known, Sample, look, since_saved
+from webcrawl.tools.dashboard.log_tails import SeedProgress
 
 ROOM = 8000  # moments of the file; of more, every other one of the older half is left out
 LIVE = 1800  # moments that were seen here: an hour, at one in two seconds
@@ -130,6 +131,7 @@ class Watch:
         self.known = known
         self._ask, self._executor = ask, executor
         self._pasts = {one.id: Past(one.jobdir) for one in known.crawls}
+        self._seeds = SeedProgress([one.jobdir for one in known.crawls])
         self._looking = asyncio.Lock()
         self._seen = asyncio.Condition()
         self._watchers = 0
@@ -181,6 +183,11 @@ class Watch:
             kept = self._answers[what] = time.monotonic(), task
         return await asyncio.shield(kept[1])
 
+    async def seeds(self) -> SeedProgress:
+        """What became of the seeds, by the logs as they are now, or were some seconds ago."""
+        await self.answer("seeds", self._seeds.read)
+        return self._seeds
+
     def forget(self) -> None:
         """After a command nothing is as it was."""
         self._answers = {name: kept for name, kept in self._answers.items() if not kept[1].done()}
@@ -201,13 +208,15 @@ class Watch:
     # -- for pages that stay open
 
     async def next(self, number: int) -> tuple[int, Sample]:
-        """Waits for the first look after the one of this number."""
+        """Waits for the first look after the one of this number; what it raises is for all who wait."""
         self._watchers += 1
         if self._loop is None or self._loop.done():
             self._loop = asyncio.get_running_loop().create_task(self._keep_looking())
         try:
             async with self._seen:
-                await self._seen.wait_for(lambda: self._number > number)
+                await self._seen.wait_for(lambda: self._number > number or self._loop is None)
+            if self._number <= number:  # looking has failed
+                await self.sample()
             assert self._sample is not None  # noqa: S101 - a look has a number
             return self._number, self._sample
         finally:
@@ -216,13 +225,17 @@ class Watch:
     async def _keep_looking(self) -> None:
         """Until nobody has waited for the last look: those who watch wait for each."""
         idle = 0
-        while idle < 3:
-            await self.sample()
-            idle = 0 if self._watchers else idle + 1
+        try:
+            while idle < 3:
+                await self.sample()
+                idle = 0 if self._watchers else idle + 1
+                async with self._seen:
+                    self._seen.notify_all()
+                await asyncio.sleep(INTERVAL)
+        finally:
+            self._loop = None
             async with self._seen:
                 self._seen.notify_all()
-            await asyncio.sleep(INTERVAL)
-        self._loop = None
 
     async def close(self) -> None:
         if self._loop is not None:

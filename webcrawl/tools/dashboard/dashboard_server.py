@@ -111,7 +111,7 @@ class Server:
     async def _one(self, request: web.Request) -> Watch:
         name = request.match_info["id"]
         known = self._finder.get(name)
-        if known is None:  # it may have begun since
+        if known is None or known.drones:  # it may have begun since, or have got another drone
             await self._found()
             known = self._finder.get(name)
         if known is None:
