@@ -298,6 +298,13 @@ def _start(
     return Start(urls=urls) if urls is not None else None
 
 
+def check_name(folder: Path) -> None:
+    """Raises CannotStart for a JOBDIR that cannot be told of."""
+    name = str(folder.absolute())
+    if (shown := readable(name)) != name:
+        raise CannotStart(f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it")
+
+
 def _folder(
     values: Mapping[str, Any],
     spider: str,
@@ -307,9 +314,7 @@ def _folder(
 ) -> None:
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
-    name = str(folder.absolute())
-    if (shown := readable(name)) != name:
-        raise CannotStart(f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it")
+    check_name(folder)
     if (folder / HIVE).exists():
         raise CannotStart(f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR")
     try:

@@ -14,6 +14,7 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from tests.support.fake_hives import FakeHive, gone
 from tests.support.hive_members import Members
+from webcrawl.base.readable import readable
 from webcrawl.crawl.hive.drone_identity import KEY, take_up
 from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import HiveError
@@ -300,6 +301,15 @@ class TestRefusals:
         hive.seeds = tmp_path / seeds if seeds else hive.seeds
         self.refused(hive, "-n", 2, **settings)
 
+        assert not hive.jobdir.exists()
+
+    @pytest.mark.parametrize("name", ["bad\udcff", "new\nline"])
+    def test_a_strange_name(self, hive, tmp_path, name):
+        """A JOBDIR by which nothing could be named is refused as for a crawl, before a server is started in it."""
+        hive.jobdir = tmp_path / name
+        line = self.refused(hive, "-n", 2)
+
+        assert line.startswith(f"JOBDIR = {tmp_path}/{readable(name)}: strange characters, ")
         assert not hive.jobdir.exists()
 
     def test_what_was_there_stays(self, hive):

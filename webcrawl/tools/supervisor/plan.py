@@ -14,7 +14,7 @@ from scrapy.utils.misc import load_object
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.default_jobdir import default_jobdir
-from webcrawl.adapter.preflight import preflight, spider_named
+from webcrawl.adapter.preflight import check_name, preflight, spider_named
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.errors import CannotStart
@@ -42,6 +42,7 @@ class Plan:
         self._spider = spider_named(settings, spider)
         self.memory = _mebibytes(settings)
         self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
+        check_name(self.folder.path)  # before a server is started in it
 
     def founding(self, before: Founding | None) -> Founding:
         """The founding of this hive; CannotStart if it is not what it was, and any of its drones was ever let in."""
