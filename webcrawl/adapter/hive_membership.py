@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import time
+import traceback
 from collections.abc import Awaitable, Mapping, Sequence
 from inspect import isawaitable
 from pathlib import Path
@@ -186,6 +187,10 @@ class Life:
         except CommandError as error:
             logger.warning("by command: %s: %s", order, error)
             return str(error)
+        except Exception as error:  # noqa: BLE001 - a mistake in a command: all drones would end of it, at each start
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            logger.error("by command: %s: %r in %s line %s", order, error, last.filename, last.lineno)  # noqa: TRY400
+            return f"the crawl made a mistake, see its log: {error!r}"
         return ""
 
     def _later(self, order: str, answer: Awaitable[Any]) -> None:

@@ -84,6 +84,18 @@ class TestTakenBack:
         assert "another record still names it: excluded b.a.test" in obey(crawl, "include", "b.a.test")
         assert "another record" not in obey(crawl, "include", "*.a.test")
 
+    @pytest.mark.parametrize("rule", ["example.com # a letter", "example.com/a/ # a letter"])
+    def test_a_rule_with_a_comment(self, run, rule):
+        """A line of a file can be given as it is, and is taken back by the same words."""
+        crawl = Crawl(run()[0])
+        obey(crawl, "exclude", rule)
+        obey(crawl, "exclude", "example.com/a/")
+
+        said = obey(crawl, "include", rule)
+
+        assert said.endswith(f"another record still names it: excluded {rule}") is ("/" in rule)
+        assert [one.rule for one in crawl.excluded()] == ["example.com/a/"]
+
 
 class TestWords:
     def test_all(self):

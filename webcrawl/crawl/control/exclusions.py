@@ -150,7 +150,8 @@ def include(crawl: Leaves, *words: str) -> Answer:
 
 
 def _first_url(rule: str) -> str:
-    """The first of the URLs that a rule names."""
+    """The first of the URLs that a rule names, without what follows a #, as in a line of the file."""
+    rule = rule.partition("#")[0].strip()
     return canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}")
 
 
