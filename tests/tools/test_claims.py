@@ -4856,6 +4856,10 @@ PROVED = {  # sentences that need more around them: the test that looks at them
             "tests/record/fulltext/test_command.py",
         ),
     },
+    "adapter/hive_membership.py": dict.fromkeys(
+        ("by command: {}: {} in {} line {}", "the crawl made a mistake, see its log: {}"),
+        "tests/adapter/test_hive_membership.py",
+    ),
     "adapter/browser.py": dict.fromkeys(
         ("no text after its scripts have run", "the browser cannot be started: {}"), "tests/end_to_end/test_browser.py"
     ),
@@ -5034,6 +5038,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
                 "{} cannot be set for a domain; these can: {}",
                 "{} has no effect in this crawl",
                 "{}: a domain or host, without scheme and port",
+                "{}: a domain or host does not begin with {}",
             ),
             "tests/crawl/control/test_sheets.py",
         ),

@@ -9,12 +9,14 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.crawl.control import answer_text
-from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
+from webcrawl.tools.commands.crawl_queries import ask_hive
 from webcrawl.tools.supervisor import asked
 from webcrawl.tools.supervisor.asked import AskedHive, status
+from webcrawl.tools.supervisor.hive_orders import Unanswered
 
 HERE = socket.gethostname()
 FIGURES = {"pages": 10, "queued": 5, "hosts": 2, "failures": 1}
@@ -43,6 +45,19 @@ def test_what_bounds_a_hive(tmp_path, monkeypatch):
 
     assert (found["bound/politeness"], found["bound/slots"]) == (60, 20)
     assert "bound by politeness 75 %, CONCURRENT_REQUESTS 25 %" in [*answer_text.status(found)]
+
+
+def test_an_order_that_may_be_carried_out_later(tmp_path, monkeypatch):
+    """Programs that gave it are told that it has no answer yet, not that it is refused."""
+
+    def ask(*_):
+        raise Unanswered("pause: drones 1 have not answered; they will know it")
+
+    monkeypatch.setattr(AskedHive, "__init__", lambda *_: None)
+    monkeypatch.setattr(AskedHive, "ask", ask)
+
+    with pytest.raises(NoAnswer, match="they will know it"):
+        ask_hive(Settings(), str(tmp_path), 1.0, BytesIO(), "pause")
 
 
 @pytest.fixture(name="hive")

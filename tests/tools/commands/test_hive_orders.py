@@ -423,6 +423,23 @@ class TestWhoHasDoneIt:
 
         assert order("resume", seen([0, 1]), last) == "resume: done by 1 drone"
 
+    @pytest.mark.parametrize(
+        ("looks", "given"),
+        [
+            (((0, 1), (0, 1), *[(0, 1)] * 99), True),
+            (((0, 1), (0,)), True),
+            (((0, 1),), True),
+            ((), False),
+        ],
+    )
+    def test_what_may_be_carried_out_later(self, monkeypatch, looks, given):
+        """An order that was given is not said to be refused, whatever keeps the drones from confirming it."""
+        monkeypatch.setattr(hive_orders, "PATIENCE", 0.0)
+        with pytest.raises(CannotStart) as error:
+            order("pause", *(seen(alive, [0]) for alive in looks))
+
+        assert isinstance(error.value, hive_orders.Unanswered) is given
+
     def test_who_stops_goes_away(self):
         """That is what it was told."""
         assert order("stop", seen([0, 1]), seen([0], [0])) == "stop: done by 2 drones"

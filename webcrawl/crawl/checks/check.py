@@ -84,7 +84,7 @@ def _read(name: str, kind: Kind, value: Any) -> Any:
         return kind.read(value)
     except Secret as error:
         raise SettingError(name, error, kind.allowed, str(error)) from None
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, OverflowError, RecursionError) as error:
         raise SettingError(name, getattr(error, "shown", value), kind.allowed, str(error)) from error
 
 

@@ -14,7 +14,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.crawl.control.exclusions import dated
-from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.errors import Away, Full
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.partition import MOST_DRONES
@@ -30,6 +30,10 @@ Asked = Callable[[Collection[int]], tuple[int, ...]]  # the drones that shall sh
 SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
 
 
+class Unanswered(CannotStart):
+    """The order was given, and is carried out later, perhaps: nobody has confirmed it."""
+
+
 def is_order(name: str, *words: str) -> bool:
     """True if such a command goes to all drones: also what lasts of a host, which may change hands."""
     return name in FOR_ALL or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
@@ -42,7 +46,10 @@ def give(target: Target, name: str, arguments: Sequence[str]) -> int:
 
 
 def given(target: Target, name: str, arguments: Sequence[str]) -> str:
-    """Gives a command to all drones, and waits until they have carried it out; says so. CannotStart if they do not."""
+    """Gives a command to all drones, and waits until they have carried it out; says so. CannotStart if they do not.
+
+    Unanswered: they may do it yet.
+    """
     try:
         checked(name, *arguments)
     except CommandError as error:
@@ -63,11 +70,12 @@ async def _given(make_operator: MakeOperator, folder: HiveFolder | None, name: s
         while waiting := _behind(look := await operator.look(), number):
             if time.monotonic() > end:
                 drones = ", ".join(map(str, waiting))
-                raise CannotStart(f"{name}: drones {drones} have not answered; they will know it")
+                raise Unanswered(f"{name}: drones {drones} have not answered; they will know it")
             await asyncio.sleep(LOOKS)
     except Away as error:
         if name != STOP or not there or not await _ends(folder):  # the server of a hive ends with it
-            raise CannotStart(f"the hive's server is {error.state}: {error}") from error
+            kind = Unanswered if there and not isinstance(error, Full) else CannotStart
+            raise kind(f"the hive's server is {error.state}: {error}") from error
         return f"{name}: done by {count(len(there), 'drone')}"
     finally:
         await operator.close()
@@ -77,7 +85,7 @@ async def _given(make_operator: MakeOperator, folder: HiveFolder | None, name: s
     if name == STOP:
         return f"{name}: done by {count(len(there), 'drone')}"
     if gone := [str(one) for one in sorted(there) if one not in look.leases and _is_missed(look, one, number)]:
-        raise CannotStart(f"{name}: drones {', '.join(gone)} went away before they answered; they will know it")
+        raise Unanswered(f"{name}: drones {', '.join(gone)} went away before they answered; they will know it")
     done = [one for one in there if not _is_behind(look, one, number)]
     return f"{name}: done by {count(len(done), 'drone')}"
 
