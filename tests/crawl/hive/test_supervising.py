@@ -35,9 +35,8 @@ class Scene:
         self.now, self.started, self.reasons, self.lack = 1000.0, [], {}, None
         self.figures = {}
         self.unstored = Unstored(lambda number: self.figures.get(number, {}))
-        self.supervisor = Supervisor(
-            self.start, self.reasons.get, lambda: self.now, self.unstored.files, self.unstored.requests
-        )
+        ends = self.unstored.files, self.unstored.requests, self.unstored.lists
+        self.supervisor = Supervisor(self.start, self.reasons.get, lambda: self.now, *ends)
 
     def start(self, number):
         self.unstored.begins(number)
@@ -194,6 +193,17 @@ class TestUnstored:
         scene.after(LONGEST_WAIT)
 
         assert caplog.messages == ["drone 0: ended, but requests of the spider lost: 5, as its log says"]
+        assert (len(scene.started), scene.supervisor.working, scene.supervisor.status) == (1, False, 1)
+
+    def test_lists_that_cannot_be_read_are_no_reason_either(self, scene, caplog):
+        """A drone that has waited for hosts set aside, and lacks a list of seeds, would wait again and again."""
+        (drone,) = scene.begin(1)
+        scene.now += HEALTHY
+        scene.figures[0] = {"reason": "finished", "at": "12:00", "seed_lists_away": 1}
+        scene.end(drone, 1)
+        scene.after(LONGEST_WAIT)
+
+        assert caplog.messages == ["drone 0: ended, but lists of seeds not read to the end: 1, as its log says"]
         assert (len(scene.started), scene.supervisor.working, scene.supervisor.status) == (1, False, 1)
 
     def test_a_limit_of_one_is_a_limit_of_all_then_too(self, scene):

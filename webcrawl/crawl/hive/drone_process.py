@@ -133,6 +133,10 @@ class Unstored:
         end = self._end(drone)
         return sum(int(end.get(name) or 0) for name in ("requests/unkept", f"status/{Status.NO_METHOD:d}"))
 
+    def lists(self, drone: int) -> int:
+        """The number of lists of seeds that such a drone could not read to the end."""
+        return int(self._end(drone).get("seed_lists_away") or 0)
+
     def _end(self, drone: int) -> Mapping[str, Any]:
         """The figures of a drone that has ended well; nothing of any other."""
         found = self._figures(drone)

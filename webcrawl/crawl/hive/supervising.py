@@ -40,7 +40,7 @@ class Supervisor:
     """`step` is called a few times per second. `reason` gives the word with which a drone's crawl ended, if any.
 
     `unstored`: how many finished files a drone that has ended well but for them could not bring to its store;
-    `unkept`: how many requests of its spider such a drone has lost.
+    `unkept`: how many requests of its spider such a drone has lost; `unread`: how many seed lists it could not read.
     """
 
     def __init__(
@@ -50,9 +50,10 @@ class Supervisor:
         clock: Callable[[], float] = time.monotonic,
         unstored: Callable[[int], int] = lambda _: 0,
         unkept: Callable[[int], int] = lambda _: 0,
+        unread: Callable[[int], int] = lambda _: 0,
     ) -> None:
         self._start, self._reason, self._clock = start, reason, clock
-        self._unstored, self._unkept = unstored, unkept
+        self._unstored, self._unkept, self._unread = unstored, unkept, unread
         self._drones: dict[int, _Drone] = {}
         self._wanted: set[int] = set()
         self._told: dict[str, tuple[int, float]] = {}  # lines of drones: who said it last, and when
@@ -187,6 +188,10 @@ class Supervisor:
             self._ended(number, now)
         elif status > 0 and (lost := self._unkept(number)):
             logger.error("drone %d: ended, but requests of the spider lost: %d, as its log says", number, lost)
+            self._failed = True
+            self._ended(number, now)
+        elif status > 0 and (away := self._unread(number)):  # another start would wait for all others as long again
+            logger.error("drone %d: ended, but lists of seeds not read to the end: %d, as its log says", number, away)
             self._failed = True
             self._ended(number, now)
         elif self.stopping:

@@ -251,6 +251,7 @@ class HiveRun:
             lambda number: self._folder.figures(number).get("reason"),
             unstored=unstored.files,
             unkept=unstored.requests,
+            unread=unstored.lists,
         )
         watching = Watching(self._folder, self._operators, self._own, lambda: supervisor.ended)
         asyncio.run(self._watch(supervisor, watching))
