@@ -15,7 +15,8 @@ PROOF = "proof of control ("  # begins `by` of what an owner did through the for
 _KEYS = ("since", "by", "why", "until", "forget")
 _KEY = re.compile(rf"(?:^|(?<=\s))({'|'.join(_KEYS)}):(?=\s|$)", re.IGNORECASE)
 _YES = frozenset(("yes", "true", "on", "1"))
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d")  # as ISO 8601 writes it
+_WEEK = re.compile(r"\d{4}-?W\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +98,14 @@ def _pairs(comment: str) -> Iterator[tuple[str, str]]:
 def read_date(text: str, *, end: bool = False) -> float:
     """Seconds since 1970 of a date or time of ISO 8601, in UTC unless it says otherwise. ValueError if it is none.
 
-    `end`: a day is meant to its end. In UTC its year has four figures, too, so that it can be written again.
+    `end`: a day or week is meant to its end. In UTC its year has four figures, too, so that it can be written again.
     """
-    whole_day = _DAY.fullmatch(text) is not None
+    days = 1 if _DAY.fullmatch(text) else 7 if _WEEK.fullmatch(text) else 0
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
     try:
-        return (found + timedelta(days=1) if end and whole_day else found).astimezone(UTC).timestamp()
+        return (found + timedelta(days=days) if end else found).astimezone(UTC).timestamp()
     except OverflowError as error:
         raise ValueError(text) from error
 

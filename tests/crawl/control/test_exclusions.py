@@ -113,6 +113,12 @@ class TestWords:
         assert wish_of(["a.b", "--until", "2027-01-15"], NOW).until == NOW + 16 * 3600
         assert wish_of(["a.b", "--until", "2027-01-15T09:00+01:00"], NOW - 1).until == NOW
 
+    @pytest.mark.parametrize("day", ["20270115", "2027-W02-5", "2027W025"])
+    def test_a_day_as_others_write_it(self, day):
+        """However ISO 8601 writes a day, it is meant to its end; a week is meant to the end of its Sunday."""
+        assert wish_of(["a.b", "--until", day], NOW).until == NOW + 16 * 3600
+        assert wish_of(["a.b", "--until", "2027-W02"], NOW).until == NOW + (48 + 16) * 3600
+
     @pytest.mark.parametrize(
         ("words", "why"),
         [
