@@ -147,6 +147,26 @@ def test_one_that_does_not_start(tmp_path):
         EmbeddedServer(tmp_path / "server", binary=str(script)).start()
 
 
+def test_no_process_for_its_guard(tmp_path, monkeypatch):
+    """A server that nobody would end is not left running; it is started again when there are processes."""
+    server, made, popen = EmbeddedServer(tmp_path / "server"), [], subprocess.Popen
+
+    def lacking(words, **more):
+        if words[0] == "/bin/sh":
+            raise BlockingIOError("no processes")
+        made.append(popen(words, **more))
+        return made[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", lacking)
+    with pytest.raises(BlockingIOError):
+        server.start()
+    monkeypatch.undo()
+
+    assert [one.poll() is None for one in made] == [False]
+    assert server.check()
+    server.stop()
+
+
 def test_the_wheel_is_missing(tmp_path, monkeypatch):
     """Without the wheel one line says what to do."""
     monkeypatch.setattr("webcrawl.crawl.hive.embedded.find_spec", lambda _: None)

@@ -104,14 +104,18 @@ class EmbeddedServer:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for the drones, which need the server until they have ended
             )
-        self._guard = subprocess.Popen(  # noqa: S603
-            ["/bin/sh", "-c", GUARD, str(self._process.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
         self._started = self._clock()
+        try:
+            self._guard = subprocess.Popen(  # noqa: S603
+                ["/bin/sh", "-c", GUARD, str(self._process.pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError:  # no processes, no memory: a server without a guard could outlive us
+            self._end(self._process)
+            raise
         self._await_answer()
 
     def _arguments(self) -> list[str]:
