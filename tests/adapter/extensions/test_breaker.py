@@ -1,5 +1,6 @@
-"""logs/errors.log when it cannot be written to."""
+"""logs/errors.log when it cannot be written to, and errors in other threads."""
 
+import asyncio
 import io
 import logging
 import os
@@ -11,10 +12,15 @@ import pytest
 from webcrawl.adapter.extensions.breaker import ErrorBreaker
 
 
+async def opened(folder, many=100, engine=None):
+    breaker = ErrorBreaker(SimpleNamespace(stats=None, engine=engine), folder, many, 1.0)
+    breaker.opened()
+    return breaker
+
+
 @pytest.fixture(name="breaker")
 def _breaker(tmp_path):
-    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
-    made.opened()
+    made = asyncio.run(opened(tmp_path))
     yield made
     made.closed()
 
@@ -23,8 +29,7 @@ def _breaker(tmp_path):
 def breaking(folder, shown):
     """A breaker of a crawl whose log goes to this handler as well."""
     logging.getLogger().addHandler(shown)
-    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), folder, 100, 1.0)
-    made.opened()
+    made = asyncio.run(opened(folder))
     try:
         yield
     finally:
@@ -104,6 +109,29 @@ def test_errors_that_are_alike_and_not_in_the_file(tmp_path):
             fail()
 
     assert said.getvalue().count("a mistake") == 6
+
+
+def test_errors_in_other_threads(tmp_path):
+    """They end the crawl as well, and whoever logs them there gets no error for that."""
+    reasons = []
+
+    class Engine:
+        spider, scheduler = "web", None
+
+        async def close_spider_async(self, reason):
+            reasons.append(reason)
+
+    async def crawl():
+        breaker = await opened(tmp_path, many=3, engine=Engine())
+        try:
+            await asyncio.to_thread(fail)
+            await asyncio.sleep(0.01)
+        finally:
+            breaker.closed()
+
+    asyncio.run(crawl())
+
+    assert reasons == ["error_breaker"]
 
 
 def test_another_rate(breaker):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from traceback import walk_tb
@@ -18,6 +20,7 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.periodic import from_thread
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import ReadableFormatter
@@ -72,6 +75,7 @@ class ErrorBreaker(logging.Handler):
         return listening(crawler, cls(crawler, Path(values["JOBDIR"]), many, seconds))
 
     def opened(self) -> None:
+        self._loop = asyncio.get_running_loop()
         with contextlib.suppress(OSError):  # then it cannot be written to, which is said where it is tried
             self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _Errors(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
@@ -115,7 +119,7 @@ class ErrorBreaker(logging.Handler):
         now = time.monotonic()
         self._times.append(now)
         if len(self._times) == self._many and now - self._times[0] <= self._seconds:
-            close_spider(self._crawler, REASON)
+            from_thread(self._loop, partial(close_spider, self._crawler, REASON))  # pipelines have threads of their own
 
 
 def _origin(record: logging.LogRecord) -> tuple[str, int]:
