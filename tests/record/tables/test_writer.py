@@ -1,5 +1,6 @@
 """Streams that grow with the crawl, and the Parquet files that they become, through kills, full disks and restarts."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -202,6 +203,20 @@ class TestFullDisk:
 
         assert "pages-00000.parquet: not written yet: out of memory" in caplog.text
         assert sound(tmp_path)["rows"] == 3
+
+    def test_no_descriptor(self, tmp_path, caplog, monkeypatch):
+        """A stream that cannot be opened for want of one is not damaged: it is tried again."""
+
+        def none_left(source):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(source))
+
+        monkeypatch.setattr("webcrawl.record.tables.growing_tables.read_schema", none_left)
+        crawled(tmp_path, 0, 3).stop()
+        monkeypatch.undo()
+
+        assert "pages-00000.parquet: not written yet: [Errno 24] Too many open files" in caplog.text
+        crawled(tmp_path, 3, 4).stop()
+        assert sound(tmp_path)["rows"] == 4
 
     @pytest.mark.parametrize("what", ["create", "write", "sync"])
     def test_a_file_that_cannot_be_written(self, tmp_path, caplog, what):

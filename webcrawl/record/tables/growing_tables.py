@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from webcrawl.base.errors import words_of
+from webcrawl.net.shortage import is_ours
 from webcrawl.record.tables.columns import SCHEMAS
 from webcrawl.record.tables.parquet import Repeated, StreamWriter, read_schema, read_stream, write_parquet
 from webcrawl.store.crawldb import CrawlDB
@@ -42,7 +43,8 @@ class _File:
 class Conversions:
     """Makes files one after the other; the next checkpoint notes those that are made.
 
-    What cannot be written now, for want of room or memory, is tried again at each checkpoint: its stream is there.
+    What cannot be made now, for want of room, memory or descriptors, is tried again at each checkpoint: its stream is
+    there.
     """
 
     def __init__(self, db: CrawlDB, outputs: Outputs, root: Path) -> None:
@@ -122,7 +124,8 @@ def _sound(source: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _damaged(source: Path, error: Exception) -> Exception:
-    return error if isinstance(error, MemoryError) else DamagedFile(source, 0, " ".join(str(error).split()))
+    lacks = isinstance(error, MemoryError) or (isinstance(error, OSError) and is_ours(error))
+    return error if lacks else DamagedFile(source, 0, " ".join(str(error).split()))
 
 
 FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
