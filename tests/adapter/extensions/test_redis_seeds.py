@@ -1,7 +1,9 @@
 """Seeds from a key of a Redis server, in crawls as users start them."""
 
+import asyncio
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from redis import Redis
@@ -10,6 +12,7 @@ from tests.crawl.hive.conftest import started, url  # noqa: F401
 from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
+from webcrawl.adapter.extensions.redis_seeds import RedisSeeds
 
 pytestmark = pytest.mark.xdist_group("redis seeds")
 
@@ -64,6 +67,22 @@ def test_what_scripts_of_scrapy_redis_push(tmp_path, url, server, site):  # noqa
     assert server.keys() == []
     assert (crawl.stats["redis_seeds"], crawl.stats["redis_seeds/bad"]) == (4, 1)
     assert re.search(r"web:start_urls: an entry is neither a URL nor a domain|contains a space", said(crawl))
+
+
+def test_more_than_may_be_held():
+    """A crawl that takes no more before its next checkpoint does not end: the key may have seeds."""
+
+    class Full:
+        is_full = True
+
+        async def turn(self):
+            return 0
+
+    seeds = RedisSeeds(SimpleNamespace(), {"MAX_IDLE_TIME_BEFORE_CLOSE": None}, lambda: None, "utf-8")
+    seeds._taking = Full()
+    asyncio.run(seeds._turn(SimpleNamespace()))
+
+    assert seeds.expects()
 
 
 def test_forged_seeds(tmp_path, url, server, site):  # noqa: F811

@@ -53,6 +53,26 @@ def test_a_list(url):
     assert found == [b"a", b"b", b"c"]
 
 
+def test_as_many_as_may_be_held(url, monkeypatch):
+    """No more are taken, and that is told, until a checkpoint has them."""
+    monkeypatch.setattr("webcrawl.crawl.hive.pushed_seeds.MOST_HELD", 2)
+
+    async def run():
+        async with taking(url, lambda _: None) as one:
+            for _ in range(2):
+                pushed(url, "a", "b")
+                assert not one.is_full
+                assert await one.turn() == 2
+                pushed(url, "c")
+                assert (await one.turn(), one.is_full) == (0, True)
+                one.committed()
+                assert (await one.turn(), one.is_full) == (1, False)
+                one.committed()
+                assert await one.turn() == 0
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("how", ["sadd", "rpush"])
 def test_many(url, how):
     """Thousands of entries are taken a batch at a time."""

@@ -221,7 +221,7 @@ class RedisSeeds:
         if self._away:
             logger.info("the server of the seeds is back")
         self._told.clear()  # whatever was mended is said once more if it comes again
-        self._connected, self._away, self._looked = True, False, not taken
+        self._connected, self._away, self._looked = True, False, not (taken or self._taking.is_full)
         if not taken:
             return INTERVAL
         self._idle_since = None

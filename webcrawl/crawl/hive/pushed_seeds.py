@@ -39,11 +39,16 @@ class Taking:
         self._safe = 0  # as many of them a checkpoint has
         self.stopped = False
 
+    @property
+    def is_full(self) -> bool:
+        """True if no more are taken before the next checkpoint: the key may have some."""
+        return len(self._held) >= MOST_HELD
+
     async def turn(self) -> int:
         """Takes the next entries and hands them on; returns how many these were. May raise Away or HiveError."""
         with translated():
             await self._remove()
-            if len(self._held) >= MOST_HELD:
+            if self.is_full:
                 return 0
             answer = await self._client.eval(TAKE, 2, self._source, self._own, BATCH)
             if isinstance(answer, bytes):
