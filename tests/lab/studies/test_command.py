@@ -76,6 +76,14 @@ def test_table_and_plot(edges, tmp_path):
     assert {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")} >= {"MIN", "CLOCK", "100 %"}
 
 
+def test_a_plot_of_the_infinite_cache_alone(edges, tmp_path):
+    """It has no size of its own, and a line all the same."""
+    assert run("caches", edges, "--policies", "INFINITE", "--plot", tmp_path / "plot.svg")[::2] == (0, "")
+
+    drawing = etree.parse(tmp_path / "plot.svg")
+    assert "INFINITE" in {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")}
+
+
 @pytest.mark.parametrize(
     ("words", "status", "line"),
     [

@@ -54,6 +54,13 @@ def test_what_is_no_list(tmp_path, text, said):
         read_scores(tmp_path / "good")
 
 
+def test_a_list_that_is_no_text(tmp_path):
+    """It is refused in a line, too."""
+    (tmp_path / "good").write_bytes(b"a\n\xff\n")
+    with pytest.raises(NoTrace, match="good: no text"):
+        read_scores(tmp_path / "good")
+
+
 def test_a_crawl(tmp_path):
     """Its table of pages has the scores; what has none is not good."""
     (tmp_path / "tables").mkdir()

@@ -107,13 +107,16 @@ def test_no_trace(tmp_path, data):
         read_trace([path])
 
 
-@pytest.mark.parametrize("name", ["no.txt", "cut.gz", "cut.zst", "folder", "no.parquet"])
+@pytest.mark.parametrize("name", ["no.txt", "cut.gz", "cut.zst", "wrong.gz", "wrong.zst", "folder", "no.parquet"])
 def test_unreadable(tmp_path, name):
     """A file that is missing or damaged is an error that names it."""
     path = tmp_path / name
     if name.startswith("cut"):
         written(tmp_path / "cut", "x\n" * 1000, path.suffix)
         path.write_bytes(path.read_bytes()[:-9])
+    elif name.startswith("wrong"):
+        written(tmp_path / "wrong", "x\n" * 1000, path.suffix)
+        path.write_bytes(path.read_bytes()[:10] + b"\xff" * 20)
     elif name == "folder":
         path.mkdir()
     elif name == "no.parquet":

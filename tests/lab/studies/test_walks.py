@@ -1,5 +1,6 @@
 """Random walks visit pages as often as their PageRank says; samples and index quality by them."""
 
+import gzip
 import json
 from collections import Counter
 
@@ -205,6 +206,14 @@ class TestQuality:
         (tmp_path / "index.txt").write_text("# pages\n\nHTTP://A.test\nhttp://b.test:80/x\n")
 
         assert read_index(tmp_path / "index.txt") == {"http://a.test/", "http://b.test/x"}
+
+    @pytest.mark.parametrize(("name", "head"), [("a.gz", gzip.compress(b"")[:10]), ("a.zst", zstd.compress(b"")[:5])])
+    def test_a_damaged_index(self, tmp_path, name, head):
+        """What cannot be unpacked is refused in a line that names it."""
+        (tmp_path / name).write_bytes(head + b"\xff" * 20)
+
+        with pytest.raises(NoWalk, match=name):
+            read_index(tmp_path / name)
 
 
 class TestReading:

@@ -35,13 +35,16 @@ def read_scores(path: Path) -> dict[str, float]:
 
 def _of_list(path: Path) -> dict[str, float]:
     found: dict[str, float] = {}
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            name, _, score = line.strip().partition("\t")
-            try:
-                found[name] = float(score or 1)
-            except ValueError:
-                raise NoTrace(f"{path}, line {number}: {score!r} is no score") from None
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise NoTrace(f"{path}: no text") from None
+    for number, line in enumerate(lines, 1):
+        name, _, score = line.strip().partition("\t")
+        try:
+            found[name] = float(score or 1)
+        except ValueError:
+            raise NoTrace(f"{path}, line {number}: {score!r} is no score") from None
     found.pop("", None)
     return found
 

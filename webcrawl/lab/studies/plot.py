@@ -23,7 +23,7 @@ STYLE = (
 
 def plot_caches(rows: Sequence[Row]) -> str:
     """The SVG document."""
-    sizes = sorted({row.size for row in rows if row.policy != "INFINITE"})
+    sizes = sorted({row.size for row in rows if row.policy != "INFINITE"} or {1, *(row.size for row in rows)})
     low, high = log2(sizes[0]), max(log2(sizes[-1]), log2(sizes[0]) + 1)
 
     def x(size: int) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from webcrawl.base.program import program
-from webcrawl.lab.studies.traces import NoTrace, opened
+from webcrawl.lab.studies.traces import UNREADABLE, NoTrace, opened
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
@@ -124,7 +124,7 @@ def read_index(path: Path) -> set[str]:
                         urls.add(canonical(text))
                     except InvalidUrl:
                         raise NoWalk(f"{path}: {text[:100]!r} is no URL") from None
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (*UNREADABLE, UnicodeDecodeError) as error:
         raise NoWalk(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if not urls:
         raise NoTrace(f"{path}: no URLs")

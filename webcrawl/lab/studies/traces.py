@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -40,6 +41,7 @@ TABLES = "links-*.parquet"
 PLACES = ("logs/url.trace", "tables", "logs/links.log", "logs/crawl.log")  # what a JOBDIR may have, the best first
 LINKS = ("tables", "logs/links.log")  # of these, what has all the links of each page
 Numbers = npt.NDArray[np.int64]
+UNREADABLE = (OSError, EOFError, zlib.error, zstd.ZstdError)  # that reading what `opened` opens may raise
 Looked = tuple[str, str]  # a page, "" if it is not known, and what it links to
 
 
@@ -207,7 +209,7 @@ def _links(path: Path) -> Iterator[Looked]:
         else:
             with opened(path) as file:
                 yield from _of_text(path, file)
-    except (OSError, EOFError, zstd.ZstdError) as error:
+    except UNREADABLE as error:
         raise NoTrace(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     except UnicodeDecodeError as error:
         raise NoTrace(f"{path}: neither a trace nor a text") from error
