@@ -45,6 +45,16 @@ def test_a_limit_where_there_was_none(limits_of):
     assert ended == ["closespider_pagecount"]
 
 
+def test_a_limit_beside_another_that_counts_the_same(limits_of):
+    """Pages that CLOSESPIDER_PAGECOUNT_NO_ITEM has counted before do not hide that the limit is reached."""
+    extension, ended, _ = limits_of(CLOSESPIDER_PAGECOUNT_NO_ITEM=100)
+    answered(extension, 5)
+    extension._change({"CLOSESPIDER_PAGECOUNT": 3})
+    answered(extension, 3)
+
+    assert ended == ["closespider_pagecount"]
+
+
 def test_a_limit_that_is_reached_already(limits_of):
     """A number below what was counted ends the crawl at once; 0 takes the limit away."""
     extension, ended, _ = limits_of(CLOSESPIDER_PAGECOUNT=100)
