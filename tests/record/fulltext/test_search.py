@@ -102,6 +102,8 @@ def test_the_best_are_first(job):
     "query",
     [
         "nosuchfield:x",
+        "nosuchfield:*",
+        "title:*",
         '"unclosed',
         "a AND",
         "-lamp",

@@ -95,6 +95,7 @@ def joined(ranges: list[Range]) -> list[Range]:
 LONGEST, DEEPEST = 4096, 50
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")  # as in don't: the parser takes it for a quotation mark
 OF_ONE = 100  # lines of one URL that are looked at: a spider of one's own may ask for a URL many times
+LATE = ("The field does not exist", "Schema error: 'Field")  # what tantivy says of a query only when it is searched for
 SHOWN = 100  # characters of a query that is not understood, and of what tantivy says of it
 
 
@@ -141,9 +142,14 @@ class Search:
         return self.total(parsed), (self.answer(hit, marks) for hit in hits)
 
     def total(self, parsed: tantivy.Query) -> int:
-        """The number of pages that have all that is asked for."""
-        with told(self._jobdir / FOLDER):
-            return _count(self._searcher.search(_shown(parsed, self._index.schema), 1))
+        """The number of pages that have all that is asked for; BadQuery if `field:*` names a field that has no list."""
+        try:
+            with told(self._jobdir / FOLDER):
+                return _count(self._searcher.search(_shown(parsed, self._index.schema), 1))
+        except BrokenIndex as error:
+            if (said := str(error.__cause__)).startswith(LATE):
+                raise BadQuery(said[:SHOWN]) from error
+            raise
 
     def hits(self, parsed: tantivy.Query, at_once: int) -> Iterator[Hit]:
         """All of them, the best first; read so many at once."""
