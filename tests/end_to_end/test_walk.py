@@ -93,6 +93,7 @@ class TestWrongUses:
         ("argument", "says"),
         [
             ("walkers=0", "-a walkers=0: must be a whole number from 1 to 10000"),
+            (f"walkers={0:019}199999", f"-a walkers={0:019}199999: must be a whole number from 1 to 10000"),
             ("restart=2", "-a restart=2: must be a number from 0 to 1, e.g. 0.15 or 1/7"),
             ("restart=1/0", "-a restart=1/0: must be a number from 0 to 1, e.g. 0.15 or 1/7"),
             ("restart=nan", "-a restart=nan: must be a number from 0 to 1, e.g. 0.15 or 1/7"),

@@ -91,6 +91,7 @@ def test_a_plot_of_the_infinite_cache_alone(edges, tmp_path):
         (["no-such-file"], 1, "no-such-file"),
         (["{edges}", "--sizes", "0"], 2, "--sizes 0"),
         (["{edges}", "--sizes", "a"], 2, "--sizes a"),
+        (["{edges}", "--sizes", "000000000019999999999"], 2, "--sizes 000000000019999999999"),
         (["{edges}", "--policies", "fifo"], 2, "--policies fifo"),
         (["{edges}", "--drones", "1"], 2, "--drones 1"),
         (["{edges}", "--drones", "3"], 1, "cannot be divided"),

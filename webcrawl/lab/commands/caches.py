@@ -13,6 +13,7 @@ from webcrawl.tools.commands.console import say_all, whole
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 MOST = 1 << 30  # entries of a cache
+DIGITS = 20  # of that number, zeros before it included
 
 
 class Command(ToolCommand):
@@ -67,7 +68,7 @@ class Command(ToolCommand):
 
 def _sizes(text: str | None) -> list[int]:
     found = text.split(",") if text is not None else []
-    if not all(one.isascii() and one.isdecimal() and 0 < int(one[:11]) <= MOST for one in found):
+    if not all(one.isascii() and one.isdecimal() and len(one) <= DIGITS and 0 < int(one) <= MOST for one in found):
         raise usage_error(f"--sizes {text}: must be whole numbers from 1 to {MOST}, with commas")
     return sorted({*map(int, found)})
 
