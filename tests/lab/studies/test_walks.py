@@ -234,6 +234,7 @@ class TestReading:
         [
             ("a line\n", "line 1 is none of a walk"),
             ("1\t2\t3\thttp://a/\tlink\t0\tx\n", "line 1 is none of a walk"),
+            (f"1\t1{0:019}\t30\thttp://a/\tlink\t0\t200\n", "line 1 is none of a walk"),
             ("", "0 lines, and no visit to a page after the first 21 steps of each walker"),
         ],
     )

@@ -17,7 +17,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 LOG = "logs/walk.log"
-FIELDS = 7
+DIGITS = 18  # of a number
 BURN_IN = 21  # steps: a share (6/7)^21 = 4 % of the walkers has not restarted by then
 Numbers = npt.NDArray[np.int64]
 
@@ -103,13 +103,21 @@ def _rows(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
                     return
                 try:
                     _, walker, step, url, how, _, status = line.rstrip("\n").split("\t")
-                    yield int(walker), int(step), url, how, int(status)
+                    numbers = _whole(walker), _whole(step), _whole(status)
                 except ValueError:
                     raise NoWalk(f"{path}: line {number} is none of a walk") from None
+                yield numbers[0], numbers[1], url, how, numbers[2]
     except FileNotFoundError:
         raise NoWalk(f"{path}: missing: this is no JOBDIR of {program()} crawl walk") from None
     except (OSError, UnicodeDecodeError) as error:
         raise NoWalk(f"{path}: {getattr(error, 'strerror', None) or 'no text'}") from error
+
+
+def _whole(text: str) -> int:
+    """ValueError also for a number that has no room in an array."""
+    if len(text) > DIGITS:
+        raise ValueError(text)
+    return int(text)
 
 
 def read_index(path: Path) -> set[str]:
