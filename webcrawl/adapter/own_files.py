@@ -11,8 +11,14 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.store.jobdir import history_line
 
 # of a JOBDIR: what is not an output (docs/files.md)
-OWN = ("state", "stats.json", "stats.json.new", "control.sock", "hive.json", "optout.key", "seeds", "segments", "index")
+REWRITTEN = ("stats.json", "metrics.json", "tags.tsv")
+OWN = (
+    *("state", "control.sock", "hive.json", "optout.key", "seeds", "segments", "index"),
+    *REWRITTEN,
+    *(f"{name}.new" for name in REWRITTEN),
+)
 LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
+TRACE = "logs/url.trace"
 
 
 def check_own_files(settings: BaseSettings, jobdir: Path) -> None:
@@ -32,4 +38,4 @@ def is_own(path: Path, jobdir: Path) -> bool:
         return False
     logs = [f"logs/{name}.log" for name in LOGS.split()]
     below = place.relative_to(folder)
-    return below.parts[0] in OWN or below.as_posix() in (*logs, history_line.PATH)
+    return below.parts[0] in OWN or below.as_posix() in (*logs, TRACE, history_line.PATH)

@@ -496,7 +496,10 @@ def test_spiders_that_are_not_there(name, value, why):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("LOG_FILE", "job/logs/crawl.log"), ("FEEDS", "job/stats.json"), ("FEEDS", "job/logs/../logs/links.log")],
+    [
+        *(("LOG_FILE", "job/logs/crawl.log"), ("FEEDS", "job/stats.json"), ("FEEDS", "job/logs/../logs/links.log")),
+        *(("FEEDS", "job/tags.tsv"), ("LOG_FILE", "job/metrics.json"), ("LOG_FILE", "job/logs/url.trace")),
+    ],
 )
 def test_files_of_the_crawls_own(tmp_path, name, value):
     """A log or feed in the place of a file that the crawl writes is refused: both would be in it."""
