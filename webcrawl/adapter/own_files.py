@@ -19,6 +19,7 @@ OWN = (
 )
 LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
 TRACE = "logs/url.trace"
+BESIDE = ("logs/errors.log", "logs/requests.log")  # no outputs, though they lie among them: nothing cuts these back
 
 
 def check_own_files(settings: BaseSettings, jobdir: Path) -> None:

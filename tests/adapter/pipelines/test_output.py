@@ -31,7 +31,20 @@ def test_a_full_disk_ends_the_crawl_and_drops_the_page():
     assert [str(error) for error in failures] == ["no room for b'x'"]
 
 
-@pytest.mark.parametrize("path", ["../x", "a/../../x", "/x", "state/crawl.db", "stats.json", "", "./stats.json"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x",
+        "a/../../x",
+        "/x",
+        "state/crawl.db",
+        "stats.json",
+        "",
+        "./stats.json",
+        "logs/errors.log",
+        "logs/requests.log",
+    ],
+)
 def test_a_file_of_the_crawls_own_is_no_output(path):
     """A pipeline may write neither outside JOBDIR nor over that by which the crawl is resumed."""
     with pytest.raises(ValueError, match="an output is a file below JOBDIR, and not one of the crawl's own"):

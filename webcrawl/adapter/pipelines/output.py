@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 
-from webcrawl.adapter.own_files import OWN
+from webcrawl.adapter.own_files import BESIDE, OWN
 from webcrawl.adapter.plain_scrapy import PlainScrapy, is_ours
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import when_finished
@@ -60,7 +60,8 @@ class NoOutput(PipelineOutput):
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
     """Opens `path` below JOBDIR, which is none of the crawl's own files; for a pipeline's `open_spider`."""
     place = PurePosixPath(path)
-    if place.is_absolute() or ".." in place.parts or not place.parts or place.parts[0] in OWN:
+    strange = place.is_absolute() or ".." in place.parts or not place.parts
+    if strange or place.parts[0] in OWN or place.as_posix() in BESIDE:
         raise ValueError(f"{path!r}: an output is a file below JOBDIR, and not one of the crawl's own")
     if is_plain(crawler):
         return NoOutput(path)
