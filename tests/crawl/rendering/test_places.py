@@ -109,3 +109,33 @@ def test_a_page_that_ends_leaves_no_place_taken(got):
         assert queue.served == ["a", "c", "d"]
 
     asyncio.run(run())
+
+
+def test_a_page_that_was_cancelled_gets_no_place():
+    """Its task has not run on since: the place is the next one's, and who leaves hears of nothing."""
+
+    async def run():
+        queue = Queue(1)
+        for name in "abc":
+            await queue.comes(name)
+        queue.tasks["b"].cancel()
+        queue.places.leave()
+        await asyncio.sleep(0)
+        assert queue.served == ["a", "c"]
+
+    asyncio.run(run())
+
+
+def test_a_page_that_was_cancelled_does_not_give_way():
+    """There is room without it, whatever the others are worth."""
+
+    async def run():
+        queue = Queue(1, most=2)
+        for name in "ab":
+            await queue.comes(name, 1.0)
+        queue.tasks["b"].cancel()
+        waits = queue.places.take(0.0)
+        waits.send(None)  # at once, before b runs on
+        waits.close()
+
+    asyncio.run(run())

@@ -23,6 +23,7 @@ class Places:
             self._free -= 1
             self._held += 1
             return True
+        self._drop_ended()
         full = self._held + len(self._waiting) >= self._most
         if full and not self._gives_way(worth) and worth < ASKED:
             return False
@@ -40,6 +41,7 @@ class Places:
 
     def leave(self) -> None:
         """The place is free for the best of those that wait."""
+        self._drop_ended()
         if self._waiting:
             heappop(self._waiting)[2].set_result(True)
         else:
@@ -54,6 +56,11 @@ class Places:
         self._remove(worst)
         worst[2].set_result(False)
         return True
+
+    def _drop_ended(self) -> None:
+        """A page that was cancelled waits no more, though its task has not run on since."""
+        self._waiting = [entry for entry in self._waiting if not entry[2].done()]
+        heapify(self._waiting)
 
     def _remove(self, entry: tuple[float, int, asyncio.Future[bool]]) -> None:
         self._waiting.remove(entry)
