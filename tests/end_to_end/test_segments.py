@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,8 +13,10 @@ from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
 from tests.tools.segments.crawls import urls_of, values
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl.segments import FOLDER
 from webcrawl.lab.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.tools.segments.builder import Builder
 from webcrawl.tools.segments.segment_run import Run
 from webcrawl.tools.verify.verify_crawl import verify
 
@@ -66,7 +69,7 @@ class Offline:
 
     def run(self):
         made = {**values(), "URL_SCOPE": self.arguments.get("scope", "any"), "URL_MAX_DEPTH": 60}
-        return Run(self.jobdir, made, str(self.seeds), self.most, 1000, self.crawl, self.said.append).run()
+        return Run(self.jobdir, made, str(self.seeds), self.most, 1000, self, self.said.append).run()
 
     def times(self):
         """In how many segments each URL is."""
@@ -251,6 +254,13 @@ def test_the_command_crawls_all_and_says_so_by_segment(simweb, tmp_path):
     assert [*truth(server.world, server.world.seeds()).complaints(asked(server))] == []
 
     assert command("scrapy", *words).stdout.splitlines() == lines[-1:]
+    with Builder(tmp_path / "job" / FOLDER, values()) as builder:  # as killed behind the end of the last crawl
+        builder._given -= 1
+        builder.checkpoint()
+
+    done = command("scrapy", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0].endswith(f"resumed; 0 pages fetched, {lines[-1].split()[3]} in all")
     assert asked(server) == []
 
 
@@ -273,7 +283,7 @@ def test_cookies_of_redirects(tmp_path):
                 crawl.arguments.update(seeds=segment, follow=0)
                 return crawl.run()
 
-            assert Run(crawl.jobdir, values(), seeds, 100, 10, one, print).run() == 0
+            assert Run(crawl.jobdir, values(), seeds, 100, 10, SimpleNamespace(crawl=one), print).run() == 0
 
     online, offline = (sorted(lines_of(crawl)) for crawl in logged.values())
     assert offline == online

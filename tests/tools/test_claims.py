@@ -446,7 +446,8 @@ def segments_run(state):
     builder.__enter__.return_value = builder
     figures = {"reason": state.get("reason", "finished"), "pages": 7}
     stamp = count().__next__ if state.get("tells", True) else int
-    run = segment_run.Run(JOB, {}, "seeds", 10, 10, lambda *_, **__: state.get("status", 0), said.append)
+    crawls = MagicMock(**{"crawl.return_value": state.get("status", 0), "is_complete.return_value": False})
+    run = segment_run.Run(JOB, {}, "seeds", 10, 10, crawls, said.append)
     with (
         patch.object(segment_run.Run, "_builder", lambda _: builder),
         patch.multiple(segment_run.stats_file, read=lambda _: figures, stamp=lambda _: stamp()),

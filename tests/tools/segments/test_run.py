@@ -19,8 +19,12 @@ class Crawler:
     def __init__(self, jobdir, web, away=()):
         self.jobdir, self.web, self.away = jobdir, web, {*away}
         self.segments, self.status, self.reason, self.queued = [], 0, "finished", set()
+        self.complete = self.interrupts = False
 
-    def __call__(self, segment, *, wait):
+    def is_complete(self, _):
+        return self.complete
+
+    def crawl(self, segment, *, wait):
         self.segments.append((urls_of(segment), wait))
         if self.reason is None:
             return self.status
@@ -31,6 +35,8 @@ class Crawler:
         crawled(self.jobdir, asked=sorted(asked), found=[links for links in found if links])
         (self.jobdir / STATS).unlink(missing_ok=True)
         (self.jobdir / STATS).write_text(json.dumps({"reason": self.reason, "queued": len(self.queued)}))
+        if self.interrupts:
+            raise KeyboardInterrupt
         return self.status
 
 
@@ -92,6 +98,20 @@ def test_old_figures_are_no_sign_of_an_end(run):
     assert "it has not said how it ended" in said[-1]
     assert crawler.segments[-1][0] == [B]
     assert again.segments == [([C], False)]
+
+
+def test_a_segment_of_which_nothing_is_left(run):
+    """Its crawl ends at once and writes no figures: the run goes on behind it, as after a kill at that crawl's end."""
+    made, crawler, _ = run({A: [B]})
+    crawler.interrupts = True
+    with pytest.raises(KeyboardInterrupt):
+        made.run()
+
+    made, crawler, said = run({})
+    crawler.reason, crawler.complete = None, True
+    assert made.run() == 0
+    assert crawler.segments == [([A], False), ([B], False)]
+    assert said[0] == "segment 1: resumed; 0 pages fetched, 0 in all"
 
 
 def test_no_seed(run, tmp_path):

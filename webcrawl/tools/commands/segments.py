@@ -143,7 +143,7 @@ def _run(settings: Settings, folder: Path, opts: argparse.Namespace) -> int:
         seeds, most = opts.spargs["seeds"], int(limit) if limit else None
         try:
             store = STORES.get(opts.seen, "")
-            return Run(folder, values, seeds, opts.urls, _needed(values), crawls.crawl, say, most, store).run()
+            return Run(folder, values, seeds, opts.urls, _needed(values), crawls, say, most, store).run()
         except KeyboardInterrupt:  # while building: as of the last checkpoint
             say(f"{folder}: stopped: run it again to resume")
             return 0

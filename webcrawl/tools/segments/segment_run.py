@@ -24,11 +24,14 @@ from webcrawl.tools.segments.segment import Cut
 FINISHED = "finished"
 
 
-class Crawl(Protocol):
-    """Crawls a segment to its end, and returns the exit status."""
+class Crawls(Protocol):
+    """The crawls of segments."""
 
-    def __call__(self, segment: Path, /, *, wait: bool) -> int:
-        """`wait`: for hosts that are away."""
+    def crawl(self, segment: Path, /, *, wait: bool) -> int:
+        """Crawls one to its end, and returns the exit status. `wait`: for hosts that are away."""
+
+    def is_complete(self, segment: Path, /) -> bool:
+        """Whether nothing of it is left to crawl, so that a crawl ends at once and writes no figures."""
 
 
 @dataclass
@@ -40,7 +43,7 @@ class Run:
     seeds: str
     most: int
     needed: int
-    crawl: Crawl
+    crawls: Crawls
     say: Callable[[str], None]
     limit: int | None = None  # of seeds
     store: str = ""  # the index; empty: as it is, or exact
@@ -58,9 +61,11 @@ class Run:
             elif made is not None:
                 waited = False
             self._pages, before = self._stat("pages"), stats_file.stamp(self.jobdir)
-            status = self.crawl(path, wait=waited)
-            written = stats_file.stamp(self.jobdir) != before  # else what stands there is of another crawl
-            reason = self._stats().get("reason") if written else None
+            status = self.crawls.crawl(path, wait=waited)
+            if stats_file.stamp(self.jobdir) != before:  # else what stands there is of another crawl
+                reason = self._stats().get("reason")
+            else:
+                reason = FINISHED if not status and self.crawls.is_complete(path) else None
             if status or reason != FINISHED:
                 ended = f"exit status {status}" if status else f"it ended by {reason}"
                 if not (status or reason):

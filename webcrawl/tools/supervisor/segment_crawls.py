@@ -29,10 +29,14 @@ def check_run(settings: Settings, folder: Path, arguments: Mapping[str, str]) ->
         raise CannotStart("-a follow: every crawl of a segment has follow=0")
     if settings["JOBDIR"] not in (defaults.JOBDIR, None) and Path(settings["JOBDIR"]) != folder:
         raise CannotStart(f"JOBDIR = {settings['JOBDIR']}: the crawls' is {folder}")
+    with suppress(NothingLeft):  # the next segment may have something
+        _preflight(settings, folder, arguments)
+
+
+def _preflight(settings: Settings, folder: Path, arguments: Mapping[str, str]) -> None:
     own = settings.copy()
     own.setdict({"JOBDIR": str(folder), "URL_FOLLOW": False}, "cmdline")
-    with suppress(NothingLeft):  # the next segment may have something
-        preflight(own, spider_named(own, SPIDER), {**arguments, "follow": "0"})
+    preflight(own, spider_named(own, SPIDER), {**arguments, "follow": "0"})
 
 
 class SegmentCrawls:
@@ -40,7 +44,7 @@ class SegmentCrawls:
 
     def __init__(self, settings: Settings, folder: Path, arguments: Mapping[str, str], log: Path) -> None:
         """`log` gets what the crawls say, unless they have a LOG_FILE."""
-        self._folder, self._log = folder, log
+        self._settings, self._folder, self._log = settings, folder, log
         self._arguments = {name: value for name, value in arguments.items() if name not in ("seeds", "limit")}
         self._given = {**given_by_command(settings), "JOBDIR": str(folder)}
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,7 +68,7 @@ class SegmentCrawls:
 
     def crawl(self, segment: Path, *, wait: bool) -> int:
         """Crawls one; unless it is to `wait`, hosts that are away have their turn in a later segment's crawl."""
-        arguments = {**self._arguments, "seeds": str(segment), "follow": "0"}
+        arguments = {**self._seeds(segment), "follow": "0"}
         given = self._given if wait else {**self._given, "OUTAGE_END_WAIT": "0"}
         with appending(self._log) as log:
             process = subprocess.Popen(  # noqa: S603 - this very program
@@ -82,3 +86,14 @@ class SegmentCrawls:
             self._process = None
             if process.stdin is not None:
                 process.stdin.close()
+
+    def is_complete(self, segment: Path) -> bool:
+        """True if a crawl of it would end at once, because nothing is left to do."""
+        try:
+            _preflight(self._settings, self._folder, self._seeds(segment))
+        except NothingLeft:
+            return True
+        return False
+
+    def _seeds(self, segment: Path) -> dict[str, str]:
+        return {**self._arguments, "seeds": str(segment)}
