@@ -174,7 +174,7 @@ def _side(at: int, last: int, place: float) -> str | None:
     return " ".join(names) or None
 
 
-def both(*charts: Html) -> Html:
+def both(*charts: Html | None) -> Html:
     """Charts side by side, or one below the other where there is no room."""
     return tag("div", join(*charts), class_="pair")
 

@@ -1,6 +1,7 @@
 """The pieces that the report is made of."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from webcrawl.tools.report import numbers
 from webcrawl.tools.report.log_summary import SeedTable, read_log
 from webcrawl.tools.report.markup import Column, table
 from webcrawl.tools.report.sections.overview import rate
+from webcrawl.tools.report.sections.server_sections import servers
 
 
 class TestNumbers:
@@ -204,6 +206,16 @@ class TestSeeds:
         os.mkfifo(tmp_path / "pipe.txt")
 
         assert [*SeedTable().missing(str(tmp_path / "pipe.txt"), 3)] == []
+
+
+def test_hosts_whose_documents_are_empty():
+    """There is no plot of their bytes, and all else is there."""
+    statistics = Statistics(bytes(16))
+    statistics.answered(200, "http://a.test/", "", 1_700_000_000_000, 5, 0, "text/html")
+
+    found = Report(servers(SimpleNamespace(statistics=statistics)))
+    assert [one.text_content() for one in found.tree.xpath("//figcaption/b")] == ["Documents per server"]
+    assert found.rows("host-table")
 
 
 class TestTheLog:

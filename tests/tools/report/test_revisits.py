@@ -157,6 +157,17 @@ class TestDamage:
 
         assert "Between 0.0%" not in report(jobdir, {}, 0.0)
 
+    @pytest.mark.parametrize(("at", "by"), [(0, 365), (3, -365)], ids=["ahead, and set right", "right, and set back"])
+    def test_a_clock_that_was_set(self, tmp_path, at, by):
+        """Moments of a wrong clock are left out: in a plot time goes on in one direction."""
+        jobdir = revisited(tmp_path / "job", lines=4)
+        path = jobdir / PATH
+        rows = [json.loads(one) for one in path.read_bytes().splitlines()]
+        rows[at]["at"] += by * 86_400.0
+        path.write_bytes(b"".join(map(line, rows)))
+
+        assert "Each column is of 56 h." in report(jobdir, {}, 0.0)
+
     def test_without_the_history(self, tmp_path):
         """All else is there."""
         jobdir = revisited(tmp_path / "job", lines=3)

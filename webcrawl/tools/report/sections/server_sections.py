@@ -64,8 +64,10 @@ def at_least(hosts: Hosts, measure: int) -> list[tuple[int, int]]:
     return found
 
 
-def _spread(hosts: Hosts, measure: int, title: str, unit: str, label: Callable[[float], str]) -> Html:
+def _spread(hosts: Hosts, measure: int, title: str, unit: str, label: Callable[[float], str]) -> Html | None:
     points = at_least(hosts, measure)
+    if not points:  # all documents are empty
+        return None
     x = charts.powers(1, points[-1][0], numbers.number)
     y = charts.powers(points[-1][1], points[0][1], label)
     shown: dict[tuple[int, int], tuple[int, int]] = {}
