@@ -109,6 +109,17 @@ class TestFeeds:
         ]
         assert (found.entries[1].title, found.entries[1].modified) == ("One", 1031356801.0)
 
+    def test_an_item_with_an_image(self):
+        """What an item says of itself counts, whatever stands before the address of its image or behind it."""
+        found = xml_listings.read(b"""<rss><channel><item><title>One</title><link>/1</link>
+            <pubDate>Sat, 07 Sep 2002 00:00:01 GMT</pubDate><image><url>/1.png</url></image><guid>http://a.test/1</guid>
+            </item></channel></rss>""")
+
+        assert [(one.url, one.title, one.modified) for one in found.entries] == [
+            ("/1", "One", 1031356801.0),
+            ("http://a.test/1", "One", 1031356801.0),
+        ]
+
     def test_rss_1_0(self):
         """Items beside the channel, in RDF."""
         found = xml_listings.read(b"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -79,6 +79,7 @@ TITLE = 500
 CDF = "channel"  # the root of the Channel Definition Format, whose names are written in either case
 CDF_KEYS = dict.fromkeys(("base", "Base", "BASE"), XML_BASE)
 FORMS = ("urlset", "sitemapindex", "rss", "feed", "RDF")
+FEEDS = ("rss", "feed", "RDF", CDF)
 HOLDERS = ("url", "sitemap", "item", "entry")  # what the entries are in
 DATES = ("lastmod", "updated", "pubDate", "published", "date", "modified", "issued")  # the first that is there counts
 LOCATIONS = {  # the element that an address is the text of -> role, kind
@@ -136,7 +137,7 @@ class _Target:
         self._bases.start(attributes)
         if not self.listing.form and name in FORMS:
             self.listing.form = name
-        if name in HOLDERS:
+        if self._holds(name):
             self._hold(name)
         if name in ATTRIBUTES:
             attribute, role, kind = ATTRIBUTES[name]
@@ -147,6 +148,10 @@ class _Target:
             self._listen()
         if self.listing.form == CDF and "lastmod" in attributes:
             self._said["modified"] = attributes["lastmod"]
+
+    def _holds(self, name: str) -> bool:
+        """Return whether entries are in such an element; in a feed, `url` is the address of an image."""
+        return name in HOLDERS and (name != "url" or self.listing.form not in FEEDS)
 
     def _hold(self, name: str) -> None:
         self._within += 1
@@ -161,7 +166,7 @@ class _Target:
             text, self._text = "".join(self._text).strip(), None
         name = self._path.pop() if self._path else ""
         parent = self._path[-1] if self._path else ""
-        if name in HOLDERS:
+        if self._holds(name):
             self._within -= 1
             if name == "sitemap" and text.startswith("http") and len(self.listing.entries) == self._first:
                 self._add(text, "sitemap", "sitemap")
