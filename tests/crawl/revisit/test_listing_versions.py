@@ -62,6 +62,16 @@ class TestCompare:
         compare(listed, [(1, 0), (2, 0)], now=1000.0)
         assert compare(listed, [(1, 999), (2, 1001)])[:2] == ([], [2])
 
+    @pytest.mark.parametrize("before", [0, 500])
+    def test_more_newer_ones_than_may_be(self, listed, before):
+        """The latest are given, and the others the next time, whether they had a date before or not."""
+        entries = [(1, 1001), (2, 1002), (3, 1003)]
+        compare(listed, [(key, before) for key, _ in entries], now=1000.0)
+
+        assert compare(listed, entries, now=2000.0, most=2)[1] == [2, 3]
+        assert compare(listed, entries, now=3000.0, most=2)[1] == [1]
+        assert compare(listed, entries, now=4000.0, most=2)[1] == []
+
     def test_the_latest_date_of_a_url_that_is_listed_twice(self, listed):
         """It is one URL."""
         compare(listed, [(1, 50), (1, 100), (1, 70)])

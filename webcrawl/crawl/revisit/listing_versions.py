@@ -86,10 +86,11 @@ class Listed:
         known = was_keys[at] == now_keys if len(was_keys) else np.zeros(len(now_keys), bool)
         before = was_dates[at] if len(was_keys) else np.zeros(len(now_keys), np.uint32)
         # What had no date has changed since if it has one now that is later than our last look.
-        newer = known & (now_dates > np.where(before > 0, before, np.uint32(min(max(read, 0), LATEST))))
+        since = np.where(before > 0, before, np.uint32(min(max(read, 0), LATEST)))
+        newer = known & (now_dates > since)
         if newer.sum() > most:
             later = np.flatnonzero(newer)[np.argsort(now_dates[newer], kind="stable")[: int(newer.sum()) - most]]
-            newer[later], now_dates[later] = False, before[later]
+            newer[later], now_dates[later] = False, since[later]
         first = read < 0
         gone = len(was_keys) - int(known.sum())
         if not whole and gone:
