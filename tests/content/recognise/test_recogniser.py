@@ -448,6 +448,18 @@ def test_a_user_adds_words_of_a_denial(tmp_path):
         ('[[mark]]\nis = "wall:x"', "`any`"),
         ('[[mark]]\nis = "wall:x"\nany = ["("]', "missing"),
         ('[[mark]]\nis = "wall:x"\nany = [3]', "3"),
+        ('[[mark]]\nis = "wall:x"\nany = "who goes"', "`any` = 'who goes': must be a list"),  # not of letters
+        ('[[mark]]\nis = "wall:x"\nheader = "x"', "`header`"),
+        ('[[mark]]\nis = "wall:x"\nany = ["x"]\nstatus = 403', "`status` = 403: must be a list"),
+        ('[[mark]]\nis = "wall:x"\nany = ["x"]\nstatus = ["403"]', "must be numbers"),
+        ('[[mark]]\nis = "wall:x"\nany = ["x"]\nbare = "no"', "must be a boolean"),
+        ('[[mark]]\nis = "wall:x"\nall = ["x"]\nstati = [403]', "'stati'"),
+        ('mark = "x"', "`mark`"),
+        ("mark = [1]", "must be a table"),
+        ('words = "x"', "`words`"),
+        ('[words]\nwall = "abc"', "`wall`"),
+        ('[names]\nwalls = ["abc"]', "'walls'"),
+        ('[denial]\nguard = ["abc"]', "'guard'"),
     ],
 )
 def test_what_is_no_table_of_marks_is_named(tmp_path, table, why):

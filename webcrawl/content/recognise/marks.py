@@ -21,6 +21,8 @@ WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
 VERSION = 1  # of a table's form
 KEYS = frozenset(("version", "date", "mark", "words", "names", "denial"))
 KIND = re.compile(r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell")
+FORMS = {"is": str, "source": str, "any": list, "all": list, "header": dict, "bare": bool, "status": list}  # of a mark
+NAMES = {str: "text", list: "list", dict: "table", bool: "boolean"}
 MOUNT, CODED, GUARD = "mount", "coded", "guard"
 APART = "|·\N{EN DASH}\N{EM DASH}•»«"  # the parts of a title
 GAP = re.compile(r"\[\^[^]]*\]\{0,[0-9]+\}")  # between two parts of a sentence
@@ -44,6 +46,9 @@ class Part(StrEnum):
     YOURS = "yours"  # whose request
     RIGHTS = "rights"  # which the reader lacks: such a page is about one URL
     STOCK = "stock"  # what servers say by themselves
+
+
+LISTS = {"words": WORDS, "names": WORDS, "denial": tuple(Part)}  # of expressions, by name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,7 +177,30 @@ def _table(path: Path | Traversable) -> Mapping[str, Any]:
         raise ValueError(f"no table of marks has {min(unknown)!r}")
     if table.get("version", VERSION) != VERSION:
         raise ValueError(f"version {table['version']} of the table, this program reads {VERSION}")
+    _check(table)
     return table
+
+
+def _check(table: Mapping[str, Any]) -> None:
+    """Raises ValueError for values of another form. A text in the place of a list would be a list of letters."""
+    for row in _formed("mark", table.get("mark", []), list):
+        for key, value in _formed("mark", row, dict).items():
+            if key not in FORMS:
+                raise ValueError(f"no mark has {key!r}")
+            _formed(key, value, FORMS[key])
+        if any(type(status) is not int for status in row.get("status", ())):
+            raise ValueError(f"`status` = {row['status']!r}: must be numbers")
+    for key, names in LISTS.items():
+        for name, value in _formed(key, table.get(key, {}), dict).items():
+            if name not in names:
+                raise ValueError(f"`{key}` has no {name!r}")
+            _formed(name, value, list)
+
+
+def _formed(name: str, value: Any, form: type) -> Any:
+    if not isinstance(value, form):
+        raise ValueError(f"`{name}` = {value!r:.60}: must be a {NAMES[form]}")  # noqa: TRY004 - as all that is wrong
+    return value
 
 
 def _compiled(expression: object, options: Any) -> Any:
