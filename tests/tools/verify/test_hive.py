@@ -142,6 +142,14 @@ class TestDamage:
 
         assert [line.partition(":")[0] for line in told(copy)] == ["drone-1/logs/links.log"] * 2
 
+    def test_a_line_of_no_text(self, copy):
+        """A line of a drone's log is damaged once, whatever bytes it has, and all else is checked."""
+        log = copy / "drone-1/logs/crawl.log"
+        *before, line = log.read_bytes().splitlines(keepends=True)
+        log.write_bytes(b"".join((*before, line[:-2], b"\xec\n")))
+
+        assert [one.partition(":")[0] for one in told(copy)] == ["drone-1/logs/crawl.log"]
+
     def test_a_missing_drone(self, copy):
         """A drone that hive.json names, and that has no folder or no state, is damage; the others are checked."""
         shutil.rmtree(copy / "drone-1")

@@ -225,6 +225,17 @@ class TestOwners:
         assert len(lines) == 21
         assert lines[-1].endswith("more like these")
 
+    def test_a_url_of_no_text(self, sound, tmp_path):
+        """Of a damaged line nobody knows whose it is: it is told once."""
+        root = shutil.copytree(sound, tmp_path / "web")
+        log = root / "drone-1/logs/crawl.log"
+        data = log.read_bytes()
+        at = data.index(b"http://") + len(b"http://")
+        log.write_bytes(data[:at] + b"\xec" + data[at + 1 :])
+
+        (line,) = (str(damage) for damage in verify_hive(root, Counter()))
+        assert line.startswith(f"{log}: damaged at byte 0: no line of this log")
+
     @pytest.mark.parametrize(("generation", "partition"), [(2, "domain"), (1, "regions.txt")])
     def test_after_a_move(self, sound, tmp_path, generation, partition):
         """Once hosts have changed hands, or where a file says whose they are, the log does not tell."""

@@ -56,7 +56,7 @@ def lines(crawl: Path, kinds: Container[Line]) -> Named:
 def _kind(fields: list[bytes]) -> Line:
     if fields[PATH][-1:] == PREREQUISITE:
         return Line.PREREQUISITE
-    notes = fields[NOTES].decode().split(",")
+    notes = fields[NOTES].decode(errors="replace").split(",")  # a damaged line was reported with its drone
     if REVISIT in notes:
         return Line.REVISIT
     return Line.AWAITED if INLINE in notes else Line.PAGE

@@ -238,7 +238,7 @@ def owner_of(drones: Iterable[Standing]) -> Owner | None:
     def of_authority(start: bytes) -> int:
         try:
             return owners[slot(host_of(f"{start.decode()}/"))]
-        except IndexError:
+        except (IndexError, UnicodeDecodeError):  # of a damaged line, which was reported with its drone
             return UNKNOWN
 
     return lambda url: of_authority(b"/".join(url.split(b"/", 3)[:3]))
