@@ -14,7 +14,7 @@ def ask(*headers, method="GET"):
 
 
 def kept(*headers, status=200, body=b"x", asked=None):
-    shared = SharedResources(room=100)
+    shared = SharedResources(room=10_000)
     shared.keep(URL, asked or ask(), Told(status, [*headers], body), NOW)
     return shared
 
@@ -73,20 +73,29 @@ def test_vary_is_obeyed():
 
 def test_room_is_bounded():
     """The answer that was wanted longest ago goes first; one that is larger than the room is not kept."""
-    shared = SharedResources(room=100)
-    for name, size in (("a", 40), ("b", 40), ("c", 101)):
+    shared = SharedResources(room=100_000)
+    for name, size in (("a", 40_000), ("b", 40_000), ("c", 100_001)):
         shared.keep(name, ask(), Told(200, [SCRIPT], b"x" * size), NOW)
     assert shared.find("a", ask(), NOW)
 
-    shared.keep("d", ask(), Told(200, [SCRIPT], b"x" * 40), NOW)
+    shared.keep("d", ask(), Told(200, [SCRIPT], b"x" * 40_000), NOW)
 
     assert [name for name in "abcd" if shared.find(name, ask(), NOW)] == ["a", "d"]
 
 
 def test_an_answer_takes_the_place_of_an_earlier_one():
     """Its room is counted once."""
-    shared = SharedResources(room=100)
-    for body in (b"x" * 60, b"y" * 60):
+    shared = SharedResources(room=100_000)
+    for body in (b"x" * 60_000, b"y" * 60_000):
         shared.keep(URL, ask(), Told(200, [SCRIPT], body), NOW)
 
-    assert shared.find(URL, ask(), NOW).body == b"y" * 60
+    assert shared.find(URL, ask(), NOW).body == b"y" * 60_000
+
+
+def test_answers_without_a_body_take_room():
+    """There are no more of them than it has room for their heads."""
+    shared = SharedResources(room=100_000)
+    for number in range(100):
+        shared.keep(f"{URL}{number}", ask(), Told(200, [SCRIPT, (b"X-Long", b"x" * 20_000)]), NOW)
+
+    assert [number for number in range(100) if shared.find(f"{URL}{number}", ask(), NOW)] == [96, 97, 98, 99]

@@ -10,7 +10,8 @@ from webcrawl.content.html.mimetype import parse
 from webcrawl.net.browser.proxy_messages import Ask, Headers, Told
 from webcrawl.net.http_freshness import fresh_for, max_age
 
-ROOM = 64 << 20  # bytes of bodies
+ROOM = 64 << 20  # bytes of answers,
+EACH, FIELD = 1000, 200  # with what Python needs for each, and for each of its header fields
 # RFC 9111 4.2.2 leaves to the cache how long an answer holds of which nobody says anything. These kinds are parts of a
 # site's design; data is asked for again.
 UNSAID = 86_400.0  # seconds
@@ -19,11 +20,15 @@ PART_TYPES = ("font/", "image/")
 
 
 class SharedResources:
-    """The answers that may be used again; the one that was wanted longest ago goes first."""
+    """The answers that may be used again; the one that was wanted longest ago goes first.
+
+    Their heads count as well: a page may have any number of answers without a body.
+    """
 
     def __init__(self, room: int = ROOM) -> None:
         self._room, self._used = room, 0
         self._kept: dict[str, tuple[float, Headers, Told]] = {}
+        self._sizes: dict[str, int] = {}
 
     def find(self, url: str, ask: Ask, now: float) -> Told | None:
         """The answer to this request, if there is one that still holds."""
@@ -39,17 +44,22 @@ class SharedResources:
         """Keeps a whole answer that came now, if it may be used again."""
         vary = [name.strip().lower() for name in b",".join(_all(told.headers, b"vary")).split(b",") if name.strip()]
         holds = _holds_for(told.headers, now)
-        if told.status != 200 or not _may_be_shared(ask) or not holds or b"*" in vary or len(told.body) > self._room:
+        if told.status != 200 or not _may_be_shared(ask) or not holds or b"*" in vary:
+            return
+        varied = [(name, ask.header(name)) for name in vary]
+        size = len(url) + len(told.body) + EACH + sum(len(one) + len(two) + FIELD for one, two in told.headers + varied)
+        if size > self._room:
             return
         self._drop(url)
-        self._kept[url] = now + holds, [(name, ask.header(name)) for name in vary], told
-        self._used += len(told.body)
+        self._kept[url], self._sizes[url] = (now + holds, varied, told), size
+        self._used += size
         while self._used > self._room:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, url: str) -> None:
         if url in self._kept:
-            self._used -= len(self._kept.pop(url)[2].body)
+            del self._kept[url]
+            self._used -= self._sizes.pop(url)
 
 
 def _may_be_shared(ask: Ask) -> bool:
