@@ -21,6 +21,9 @@ from webcrawl.tools.why.verdict import _queued, verdict_on
 pytestmark = pytest.mark.xdist_group("why first line")  # one crawl for all
 
 
+NOWHERE = "no page that was fetched links to it"
+
+
 @pytest.fixture(name="shallow", scope="module")
 def _shallow(tmp_path_factory):
     """A finished crawl of seeds alone, without the links on them."""
@@ -29,7 +32,7 @@ def _shallow(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shallow")
     with running(World(3, 150, size=(600, 900), port=0, addresses=4), latency=0.0) as server:
         (folder / "seeds.txt").write_text("\n".join(server.world.seeds()))
-        settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": "warc,cdxj,links", "URL_MAX_DEPTH": 0}
+        settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": "warc,cdxj,links,tables", "URL_MAX_DEPTH": 0}
         assert Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings).run() == 0
     return folder / "job"
 
@@ -42,13 +45,19 @@ def beyond(job):
     )
 
 
+def remove_links(job):
+    """What is left is the archive."""
+    for path in (job / "logs/links.log", *job.glob("tables/links-*")):
+        path.unlink()
+
+
 @pytest.mark.parametrize("output", ["links.log", "the archive"])
 def test_links_that_are_too_deep(shallow, tmp_path, output):
     """A link beyond URL_MAX_DEPTH is refused as too deep, on a page that is named, with the limit and its depth."""
     urls = beyond(shallow)[:20]
     job = shutil.copytree(shallow, tmp_path / "job")
     if output == "the archive":
-        (job / "logs/links.log").unlink()
+        remove_links(job)
 
     with Crawls(job) as crawls:
         answers = [*crawls.answers(urls)]
@@ -63,7 +72,7 @@ def test_links_that_are_too_deep(shallow, tmp_path, output):
 def test_pages_of_deep_links_that_no_index_has(shallow, tmp_path):
     """Without the archive's index, whose pages cannot be read again, the answer says what it has not looked at."""
     url, job = beyond(shallow)[0], shutil.copytree(shallow, tmp_path / "job")
-    (job / "logs/links.log").unlink()
+    remove_links(job)
     for index in job.glob("warc/*.cdxj*"):
         index.unlink()
 
@@ -77,7 +86,7 @@ def test_pages_of_deep_links_that_are_left_out(shallow, tmp_path, monkeypatch):
     """Where not all pages with links that are too deep were read, the answer says so."""
     monkeypatch.setattr(linking_pages, "READ", 1)
     job = shutil.copytree(shallow, tmp_path / "job")
-    (job / "logs/links.log").unlink()
+    remove_links(job)
 
     with Crawls(job) as crawls:
         (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
@@ -91,6 +100,29 @@ def test_what_no_page_links_to(shallow):
         (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
 
     assert answer.state == "unknown"
+    assert answer.reason.endswith(NOWHERE)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "line"),
+    [
+        ("logs/links.log", None, "logs/links.log: No such file or directory: what it would say is missing here"),
+        ("tables/links-00000.parquet", None, "the table links, but 1 file no longer here"),
+        ("tables/links-00000.parquet", b"PAR1", "the table links, but what is damaged"),
+    ],
+)
+def test_what_no_page_links_to_as_far_as_one_can_see(shallow, tmp_path, name, what, line):
+    """Where not all links are here, nobody says that no page has this one."""
+    job = shutil.copytree(shallow, tmp_path / "job")
+    (job / name).unlink()
+    if what is not None:
+        (job / name).write_bytes(what)
+
+    with Crawls(job) as crawls:
+        (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
+
+    assert answer.reason == "the crawl has not found a link to it that it follows"
+    assert line in answer.details["odd"] + answer.details["looked"]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ class Crawls:
                 source = self._closing.enter_context(Source(crawl.path, trusted))
                 self._gatherings[source] = Gathering(source, deep=deep)
                 source.odd += absent
+                source.is_all = source.is_all and not absent
         except BaseException:
             self.close()
             raise

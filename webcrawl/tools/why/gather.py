@@ -237,7 +237,8 @@ class Gathering:
         longest = self._source.values["URL_MAX_LENGTH"]
         portions, (looked, of) = among_portions(self._source.snapshot, urls, longest, deep=self._deep)
         links, cut = linking(self._source, urls, deep=self._deep)
-        all_links = not cut and (self._source.has(LINKS_LOG) or "tables" in self._source.written)
+        has_links = self._source.has(LINKS_LOG) or "tables" in self._source.written
+        all_links = has_links and self._source.is_all and not cut
         for facts in some:
             facts.portion, facts.linked = portions.get(facts.url), links.get(facts.url)
             origin = facts.linked.origin if facts.linked is not None else None

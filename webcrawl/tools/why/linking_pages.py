@@ -57,17 +57,7 @@ def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[
                     found.setdefault(url, (link[0], link[3]))
         if not looked.whole:
             cut.append(f"the last {size(looked.looked)} of {size(looked.of)} of {LINKS_LOG}")
-    tables = [name for name in source.outputs if name.startswith(TABLE)]
-    if tables and len(found) < len(urls):
-        rows = 0
-        for name in reversed(tables):
-            if not deep and rows >= ROWS:
-                cut.append(f"the last {rows:,} rows of the table links")
-                break
-            try:
-                rows += _in_table(source, name, urls, found)
-            except Exception as error:  # noqa: BLE001 - pyarrow's, of any kind, for bytes of any kind
-                source.odd.append(f"{name}: {' '.join(str(error).split())}")
+    _in_tables(source, urls, found, cut, deep=deep)
     pages = source.log(CRAWL_LOG).look({page for page, _ in found.values()}, deep=deep, quick=QUICK)
     paths = {page: _path(lines.values()) for page, lines in pages.lines.items()}
     linked = {url: Linking(page, kind, paths[page]) for url, (page, kind) in found.items()}
@@ -78,6 +68,29 @@ def _path(lines: Iterable[bytes]) -> str | None:
     return next((line.path for line in map(log_line, lines) if line is not None), None)
 
 
+def _in_tables(
+    source: Source, urls: Collection[str], found: dict[str, tuple[str, str]], cut: list[str], *, deep: bool
+) -> None:
+    """Adds to `cut` what was not read."""
+    names = sorted(name for name in source.outputs.keys() | source.stored.keys() if name.startswith(TABLE))
+    tables = [name for name in names if where(source.jobdir, name) is not None]
+    if gone := len(names) - len(tables):
+        place = "in the store" if source.stored.keys() & {*names} else "no longer here"
+        cut.append(f"the table links, but {count(gone, 'file')} {place}")
+    if len(found) == len(urls):
+        return
+    rows = 0
+    for name in reversed(tables):
+        if not deep and rows >= ROWS:
+            cut.append(f"the last {rows:,} rows of the table links")
+            break
+        try:
+            rows += _in_table(source, name, urls, found)
+        except Exception as error:  # noqa: BLE001 - pyarrow's, of any kind, for bytes of any kind
+            source.odd.append(f"{name}: {' '.join(str(error).split())}")
+            cut.append("the table links, but what is damaged")
+
+
 def _in_table(source: Source, name: str, urls: Collection[str], found: dict[str, tuple[str, str]]) -> int:
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
@@ -85,10 +98,10 @@ def _in_table(source: Source, name: str, urls: Collection[str], found: dict[str,
     from webcrawl.record.tables.parquet import batches  # noqa: PLC0415 - as above
 
     path = where(source.jobdir, name)
-    if path is None:  # finished and taken away
+    if path is None:  # taken away at this moment
         return 0
     wanted, rows = pa.array(list(urls), pa.string()), 0
-    for batch in batches(path, ("from_url", "to_url", "kind"), source.outputs[name]):
+    for batch in batches(path, ("from_url", "to_url", "kind"), source.outputs.get(name, 0)):
         rows += batch.num_rows
         hits = batch.filter(pc.is_in(batch.column("to_url"), value_set=wanted))
         for row in hits.to_pylist():

@@ -47,6 +47,7 @@ class Source:
     def __init__(self, jobdir: Path, trusted: Container[str] = ()) -> None:
         JobDir.open(jobdir)
         self.jobdir, self._trusted = jobdir, trusted
+        self.is_all = True  # none of its logs is missing, nor another drone of its hive
         self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
         self.domains = RegisteredDomains()
         self._closing = ExitStack()
@@ -84,6 +85,7 @@ class Source:
                     regular(self.jobdir / name).close()
             except OSError as error:
                 self.odd.append(f"{name}: {error.strerror}: what it would say is missing here")
+                self.is_all = False
 
     @cached_property
     def sheets(self) -> SavedSheets:
