@@ -1,5 +1,6 @@
 """Sites that want a cookie back before they answer, crawled by `scrapy crawl web`."""
 
+import re
 import time
 from collections import Counter
 
@@ -69,10 +70,12 @@ class TestGates:
         assert list(verify(crawl.jobdir, Counter())) == []
 
     def test_off(self, tmp_path):
-        """With COOKIES=off no cookie is sent, and such a page is lost."""
+        """With COOKIES=off no cookie is sent, and such a page is lost: a crawl of nothing else says so."""
         with sites(gate) as served:
-            assert served.crawl(tmp_path, ["a.test"], COOKIES="off").run() == 0
+            crawl = served.crawl(tmp_path, ["a.test"], COOKIES="off")
+            assert crawl.run() == 1
 
+            assert re.search(r"nothing was fetched: (\S+) leads to \1 again\n", crawl.output.read_text())
             assert served.pages() == [("a.test", "/")]
             assert not any(cookie for _, _, cookie in served.asked)
 

@@ -1760,6 +1760,7 @@ CLAIMS = {
                 {**LED_OUT, "seeds": MOVED},
             ),
             ("{} leads to nothing that is a URL", {"leads": "http://"}, LED_OUT),
+            ("{} leads to {} again", {"leads": exchange().url}, LED_OUT),
             (
                 "{}: that is one redirect more than REDIRECT_MAX_HOPS={}",
                 {**LED_OUT, "hops": 0},

@@ -43,6 +43,7 @@ class SeedFates:
         self._crawl, self._hops, self._others, self._alone = crawl, hops, others, alone
         self._words: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
         self._told: Counter[str] = Counter()
+        self._loop = ""  # a redirect to what was asked
         crawl.parts.log.hearers.append(self._ended)
 
     @property
@@ -75,6 +76,8 @@ class SeedFates:
         leads = f"{link.url} leads to {target[:LONG]}"
         if not target:
             self._note("nowhere", host, f"{link.url} leads to nothing that is a URL")
+        elif target in (link.url, link.via):
+            self._loop = f"{leads} again"  # it may have another answer for a cookie: said only if there was none
         elif len(link.path) >= self._hops:
             self._note("redirects", host, f"{leads}: that is one redirect more than REDIRECT_MAX_HOPS={self._hops}")
         elif self._is_left_out(target, link) and not self._crawl.parts.discovery.heard_of(target):  # as another seed
@@ -113,7 +116,7 @@ class SeedFates:
             if dropped:
                 mend = OF_FILTERS.get(kind, "URL_FILTERS has it")
                 lines.append(f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}")
-        return lines
+        return lines or [self._loop] * bool(self._loop)
 
     @property
     def hopeless(self) -> bool:

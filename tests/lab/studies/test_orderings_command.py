@@ -46,7 +46,7 @@ class TestReading:
         """A JOBDIR stands for all links of its pages; its crawl.log has one link to each page, and is no graph."""
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs/crawl.log").write_text("")
-        with pytest.raises(NoTrace, match="neither"):
+        with pytest.raises(NoTrace, match="has none of tables"):
             read_graph([tmp_path])
         (tmp_path / "logs/links.log").write_text("http://a/\t/b\thttp://a/b\tL\tx\nhttp://a/\t:\t\tL\tx\n")
         assert read_graph([tmp_path]).pages == 2
