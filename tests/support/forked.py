@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import Pipe, active_children, connection, forkserver
+from tempfile import TemporaryFile
 
 import pytest
 
@@ -174,11 +175,14 @@ class _Run:
 
 
 def _queue(numbers):
-    """A file whose place all processes share: who reads a number takes it from the others."""
-    queue = os.memfd_create("queue")
-    os.write(queue, b"".join(number.to_bytes(4, "little") for number in numbers))
-    os.lseek(queue, 0, os.SEEK_SET)
-    return queue
+    """A file whose place all processes share: who reads a number takes it from the others.
+
+    It has to be one of a file system: in a memfd two that read at once may get the same number.
+    """
+    with TemporaryFile(buffering=0) as file:
+        file.write(b"".join(number.to_bytes(4, "little") for number in numbers))
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 def _become_worker(config, number):
