@@ -107,9 +107,17 @@ def test_a_seed_that_leads_to_what_is_not_there(tmp_path):
 def test_more_redirects_than_are_followed(tmp_path):
     """The setting is named that ends them."""
     with serving(Moved) as site:
-        status, (line,) = ended(crawl_of(tmp_path, f"{site}/", REDIRECT_MAX_HOPS=0))
+        status, (line,) = ended(crawl_of(tmp_path, f"{site}/", REDIRECT_MAX_HOPS=1))
 
-    assert (status, line) == (1, f"{site}/ leads to {site}/way: that is one redirect more than REDIRECT_MAX_HOPS=0")
+    there = f"http://127.0.0.2:{site.rpartition(':')[2]}/there"
+    assert (status, line) == (1, f"{site}/way leads to {there}: that is one redirect more than REDIRECT_MAX_HOPS=1")
+
+
+@pytest.mark.parametrize("settings", [{"REDIRECT_MAX_HOPS": 0}, {"URL_FOLLOW": False}])
+def test_redirects_that_nobody_follows(tmp_path, settings):
+    """They are what was wanted."""
+    with serving(Moved) as site:
+        assert ended(crawl_of(tmp_path, f"{site}/", **settings)) == (0, [])
 
 
 def test_this_machines_own_name(tmp_path):

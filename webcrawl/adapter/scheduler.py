@@ -214,7 +214,8 @@ class FrontierScheduler:
         if makes_pages:
             lists = str(getattr(spider, "seed_lists", None) or "")
             others = [host_of(url) for url in filter(is_url, list_paths(lists))]
-            self.fates = SeedFates(self.crawl, values["REDIRECT_MAX_HOPS"], others, alone=not values["HIVE_DRONES"])
+            hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
+            self.fates = SeedFates(self.crawl, hops, others, alone=not values["HIVE_DRONES"])
             moments.failed.append(self.fates.failed)
             ahead = self._ahead(values)
             moments.ahead.append(ahead)

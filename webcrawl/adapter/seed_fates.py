@@ -33,9 +33,9 @@ OF_FILTERS = {  # what lets seeds through that a filter drops
 
 
 class SeedFates:
-    """Hears of seeds until one has an answer. `hops`: redirects in a row that are followed.
+    """Hears of seeds until one has an answer. `others`: hosts that a misspelt name may have meant.
 
-    `others`: hosts that a misspelt name may have meant.
+    `hops`: redirects in a row that are followed. If none are, as offline, they are answers like others.
     `alone`: it is no drone of a hive, of which others may have got something.
     """
 
@@ -49,7 +49,8 @@ class SeedFates:
     @property
     def got(self) -> bool:
         """True if anything was, in whatever run."""
-        return have_pages(self._crawl.parts.statistics.outcomes)
+        outcomes = self._crawl.parts.statistics.outcomes
+        return have_pages(outcomes) or (not self._hops and any(outcomes.get(status) for status in REDIRECTS))
 
     def failed(self, link: Link, error: FetchError) -> None:
         """A request of the crawl's has failed; whether it comes again is not known yet."""
@@ -63,7 +64,7 @@ class SeedFates:
         if link.path.strip("R"):
             return
         host = host_of(link.url)
-        if exchange is not None and exchange.status in REDIRECTS:
+        if exchange is not None and exchange.status in REDIRECTS and self._hops:
             self._led(host, link, exchange)
         elif outcome.status == Status.ROBOTS_FORBIDDEN:
             self._note("robots", host, f"{host}: its robots.txt forbids {link.url}")
