@@ -8,10 +8,10 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.frontier.walkers import JUMPS, WalkRules
 
 MOST_WALKERS, MOST_STEPS = 10_000, 10**12
-DIGITS = 20  # of a number, zeros before it included
 # A walk needs no archive, and the links of every page, each time. Nobody else is served while a walker waits at a host
 # that is away: so it waits for a second attempt only, which comes soon, and then leaves the host alone for a day.
 SETTINGS: dict[str, Any] = {
@@ -72,7 +72,7 @@ def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
 
 
 def _whole(name: str, text: str, most: int) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS and 1 <= int(text) <= most):
+    if not is_whole(text, 1, most):
         raise BadWalk(f"-a {name}={text}: must be a whole number from 1 to {most}")
     return int(text)
 

@@ -66,6 +66,14 @@ def words(value: Any) -> list[str]:
     raise ValueError
 
 
+DIGITS = 20  # of a number in a command line, zeros before it included
+
+
+def is_whole(text: str, least: int, most: int) -> bool:
+    """True if a word of a command line is a whole number within these bounds, without a sign."""
+    return text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most
+
+
 class Whole(NamedTuple):
     """A whole number within bounds."""
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from webcrawl.base.program import program
+from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.crawl.hive.partition import SLOTS
 from webcrawl.lab.studies import NAMES
 from webcrawl.store.errors import StoreError
@@ -13,7 +14,6 @@ from webcrawl.tools.commands.console import say_all, whole
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 MOST = 1 << 30  # entries of a cache
-DIGITS = 20  # of that number, zeros before it included
 
 
 class Command(ToolCommand):
@@ -68,7 +68,7 @@ class Command(ToolCommand):
 
 def _sizes(text: str | None) -> list[int]:
     found = text.split(",") if text is not None else []
-    if not all(one.isascii() and one.isdecimal() and len(one) <= DIGITS and 0 < int(one) <= MOST for one in found):
+    if not all(is_whole(one, 1, MOST) for one in found):
         raise usage_error(f"--sizes {text}: must be whole numbers from 1 to {MOST}, with commas")
     return sorted({*map(int, found)})
 

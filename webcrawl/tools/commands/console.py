@@ -11,6 +11,7 @@ from typing import TextIO
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import readable
+from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.tools.tool_command import usage_error
 
 
@@ -75,14 +76,6 @@ def write_page(path: Path, text: str) -> None:
     except BaseException:
         new.unlink(missing_ok=True)
         raise
-
-
-DIGITS = 20
-
-
-def is_whole(text: str, least: int, most: int) -> bool:
-    """True if this is a whole number within these bounds."""
-    return text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most
 
 
 def port_of(text: str) -> int:

@@ -21,11 +21,12 @@ from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.base.readable import readable, text_without_credentials
+from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
-from webcrawl.tools.commands.console import CannotPrint, complain, is_whole, say, say_all
+from webcrawl.tools.commands.console import CannotPrint, complain, say, say_all
 
 if TYPE_CHECKING:
     from webcrawl.tools.supervisor.adopt import Found
