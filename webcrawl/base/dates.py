@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 from calendar import timegm
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 _ISO, _DIGITS = "%Y-%m-%dT%H:%M:%S", "%Y%m%d%H%M%S"
@@ -84,6 +85,18 @@ def read_http_date(text: bytes) -> int | None:
     if day is None or hour >= 24 or minute is None or second is None:
         return None
     return day * 86_400 + hour * 3600 + minute * 60 + second
+
+
+def read_any_date(text: str) -> float | None:
+    """Seconds since 1970 of a date in any form of mail and HTTP, old ones too; None if it is none.
+
+    Where no zone is given it is UTC: HTTP knows no other.
+    """
+    try:
+        date = parsedate_to_datetime(text)
+        return (date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
 
 
 @lru_cache(_CACHED)

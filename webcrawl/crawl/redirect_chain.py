@@ -12,12 +12,11 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 import msgpack
 
+from webcrawl.base.dates import read_any_date
 from webcrawl.base.url_text import host_of
 
 COUNT = 20  # cookies kept at most,
@@ -113,13 +112,8 @@ def _has_expired(said: dict[bytes, bytes], now: float) -> bool:
     age = said.get(b"max-age", b"")
     if _NUMBER.fullmatch(age):
         return age.startswith(b"-") or not age.strip(b"0")
-    try:
-        date = parsedate_to_datetime(said.get(b"expires", b"")[:DATE].decode("latin-1"))
-        if date.tzinfo is None:  # RFC 6265 5.1.1: all of them are in UTC
-            date = date.replace(tzinfo=UTC)
-        return date.timestamp() <= now
-    except (ValueError, OverflowError):
-        return False
+    until = read_any_date(said.get(b"expires", b"")[:DATE].decode("latin-1"))  # RFC 6265 5.1.1: all are in UTC
+    return until is not None and until <= now
 
 
 def _path(url: str) -> bytes:

@@ -7,11 +7,9 @@ are those of RFC 9110 8.8 and 13.
 from __future__ import annotations
 
 import re
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from webcrawl.base.dates import read_http_date
+from webcrawl.base.dates import read_any_date, read_http_date
 from webcrawl.base.model import header
 
 LONGEST_DATE = 64  # bytes
@@ -57,11 +55,8 @@ def _is_after(modified: bytes, at: float) -> bool:
     seconds = read_http_date(modified)
     if seconds is not None:  # as nearly all are, and a tenth of the time
         return seconds > at
-    try:
-        date = parsedate_to_datetime(modified.decode())
-        return (date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp() > at
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return False
+    slowly = read_any_date(modified.decode("latin-1"))
+    return slowly is not None and slowly > at
 
 
 # A number of any length is a long time (RFC 9111 1.2.2), and no float is too small for it.

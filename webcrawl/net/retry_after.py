@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC
-from email.utils import parsedate_to_datetime
+
+from webcrawl.base.dates import read_any_date
 
 Left = Callable[[float], float]  # seconds until such a time
 
@@ -23,25 +23,14 @@ def _retry_after(value: bytes, left: Left) -> float:
     text = value.decode("latin-1").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
-    at = _seconds(text)
+    at = read_any_date(text)
     return max(left(at), 0.0) if at is not None else 0.0
-
-
-def _seconds(text: str) -> float | None:
-    """A date as seconds since 1970; None if it is none."""
-    try:
-        date = parsedate_to_datetime(text)
-        if date.tzinfo is None:  # as in the old forms of dates: HTTP knows no time but UTC
-            date = date.replace(tzinfo=UTC)
-        return date.timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _sent(headers: list[tuple[bytes, bytes]]) -> float | None:
     """When the server sent its answer, by its own clock; None if it does not say."""
     value = next((value for name, value in headers if name.lower() == b"date"), b"")
-    return _seconds(value[:LONGEST].decode("latin-1"))
+    return read_any_date(value[:LONGEST].decode("latin-1"))
 
 
 _LIMITS = (b"ratelimit", b"ratelimit-policy", b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset")

@@ -12,13 +12,13 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from ssl import create_default_context
 from urllib.parse import urlsplit
 
+from webcrawl.base.dates import read_any_date
 from webcrawl.base.errors import words_of
 from webcrawl.net.identity.signing_key import SigningKey, jwk
 from webcrawl.store.disk import Disk, replacing
@@ -148,7 +148,5 @@ def _origin(url: str) -> str:
 
 
 def _ahead(date: str, now: float) -> float | None:
-    try:
-        return now - parsedate_to_datetime(date).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
+    at = read_any_date(date)
+    return now - at if at is not None else None
