@@ -93,13 +93,18 @@ def optouts_in(text: str, source: str) -> tuple[list[OptOut], list[str]]:
     return found, odd
 
 
+def without_comment(rule: str) -> str:
+    """A rule without what follows a #, as in a line of the file."""
+    return rule.partition("#")[0].strip()
+
+
 def rules_of(records: Iterable[OptOut], now: float = 0.0) -> ExclusionRules:
     """Those of the records that hold. RulesError if one is no rule."""
     domains: list[str] = []
     prefixes: list[str] = []
     ends = inf
     for one in records:
-        rule = one.rule.partition("#")[0].strip()
+        rule = without_comment(one.rule)
         if len(one.rule.splitlines()) != 1 or not rule:
             raise RulesError(f"{one.rule[:80]!r} is neither a domain nor a URL prefix")
         try:

@@ -16,7 +16,7 @@ from webcrawl.base.dates import iso
 from webcrawl.crawl.control.command import Answer, Command, CommandError, url_named
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import canonical
-from webcrawl.urls.exclusion_rules import refuse_star, rules_of
+from webcrawl.urls.exclusion_rules import refuse_star, rules_of, without_comment
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
 from webcrawl.urls.optout import COMMAND, PROOF, OptOut, RulesError, read_date, unpacked
@@ -150,8 +150,8 @@ def include(crawl: Leaves, *words: str) -> Answer:
 
 
 def _first_url(rule: str) -> str:
-    """The first of the URLs that a rule names, without what follows a #, as in a line of the file."""
-    rule = rule.partition("#")[0].strip()
+    """The first of the URLs that a rule names."""
+    rule = without_comment(rule)
     return canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}")
 
 

@@ -41,6 +41,16 @@ def crawls_of(jobdir: Path) -> list[Path]:
     return [jobdir] if hive is None else [folder_of(jobdir, drone) for drone in hive.drones]
 
 
+def absent_drones(jobdir: Path) -> list[Path]:
+    """The folders of a hive's drones whose crawls have not begun, or are not here; none of a single crawl.
+
+    StoreError: hive.json cannot be read.
+    """
+    hive = hive_of(jobdir)
+    folders = [folder_of(jobdir, drone) for drone in hive.drones] if hive is not None else []
+    return [folder for folder in folders if not is_crawl(folder)]
+
+
 def hive_of(jobdir: Path) -> Hive | None:
     """None for a single crawl, and for what is no crawl at all.
 

@@ -16,13 +16,14 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import crawl_line, meta_row, request_line
 from webcrawl.store.jobdir.crawl_line import LOG, LONGEST, CrawlLine
-from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl
+from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.request_line import LOG as REQUESTS
 from webcrawl.store.requests_log import KEY, is_open, read
 from webcrawl.tools.optout.optout_records import records_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.exclusion_rules import without_comment
 from webcrawl.urls.optout import OptOut
 
 
@@ -76,7 +77,7 @@ def account_of(jobdir: Path, site: Site) -> Account:
     """Reads everything; NoCrawl if there is none."""
     crawls = JobDir.all(jobdir)
     account, is_hive = Account(jobdir, site), hive_of(jobdir) is not None
-    account.absent = [crawl.name for crawl in crawls_of(jobdir) if not is_crawl(crawl)]
+    account.absent = [crawl.name for crawl in absent_drones(jobdir)]
     for crawl in crawls:
         _add(account, crawl, crawl.path.name if is_hive else "")
     account.wishes = [one for one in records_of(crawl.path for crawl in crawls) if _about(one, site)]
@@ -111,7 +112,7 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
 
 def _about(wish: OptOut, site: Site) -> bool:
     """True if a record names the site or what is above it, or something of it."""
-    rule = wish.rule.partition("#")[0].strip()
+    rule = without_comment(wish.rule)
     try:
         there = canonical(rule if has_scheme(rule) else f"http://{rule.removeprefix('*').removeprefix('.')}/")
     except InvalidUrl:  # of a damaged state

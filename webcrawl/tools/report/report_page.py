@@ -12,7 +12,7 @@ from webcrawl.base.program import program
 from webcrawl.content.neardup.near_duplicates import DISTANCE
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.crawl_line import LOG
-from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl
+from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.log_summary import Log, read_log
@@ -47,13 +47,13 @@ def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DI
 
     Near-duplicates are pages whose fingerprints differ in at most `near` bits.
     """
-    log, crawls = Log(), crawls_of(jobdir)
+    log = Log()
     if hive_of(jobdir) is None:
         return page(_read(jobdir, log), log, defaults, now, near)
     sources = [_read(crawl.path, log) for crawl in JobDir.all(jobdir)]
     source = one_of(jobdir, sources)
-    missing = [crawl.name for crawl in crawls if not is_crawl(crawl)]
-    source.odd += [f"{name} has no crawl in it: what that drone did is not counted" for name in missing]
+    missing = absent_drones(jobdir)
+    source.odd += [f"{drone.name} has no crawl in it: what that drone did is not counted" for drone in missing]
     return page(source, log, defaults, now, near)
 
 

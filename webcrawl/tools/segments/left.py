@@ -22,7 +22,7 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import PATH, PREREQUISITE, URL, VIA, fields
-from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl
+from webcrawl.store.jobdir.crawls import absent_drones
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.outputs import lengths
@@ -107,9 +107,8 @@ class Left:
 
 def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[Left]:
     """The crawl, or all drones of the hive, in this folder. `trusted`: code that its settings may name."""
-    for crawl in crawls_of(jobdir) if hive_of(jobdir) is not None else ():
-        if not is_crawl(crawl):
-            logger.warning("%s: nothing of this drone is here: left out", crawl)
+    for crawl in absent_drones(jobdir):
+        logger.warning("%s: nothing of this drone is here: left out", crawl)
     return [_read(crawl, trusted) for crawl in JobDir.all(jobdir)]
 
 

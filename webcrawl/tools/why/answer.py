@@ -11,7 +11,7 @@ from typing import Any, Self
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NotRunning
-from webcrawl.store.jobdir.crawls import crawls_of, is_crawl, number_of
+from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.why import host_facts as host
 from webcrawl.tools.why.facts import Facts
@@ -61,7 +61,7 @@ class Crawls:
         self._alive = alive
         self._closing = ExitStack()
         self._gatherings: dict[Source, Gathering] = {}
-        absent = [f"{crawl}: nothing of this drone is here" for crawl in crawls_of(jobdir) if not is_crawl(crawl)]
+        absent = [f"{crawl}: nothing of this drone is here" for crawl in absent_drones(jobdir)]
         try:
             for crawl in JobDir.all(jobdir):
                 source = self._closing.enter_context(Source(crawl.path, trusted))
