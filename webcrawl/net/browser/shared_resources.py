@@ -27,12 +27,11 @@ class SharedResources:
 
     def __init__(self, room: int = ROOM) -> None:
         self._room, self._used = room, 0
-        self._kept: dict[str, tuple[float, Headers, Told]] = {}
-        self._sizes: dict[str, int] = {}
+        self._kept: dict[str, tuple[float, Headers, Told, int]] = {}  # the last is its size
 
     def find(self, url: str, ask: Ask, now: float) -> Told | None:
         """The answer to this request, if there is one that still holds."""
-        until, varied, told = self._kept.get(url, (0.0, [], None))
+        until, varied, told, _ = self._kept.get(url, (0.0, [], None, 0))
         if told is None or not _may_be_shared(ask):
             return None
         if now >= until or any(ask.header(name) != value for name, value in varied):
@@ -51,15 +50,14 @@ class SharedResources:
         if size > self._room:
             return
         self._drop(url)
-        self._kept[url], self._sizes[url] = (now + holds, varied, told), size
+        self._kept[url] = now + holds, varied, told, size
         self._used += size
         while self._used > self._room:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, url: str) -> None:
         if url in self._kept:
-            del self._kept[url]
-            self._used -= self._sizes.pop(url)
+            self._used -= self._kept.pop(url)[-1]
 
 
 def _may_be_shared(ask: Ask) -> bool:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import INTERRUPTED, program
-from webcrawl.base.readable import count, readable
+from webcrawl.base.readable import count
 from webcrawl.tools.commands import store, wacz
-from webcrawl.tools.commands.console import say
+from webcrawl.tools.commands.console import complain, say
 from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
 
 if TYPE_CHECKING:
@@ -100,11 +100,9 @@ class Documents(ToolCommand):
         """Of what is left out a line each; exit status 1 if nobody is about to finish it."""
         for source, its in made.items():
             if not (its.files or its.left_out):
-                sys.stderr.write(
-                    f"{source}: has made no documents, as the others have: left out; export it by itself\n"
-                )
+                complain(f"{source}: has made no documents, as the others have: left out; export it by itself")
             for line in its.left_out:
-                sys.stderr.write(f"{readable(line)}\n")
+                complain(line)
             self.exitcode = self.exitcode or int(its.is_cut)
 
     def _make(self, sources: list[str], scratch: Path) -> None:
