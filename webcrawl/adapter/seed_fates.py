@@ -35,7 +35,7 @@ OF_FILTERS = {  # what lets seeds through that a filter drops
 class SeedFates:
     """Hears of seeds until one has an answer. `others`: hosts that a misspelt name may have meant.
 
-    `hops`: redirects in a row that are followed. If none are, as offline, they are answers like others.
+    `hops`: redirects in a row that are followed.
     `alone`: it is no drone of a hive, of which others may have got something.
     """
 
@@ -49,8 +49,7 @@ class SeedFates:
     @property
     def got(self) -> bool:
         """True if anything was, in whatever run."""
-        outcomes = self._crawl.parts.statistics.outcomes
-        return have_pages(outcomes) or (not self._hops and any(outcomes.get(status) for status in REDIRECTS))
+        return have_pages(self._crawl.parts.statistics.outcomes, self._hops)
 
     def failed(self, link: Link, error: FetchError) -> None:
         """A request of the crawl's has failed; whether it comes again is not known yet."""

@@ -104,6 +104,10 @@ def has_failed(link: Link, outcome: Outcome) -> bool:
     return rule(outcome).failed or (link.is_prerequisite and (outcome.status >= 500 or outcome.permanent))
 
 
-def have_pages(outcomes: Mapping[int, int]) -> bool:
-    """True if of these outcomes, by status, one is an answer, and not only the way to one."""
-    return any(many and status > 0 and status not in REDIRECTS for status, many in outcomes.items())
+def have_pages(outcomes: Mapping[int, int], hops: int) -> bool:
+    """True if of these outcomes, by status, one is an answer, and not only the way to one.
+
+    `hops`: redirects in a row that are followed. If none are, as offline, they are answers like others.
+    """
+    ways = REDIRECTS if hops else ()
+    return any(many and status > 0 and status not in ways for status, many in outcomes.items())

@@ -163,8 +163,11 @@ def test_a_power_cut(tmp_path, monkeypatch):
     assert synced == [("hive.json.new", False), (tmp_path.name, True)]
 
 
-@pytest.mark.parametrize(("outcomes", "nothing"), [({"-1": 2, "301": 3}, True), ({"301": 3, "404": 1}, False)])
-def test_a_hive_that_got_nothing(outcomes, nothing):
-    """Any answer of a page is something, a redirect only the way to one."""
+@pytest.mark.parametrize(
+    ("outcomes", "hops", "nothing"),
+    [({"-1": 2, "301": 3}, 5, True), ({"301": 3, "404": 1}, 5, False), ({"-1": 2, "301": 3}, 0, False)],
+)
+def test_a_hive_that_got_nothing(outcomes, hops, nothing):
+    """Any answer of a page is something, a redirect only the way to one, unless none is followed."""
     figures = {"reason": "finished", "seeds": 2, "queued": 0, "statistics": {"outcomes": outcomes}}
-    assert got_nothing(figures) == nothing
+    assert got_nothing(figures, hops) == nothing

@@ -240,8 +240,11 @@ def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {**NEEDED, **merged(stats)}
 
 
-def got_nothing(figures: Mapping[str, Any]) -> bool:
-    """True if all drones are at the end, and no seed gave anything but redirects and a robots.txt."""
+def got_nothing(figures: Mapping[str, Any], hops: int) -> bool:
+    """True if all drones are at the end, and no seed gave anything but a robots.txt, and redirects if they follow some.
+
+    `hops`: so many in a row.
+    """
     outcomes = (figures.get("statistics") or {}).get("outcomes", {})
-    got = have_pages({int(status): many for status, many in outcomes.items()})
+    got = have_pages({int(status): many for status, many in outcomes.items()}, hops)
     return figures.get("reason") == FINISHED and bool(figures.get("seeds")) and not (got or figures["queued"])

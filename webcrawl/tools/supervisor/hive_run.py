@@ -269,11 +269,11 @@ class HiveRun:
         report = [report_command(self._folder.path)] if found["pages"] else []
         for line in [*lines, *report, *self._nothing(found), *stopped(found.get("reason") or "")]:
             logger.info("%s", line)
-        return supervisor.status or int(watching.trouble is not None or got_nothing(found))
+        return supervisor.status or int(watching.trouble is not None or got_nothing(found, self._plan.hops))
 
     def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:
         """Where it is said why nothing came, to all drones or to one: its resolver or its proxy may be to blame."""
-        if got_nothing(found):
+        if got_nothing(found, self._plan.hops):
             yield f"nothing was fetched: the warnings of the drones say why, in {self._folder.log(0).parent}"
             return
         for one in found["drones"]:

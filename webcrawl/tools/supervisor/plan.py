@@ -92,6 +92,14 @@ class Plan:
             **({"REDIS_URL": url} if url else {}),
         }
 
+    @property
+    def hops(self) -> int:
+        """The redirects in a row that its drones follow."""
+        own = self._settings.copy()
+        self._spider.update_settings(own)
+        follows = self._arguments["follow"] == "1" if "follow" in self._arguments else own.getbool("URL_FOLLOW")
+        return own.getint("REDIRECT_MAX_HOPS") if follows else 0
+
     def command_of(self, founding: Founding, number: int, url: str | None) -> list[str]:
         """The drone's command line."""
         return command(self._spider.name, self._arguments, self.settings_of(founding, number, url))
