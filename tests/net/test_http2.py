@@ -481,6 +481,22 @@ class TestRequests:
         assert (len(got.body), got.truncated) == (400_000, "")
         assert got.timings.total < 0.5
 
+    @pytest.mark.parametrize("fields", [[], [("content-length", "100000")]], ids=["end", "length"])
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_an_answer_that_ends_with_what_was_too_much(self, tls, loop, fields):
+        """The next answer on the connection is read, although this one was held back when its last frames came."""
+
+        async def go():
+            async with (
+                serving(Http2Pages(lambda *_: (200, fields, b"x" * 100_000)), tls=tls) as port,
+                client(NAMES, http2=Http2Offers(PREFER), timeout=2.0) as http,
+            ):
+                http._bandwidth.limit(100_000)
+                got = [await http.fetch(f"https://site.test:{port}/{at}", keep=9.0) for at in range(3)]
+                return [len(one.body) for one in got], http.counters.reused
+
+        assert run(go(), loop) == ([100_000] * 3, 2)
+
     @pytest.mark.parametrize("shut", [NO_PROTOCOL, None])
     def test_through_a_proxy(self, tls, shut):
         """The second handshake has a tunnel of its own."""

@@ -50,9 +50,15 @@ class MeteredAnswer(Answer):
     def feed(self, data: bytes) -> Message | None:
         short = self._bandwidth.received(len(data))
         message = super().feed(data)
-        if short and message is None and self._since is None and self.received > FREE:
+        if message is not None:
+            self._ends()
+        elif short and self._since is None and self.received > FREE:
             self._bandwidth.wait(self)
         return message
+
+    def lost(self, *, reset: bool) -> Message:
+        self._ends()
+        return super().lost(reset=reset)
 
     @property
     def held(self) -> float:
@@ -65,6 +71,11 @@ class MeteredAnswer(Answer):
     def go_on(self) -> None:
         self._held, self._since = self.held, None
         self._connection.resume(self)
+
+    def _ends(self) -> None:
+        """Frames of HTTP/2 may come with the one that was too much, the last one too: the next answer is to be read."""
+        if self._since is not None:
+            self.go_on()
 
 
 @dataclass(slots=True)
