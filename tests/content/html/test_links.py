@@ -81,6 +81,11 @@ class TestKinds:
         html = page if kind != "frame" else "<frameset><frame src=f></frameset>"
         assert {name for name, _ in links(html, reader=LinkReader([kind]))} == {kind}
 
+    def test_kinds_take_no_room_from_each_other(self):
+        """Style sheets nested in each other, whose text exceeds the page, hide no link of another kind."""
+        html = f"<svg>{'<style>' * 9}{'x' * 40}{'</style>' * 9}</svg><noframes><a href=x></noframes>"
+        assert links(html) == links(html, reader=LinkReader(["a"])) == [("a", "x")]
+
     def test_the_setting_knows_all_kinds(self):
         """LINK_SOURCES = all means every kind that a reader knows."""
         known = check({"LINK_SOURCES": "all"})["LINK_SOURCES"]

@@ -37,7 +37,7 @@ class Reading:
         self._table, self._wanted = table, wanted
         self._with_texts = anchor_text
         self._texts = ANCHOR_TEXTS if anchor_text else 0  # how much more of them is read
-        self._room = 0
+        self._room, self._left = 0, dict[str, int]()
         self.base: str | None = None
         self.hidden: list[str] = []  # <noframes>: text to a browser with frames, markup to a crawler (as in Heritrix)
         self._titled = False
@@ -49,7 +49,7 @@ class Reading:
         `room`, the document's size, bounds the text read as markup: in XML such elements may nest, and 255 of them
         around a megabyte would yield a quarter of a gigabyte.
         """
-        self._room = room
+        self._room, self._left = room, {}
         if self._with_texts or "a" not in self._wanted or not self._wanted.isdisjoint(OF_ALL):
             self._read_all(elements)
         else:
@@ -172,11 +172,16 @@ class Reading:
             self._said.append((name, content[:LONGEST_SAID]))
 
     def _markup(self, element: Element) -> str:
-        """The element's text, at most `room` characters per document in all."""
-        if self._room <= 0:
+        """The element's text, at most `room` characters per document of all that are called like it.
+
+        What is found in one kind of element does not depend on which others are read.
+        """
+        tag = element.tag or ""
+        left = self._left.get(tag, self._room)
+        if left <= 0:
             return ""
-        text = element.text()[: self._room]
-        self._room -= len(text)
+        text = element.text()[:left]
+        self._left[tag] = left - len(text)
         return text
 
     def _style(self, style: str) -> None:
