@@ -68,6 +68,18 @@ class TestRules:
         """
         assert parse_exclusions(LIST.removeprefix("\ufeff"), "list").excludes(url) == excluded
 
+    @pytest.mark.parametrize("rule", ["a.test/~joe/(x)/\u00e9", "a.test/%7ejo%65/%28x%29/%c3%a9"])
+    @pytest.mark.parametrize("path", ["~joe/(x)/%C3%A9", "%7Ejoe/%28x%29/%c3%a9/y", "%7e%6A%6F%65/(x%29/%c3%A9?z"])
+    def test_spellings(self, rule, path):
+        """An encoded character that may stand for itself is the same, in rules and in links."""
+        assert parse_exclusions(rule, "list").excludes(f"http://a.test/{path}")
+
+    @pytest.mark.parametrize("path", ["a%2Fb", "a%3Fb", "a%23b", "a%2525b"])
+    def test_what_parts_a_url_is_not_decoded(self, path):
+        """An encoded slash or question mark is part of a name."""
+        rules = parse_exclusions("a.test/a/b\na.test/a?b\nhttp://a.test/a%25b", "list")
+        assert not rules.excludes(f"http://a.test/{path}")
+
     @pytest.mark.parametrize(
         "line",
         [

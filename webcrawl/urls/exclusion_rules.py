@@ -9,6 +9,7 @@ What follows a `#` may say more of the wish that is behind a line (urls/optout.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from math import inf
 
@@ -30,7 +31,7 @@ class ExclusionRules:
         self._prefixes: dict[str, tuple[str, ...]] = {}
         for prefix in prefixes:
             name, undotted = _undotted(prefix)
-            self._prefixes[name] = (*self._prefixes.get(name, ()), undotted)
+            self._prefixes[name] = (*self._prefixes.get(name, ()), _respelled(undotted))
 
     def __str__(self) -> str:
         return f"{count(len(self._domains), 'domain')}, prefixes at {count(len(self._prefixes), 'host')}"
@@ -39,7 +40,7 @@ class ExclusionRules:
         """Return whether this canonical URL is on the list."""
         name, undotted = _undotted(url)
         prefixes = self._prefixes.get(name)
-        if prefixes is not None and undotted.startswith(prefixes):
+        if prefixes is not None and _respelled(undotted).startswith(prefixes):
             return True
         while name not in self._domains:
             _, dot, name = name.partition(".")
@@ -123,6 +124,20 @@ def _undotted(url: str) -> tuple[str, str]:
     if not host.endswith("."):
         return host, url
     return host[:-1], url.replace(host, host[:-1], 1)
+
+
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
+_PARTING = "/?#%"  # characters that mean something else once they are encoded
+
+
+def _respelled(url: str) -> str:
+    """One of all its spellings: servers take `%7Ejoe` for `~joe`, and so do owners."""
+    return _ENCODED.sub(_decoded, url) if "%" in url else url
+
+
+def _decoded(octet: re.Match[str]) -> str:
+    char = chr(int(octet[0][1:], 16))
+    return char if "!" <= char <= "~" and char not in _PARTING else octet[0].upper()
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
