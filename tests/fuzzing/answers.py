@@ -23,8 +23,8 @@ from webcrawl.net.retry_after import asked_wait
 
 CODINGS = [[b"gzip"], [b"deflate"], [b"br"], [b"zstd"], [b"gzip", b"gzip"], [b"br", b"gzip"], [b"deflate", b"zstd"]]
 LIMIT = 50_000
-# Taken for a skippable frame by libzstd, if a piece ends behind the first magic number; no encoder sets this unused bit
-SKIPPED = re.compile(rb"\x28\xb5\x2f\xfd[\x50-\x5f]\x2a\x4d\x18")
+# Taken for a skippable frame by libzstd, if a piece ends in the header of the other one, which has up to 18 bytes
+SKIPPED = re.compile(rb"\x28\xb5\x2f\xfd.{0,13}[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)
 
 
 def read(parts: list[bytes], truncate: int, *, bodiless: bool, reset: bool) -> Message | FetchError:
