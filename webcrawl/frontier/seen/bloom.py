@@ -124,7 +124,7 @@ class BloomSeen:
 
     def _advance(self) -> None:
         """Names a file that was completed; starts writing another when the log has grown long."""
-        if self._writing is not None and self._writing.done():
+        if self._writing is not None and self._worker.done(self._writing):
             try:
                 path = self._writing.result()
             except OSError as error:

@@ -70,13 +70,14 @@ class SortedChunk:
 class Frozen:
     """T', the input of a merge, in chunks by ordinal; spills may still be running."""
 
-    def __init__(self, disk: Disk, spills: list[Future[Run]], chunk: SortedChunk, count: int) -> None:
+    def __init__(self, disk: Disk, worker: Worker, spills: list[Future[Run]], chunk: SortedChunk, count: int) -> None:
+        """`worker` does the spills."""
         self.count = count
-        self._disk, self._spills, self._chunk = disk, spills, chunk
+        self._disk, self._worker, self._spills, self._chunk = disk, worker, spills, chunk
 
     def parts(self) -> list[Rows]:
         """All chunks; waits for the spills."""
-        return [*(spill.result() for spill in self._spills), self._chunk]
+        return [*(self._worker.result(spill) for spill in self._spills), self._chunk]
 
     def remove(self) -> None:
         """Removes the scratch files."""
@@ -130,7 +131,7 @@ class Buffer:
 
     def raise_failure(self) -> None:
         """Raises the error of a spill that has failed."""
-        if self._spills and self._spills[-1].done():
+        if self._spills and self._worker.done(self._spills[-1]):
             self._spills[-1].result()
 
     def freeze(self) -> Frozen:
@@ -141,7 +142,7 @@ class Buffer:
         else:
             self._chunk = NO_KEYS
         chunk = SortedChunk(keys, self.count - self._filled)
-        frozen = Frozen(self._disk, self._spills, chunk, self.count)
+        frozen = Frozen(self._disk, self._worker, self._spills, chunk, self.count)
         self.count, self._filled, self._spills = 0, 0, []
         return frozen
 
@@ -153,7 +154,7 @@ class Buffer:
 def _close(spills: list[Future[Run]]) -> None:
     while spills:
         spill = spills.pop()
-        if not spill.cancelled() and spill.exception() is None:
+        if spill.done() and not spill.cancelled() and spill.exception() is None:  # else its thread has died
             spill.result().close()
 
 

@@ -91,10 +91,10 @@ class ContentSeen:
         self._merging = self._worker.submit(_merge, *job)
 
     def _adopt(self, *, wait: bool) -> None:
-        if self._merging is None or not (wait or self._merging.done()):
+        if self._merging is None or not (wait or self._worker.done(self._merging)):
             return
         try:
-            change = self._merging.result()
+            change = self._worker.result(self._merging)
         except OSError as error:
             raise StoreError(f"{self._runs.names.folder}: {error}") from error
         self._merging = None
@@ -127,7 +127,7 @@ class ContentSeen:
         self._worker.close()
         if self._merging is not None:
             with contextlib.suppress(Exception):  # it was told to stop, or has failed: nothing of it is kept
-                self._merging.result().close()
+                self._worker.result(self._merging).close()
             self._merging = None
         self._runs.close()
 

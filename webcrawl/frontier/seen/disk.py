@@ -185,7 +185,7 @@ class DiskSeen:
             return
         with self._fuse:
             self._t.raise_failure()
-            if self._merging is not None and self._merging.done():
+            if self._merging is not None and self._worker.done(self._merging):
                 swept = self._merging.result()
                 self._merging = None
                 self._adopt(swept)
@@ -227,6 +227,6 @@ class DiskSeen:
             self._frozen.close()
         if self._merging is not None:
             with contextlib.suppress(Exception):  # it was told to stop, or has failed: nothing of it is kept
-                self._merging.result().change.close()
+                self._worker.result(self._merging).change.close()
             self._merging = None
         self._f.close()
