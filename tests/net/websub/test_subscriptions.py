@@ -120,6 +120,18 @@ class TestAsking:
         assert times == TRIES
         assert NOW + TRIES * PATIENCE < now < NOW + DAY
 
+    def test_a_request_that_waits_for_its_hubs_turn(self, subscriptions):
+        """However long that takes, the hub has not failed; its time to verify begins with its answer."""
+        offer(subscriptions)
+        token, _ = asked(subscriptions)
+        for hour in range(1, 100):
+            assert subscriptions.due(NOW + hour * PATIENCE, 10, {token}) == []
+        later = NOW + 100 * PATIENCE - 1
+        subscriptions.sent(token, 202, later)
+        assert subscriptions.due(later + PATIENCE - 1, 10) == []
+        assert verify(subscriptions, token, later + PATIENCE - 1) == "c"
+        assert not subscriptions.counters["websub/failed"]
+
     def test_bounds(self, subscriptions, monkeypatch):
         """So many for a site, and for the crawl; what is offered beyond is not remembered."""
         monkeypatch.setattr(module, "PER_SITE", 3)
@@ -258,6 +270,21 @@ class TestRenewal:
         assert subscriptions.pushed(token, sign(secret, b"x"), b"x", NOW + DAY) is None
         assert asked(subscriptions, NOW + DAY)[0] == token
         assert subscriptions.get(token).state == State.ASKED
+
+    def test_one_that_fails_again_and_again(self, subscriptions):
+        """As long as the lease runs the hub is not given up, nor are its pushes; then the next failure is the last."""
+        token, _ = accepted(subscriptions)
+        verify(subscriptions, token, lease_seconds=str(int(LEASE)))
+        times = 0
+        while (now := subscriptions.get(token).due) < NOW + LEASE:
+            assert asked(subscriptions, now)[0] == token
+            subscriptions.sent(token, 503, now)
+            assert subscriptions.active(now)
+            times += 1
+        assert TRIES < times < 2 * TRIES
+        assert (now, asked(subscriptions, now)[0]) == (NOW + LEASE, token)
+        subscriptions.sent(token, 503, now)
+        assert subscriptions.get(token).state == State.GONE
 
 
 class TestPushes:

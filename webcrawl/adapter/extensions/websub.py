@@ -106,7 +106,7 @@ class WebSub:
         if self._crawl.parts.in_force.paused or self._crawl.parts.uplink.out:
             return
         try:
-            due = self._subscriptions.due(self._crawl.parts.clock(), AT_ONCE - len(self._asking))
+            due = self._subscriptions.due(self._crawl.parts.clock(), AT_ONCE - len(self._asking), self._asking)
         except StoreError as error:
             self._scheduler.fail(error)
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from hashlib import blake2b
@@ -169,10 +169,11 @@ class Subscriptions:
             if known.state != State.GONE:
                 return
 
-    def due(self, now: float, most: int) -> list[Subscription]:
+    def due(self, now: float, most: int, under_way: Container[str] = ()) -> list[Subscription]:
         """Those to be asked for now; each one's end is told by `sent`.
 
         What was denied or given up long ago is removed: if the page still names the hub, it is a new beginning.
+        `under_way`: tokens of those whose end is still to come. They wait for their hubs' turns, and have not failed.
         """
         found = []
         for row in self._db.query(DUE, (now, most)):
@@ -180,12 +181,15 @@ class Subscriptions:
             if one.state == State.GONE:
                 self._db.execute(REMOVE, (one.token,))
                 continue
+            if one.token in under_way:
+                self._store(replace(one, due=now + PATIENCE))
+                continue
             live = one.state in LIVE and one.until > now
             asked = replace(one, state=State.RENEWING if live else State.ASKED, due=now + PATIENCE)
             if one.state in (State.ASKED, State.RENEWING):  # the hub has not verified
-                asked = self._failed(asked, now)
-            self._store(asked)
-            if asked.state != State.GONE and asked.due == now + PATIENCE:
+                self._store(self._failed(asked, now))
+            else:
+                self._store(asked)
                 found.append(asked)
         return found
 
@@ -208,6 +212,7 @@ class Subscriptions:
             return
         if 200 <= status < 300:
             self.counters["websub/asked"] += 1
+            self._store(replace(one, due=now + PATIENCE))
         elif 400 <= status < 500 and status not in (408, 425, 429):
             self._end(one, now)
         else:
@@ -280,12 +285,12 @@ class Subscriptions:
         return bool(oldest)
 
     def _failed(self, one: Subscription, now: float) -> Subscription:
-        """It is tried again, later each time; a lease that runs is kept meanwhile."""
+        """It is tried again, later each time; a lease that runs is kept to its end, and tried for as long."""
         self.counters["websub/failed"] += 1
-        if one.tries + 1 >= TRIES:
-            return replace(one, state=State.GONE, due=now + GONE, tries=0)
-        state = State.ACTIVE if one.state == State.RENEWING else State.WANTED
-        return replace(one, state=state, due=now + RETRY * 2**one.tries, tries=one.tries + 1)
+        again = replace(one, state=State.WANTED, due=now + RETRY * 2**one.tries, tries=one.tries + 1)
+        if one.state == State.RENEWING and one.until > now:
+            return replace(again, state=State.ACTIVE, due=min(again.due, one.until))
+        return again if again.tries < TRIES else replace(one, state=State.GONE, due=now + GONE, tries=0)
 
     def _end(self, one: Subscription, now: float) -> None:
         self.counters["websub/denied"] += 1
