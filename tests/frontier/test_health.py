@@ -439,6 +439,15 @@ class TestGivenUp:
         assert len(frontier) == 2
         assert asked[-1] - asked[0] > DAY
 
+    def test_a_host_that_asked_for_years(self, db):
+        """After a stop, too, no more of its wait counts than RETRY_AFTER_MAX has it left alone."""
+        frontier = make(db, Limits(1, 10, host_failures=2, patience=5 * DAY))
+        add(frontier, "http://a/1", "http://a/2")
+        years = Outcome(503, 0.1, wait=1e8)
+        now = fail(frontier, 2, years)[-1]
+        fail(frontier, 1, years, now=now + 30 * DAY)
+        assert len(frontier) == 2
+
     def test_what_waits_for_something_else_is_not_away(self):
         """A host that is left alone for two days because its URLs wait is away as long as its failure says."""
         host, rules = Host("a", None), HealthRules(failures=2, patience=DAY)

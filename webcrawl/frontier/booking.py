@@ -207,7 +207,8 @@ class Booking:
         """Books a failure of the host; returns how long it is left alone."""
         host.said, host.of_robots = outcome.status, link.is_prerequisite
         if news:
-            return self.health.failed(host, link, outcome, now)
+            longest = self.of(host.name)[1].retry_after_max
+            return self.health.failed(host, link, outcome, now, longest=longest)
         echoed(host, link)
         return 0.0
 

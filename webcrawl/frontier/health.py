@@ -53,8 +53,11 @@ class HealthRules:
         alone = host.row is None or host.row.only == sum_of(link)
         return host.pages > 0 and (alone or is_own(host, link, outcome))
 
-    def failed(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
-        """Books a failure; returns how long the host is left alone. It may be given up by this."""
+    def failed(self, host: Host, link: Link, outcome: Outcome, now: float, *, longest: float = DAY) -> float:
+        """Books a failure; returns how long the host is left alone. It may be given up by this.
+
+        `longest`: RETRY_AFTER_MAX. A host that asks for years is not left alone for years.
+        """
         before, only, away = host.row, sum_of(link), 0.0
         origin = origin_of(link.url)
         gone = _is_gone(host, outcome)
@@ -64,7 +67,7 @@ class HealthRules:
             origin = origin if before.origin in (-1, origin) else 0
         host.failures += 1
         wait = self.wait(host.failures, gone=gone)
-        planned, asked = float(max(wait, outcome.wait)), float(outcome.wait)
+        planned, asked = float(max(wait, min(outcome.wait, longest))), float(outcome.wait)
         row = FailedRow(now, away, _status(link, outcome), only, gone, origin, planned, asked)
         host.row = row
         is_over = host.failures >= self.failures and away >= self.patience
