@@ -75,6 +75,19 @@ def test_otherwise_it_has_every_traceback(breaker, tmp_path):
     assert (tmp_path / "logs/errors.log").read_text().count("Traceback") == 3
 
 
+def test_of_another_crawl_of_this_process(breaker, tmp_path):
+    """What Scrapy says is another spider's belongs in that one's file, and counts for its ERROR_BREAKER alone."""
+    breaker._crawler.spider = ours = object()
+    for spider in (ours, object()):
+        try:
+            raise_it()
+        except ValueError:
+            logging.getLogger("somewhere").exception("a mistake", extra={"spider": spider})
+
+    assert (tmp_path / "logs/errors.log").read_text().count("Traceback") == 1
+    assert len(breaker._times) == 1
+
+
 def test_errors_that_are_alike(tmp_path):
     """Of one place in the code the screen shows three errors, and a line says where the rest is."""
     shown = logging.StreamHandler(said := io.StringIO())

@@ -106,8 +106,13 @@ class ErrorBreaker(logging.Handler):
             return True
         return self._alike[_origin(record)] < SHOWN
 
+    def _is_ours(self, record: logging.LogRecord) -> bool:
+        """False if another crawl of this process has logged it, which Scrapy says of what its spider did."""
+        spider = getattr(record, "spider", None)
+        return spider is None or spider is self._crawler.spider
+
     def emit(self, record: logging.LogRecord) -> None:
-        if not record.exc_info or self._file is None:
+        if not record.exc_info or self._file is None or not self._is_ours(record):
             return
         self._file.emit(record)
         origin = _origin(record)
