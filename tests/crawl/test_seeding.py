@@ -158,6 +158,24 @@ class TestMoreSeeds:
 
         assert (names(found.urls), seeding.taken, seeding.ended) == ("aaacccbbb", 9, True)
 
+    def test_once_more_of_a_source_that_is_away(self, begin, lists):
+        """The run that can open it reads it from its beginning, however far it was read before."""
+        seeding, _, db = begin()
+        seeding.add(str(lists[1]))
+        seeding.read(2)
+        db.checkpoint()
+        db.close()
+        away = lists[1].rename(lists[1].with_suffix(".away"))
+        seeding, _, db = begin()
+        seeding.again()
+        db.checkpoint()
+        db.close()
+        away.rename(lists[1])
+        seeding, found, _ = begin()
+        read(seeding)
+
+        assert names(found.urls) == "bbb"
+
     def test_a_bad_source(self, begin, lists):
         """With a source that cannot be opened all are refused, and nothing has changed."""
         seeding, found, _ = begin()

@@ -199,9 +199,10 @@ class Seeding(Part):
     def again(self) -> None:
         """Reads all seeds once more: some may have become ours."""
         self._read = [0, 0]
-        for source in self._done:
+        before = [*self._done, *self._lost]
+        self._done, self._lost = [], {}
+        for source in before:
             self._open(source, b"")
-        self._done = []
         for seeds in self._sources():
             seeds.restart()
         self._unread = self._given
