@@ -1,5 +1,7 @@
 """A page that was not there when it was fetched, and then is announced: it is fetched again from then on."""
 
+import time
+
 import pytest
 
 from tests.support.changing_site import Document
@@ -99,3 +101,12 @@ def test_a_page_that_was_forgotten(web):
     web.documents |= {"/a": Document(b"<p>again"), "/map.xml": sitemap(a="2024-04-01")}
     web.run(5 * HOUR)
     assert web.known == known
+
+
+def test_after_the_machine_slept(web):
+    """The crawl's own time stands meanwhile: whether a date is one of tomorrow is seen by the machine's clock."""
+    web.slept = 40 * DAY
+    yesterday = time.strftime("%Y-%m-%d", time.gmtime(web.now + web.slept - DAY))
+    web.documents |= {"/a": Document(b"<p>a"), "/map.xml": sitemap(a=yesterday)}
+    web.run(5 * HOUR)
+    assert len(web.times("/a")) >= 2

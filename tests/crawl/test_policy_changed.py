@@ -1,6 +1,6 @@
 """A crawl that goes on with another policy, in simulated time: what the one before had learned is not its own."""
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import pytest
 
@@ -75,3 +75,21 @@ def test_the_same_one_goes_on(web, policy):
     one.checkpoint()
     one.kill(REVISIT_POLICY=policy)
     assert state_of(one) == learned
+
+
+def test_one_that_is_never_early(tmp_path):
+    """However far the queue was ahead of the clock, `fixed` fetches no page before it is as old as REVISIT_AGE."""
+    urls = [f"http://h{number}.test/" for number in range(20)]
+    settings = {"REVISIT_POLICY": "uniform", "REVISIT_RATE": len(urls) / (5 * DAY), "REVISIT_AGE": DAY}
+    one = Web(tmp_path / "crawl", {"*": Document(b"<p>0")}, **settings)
+    one.seed(*urls)
+    one.run(DAY)
+    one.checkpoint()
+    one.asked.clear()
+    one.kill(REVISIT_POLICY="fixed", REVISIT_RATE=0, REVISIT_AGE=3600)
+    one.run(0.5 * DAY)
+
+    waits = [later - sooner for url in urls for sooner, later in pairwise(one.times(url))]
+    assert waits
+    assert min(waits) >= 3590
+    assert one.damage() == []

@@ -1,6 +1,7 @@
 """The life of a page that is fetched again, in a whole crawl without a network."""
 
 from collections import Counter
+from email.utils import formatdate
 from functools import partial
 from itertools import pairwise
 
@@ -37,6 +38,28 @@ class TestWhen:
         one.run(3.5 * HOUR)
 
         assert one.times("/") == pytest.approx([0, HOUR, 2 * HOUR, 3 * HOUR], abs=5)
+
+    @pytest.mark.parametrize(("before", "after", "least"), [(5, HOUR, 60), (HOUR, 5, 5)])
+    def test_another_age_by_command(self, web, before, after, least):
+        """No page is fetched twice within a minute, or within REVISIT_AGE if that is less: as it is now."""
+        one = web({"/": Document(b"<p>1")}, REVISIT_POLICY="uniform", REVISIT_RATE=1, REVISIT_AGE=before)
+        one.run(70)
+        one.crawl.parts.in_force.set("REVISIT_AGE", str(after))
+        one.run(200)
+        one.asked.clear()
+        one.run(600)
+
+        waits = [later - at for at, later in pairwise(one.times("/"))]
+        assert waits == pytest.approx([least] * len(waits), abs=3)
+        assert len(waits) > 5
+
+    @pytest.mark.parametrize("policy", ["uniform", "fixed"])
+    def test_idle_capacity(self, web, policy):
+        """While nothing new is to be fetched each page has its turn once per REVISIT_AGE, whoever looks in between."""
+        one = web({"/": Document(b"<p>1")}, REVISIT_POLICY=policy, REVISIT_AGE=HOUR)
+        one.run(2 * DAY)
+
+        assert len(one.times("/")) == pytest.approx(48, abs=2)
 
     def test_nothing_is_due(self, web):
         """A crawl with nothing to do now goes on, and says when there will be something."""
@@ -218,6 +241,17 @@ class TestAnswers:
         one.run(1.5 * HOUR)
 
         assert one.conditions("/") == [{}, {}]
+
+    def test_dates_after_the_machine_slept(self, web):
+        """The crawl's own time stands meanwhile: whether a Last-Modified is over is seen by the machine's clock."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(10)
+        one.slept = 40 * DAY
+        modified = formatdate(one.now + one.slept - DAY, usegmt=True)
+        one.documents["/"] = Document(b"<p>2", modified=modified)
+        one.run(2.5 * HOUR)
+
+        assert one.conditions("/") == [{}, {}, {"If-Modified-Since": modified.encode()}]
 
     def test_half_a_body(self, web):
         """What was cut by the loss of its connection says nothing: the page is as it was, and is tried again later."""

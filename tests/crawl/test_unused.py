@@ -13,7 +13,7 @@ class Told:
         self.split = Split(lambda: self.now)
         self.split.change(age=86_400.0, rate=rate, share=0.5)
         self.split.early = early
-        self.unused = Unused(self.split, lambda: pages, 60.0)
+        self.unused = Unused(self.split, lambda: pages, lambda: 60.0)
 
     def look(self, seconds):
         for _ in range(int(seconds / 10)):

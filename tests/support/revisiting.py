@@ -30,13 +30,14 @@ class Web:
         self.folder, self.documents = folder, documents
         self.settings = {**SETTINGS, **settings, "JOBDIR": str(folder)}
         self.now, self.serial, self.asked = START, count(), []
+        self.slept = 0.0  # seconds of the machine, which its clock has counted and the crawl has not
         self.pages = []  # what pipelines would get
         self.open()
 
     def open(self, **settings):
         """Begins a run; these settings hold from now on."""
         self.settings |= settings
-        self.crawl, self.visitor = assembled(self.settings, lambda: self.now)
+        self.crawl, self.visitor = assembled(self.settings, lambda: self.now + self.slept, lambda: self.now)
         self.crawl.begin()
         return self
 

@@ -19,7 +19,7 @@ from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.revisit.importance import ByReputation, Weighed
 from webcrawl.crawl.revisit.policies.steered import Steered
 from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
-from webcrawl.crawl.revisit.revisits import FLOOR, MEMORY, Revisits
+from webcrawl.crawl.revisit.revisits import FLOOR, Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split
 from webcrawl.crawl.revisit_counts import RevisitCounts, Watched
@@ -64,11 +64,11 @@ def open_revisiting(
     random, split = Random(values["RANDOM_SEED"]), Split(clock)
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
     policy: Policy = load(path)(options)
-    floor = min(values["REVISIT_AGE"], FLOOR)
-    signals = Signals(db, Fingerprints(key), random, counters) if on else None
+    signals = Signals(db, Fingerprints(key), random, counters, clock.wall) if on else None
     missed = signals.missed if signals is not None else None
-    more = {"memory": MEMORY, "missed": missed, "key": key, "floor": floor, "counters": counters}
-    revisits = Revisits(db, policy, rate=split.rate, random=random, resumes=path == former, **more)
+    revisits = Revisits(
+        db, policy, rate=split.rate, random=random, missed=missed, key=key, counters=counters, resumes=path == former
+    )
     if signals is not None:
         signals.room = revisits.foretold.waiting.room
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
@@ -89,6 +89,7 @@ def open_revisiting(
         age, rate, share = (now[name] for name in OF_REVISITS)
         split.change(age=age, rate=rate, share=share)
         options.age = age
+        revisits.change_floor(min(age, FLOOR))
         frontier.revisits.set_share(share)
 
     in_force.listen(OF_REVISITS, change)

@@ -33,6 +33,7 @@ class Split:
         self._began = self._at = now()
         self._new = 0.0  # new pages, those long ago counting less
         self._idle_at = -IDLE
+        self._rests = 0.0  # until then there is room though nobody says so, unless new pages come
 
     def change(self, *, age: float, rate: float, share: float) -> None:
         """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
@@ -55,11 +56,16 @@ class Split:
     def fetched_new(self, now: float) -> None:
         """A page was handed out that was never fetched before."""
         self._new = self._faded(now) + 1.0
-        self._at = now
+        self._at, self._rests = now, 0.0
 
     def idle(self, now: float) -> None:
         """Nothing can be fetched now."""
         self._idle_at = now
+
+    def rests_until(self, now: float, at: float) -> None:
+        """Perhaps nobody looks before that time: if there is room now, there is until then."""
+        if now - self._idle_at <= IDLE:
+            self._rests = at
 
     def rate(self) -> float:
         """Revisits per second.
@@ -72,7 +78,7 @@ class Split:
         now = self._now()
         seconds = SPAN * (1.0 - exp(-max(now - self._began, 1.0) / SPAN))
         beside = self._faded(now) / seconds * self._share / (1.0 - self._share)
-        if now - self._idle_at > IDLE:
+        if now - self._idle_at > IDLE and now > self._rests:
             return beside
         return max(beside, self.pages() / self._age if self.early else ENOUGH)
 
@@ -91,7 +97,7 @@ def _all() -> float:
 class Unused:
     """Looks at REVISIT_RATE alone: a share of all fetches is never more than there is."""
 
-    def __init__(self, split: Split, pages: Callable[[], int], floor: float) -> None:
+    def __init__(self, split: Split, pages: Callable[[], int], floor: Callable[[], float]) -> None:
         """`floor`: seconds between two fetches of a page at least."""
         self._split, self._pages, self._floor = split, pages, floor
         self._next: float | None = None
@@ -104,12 +110,12 @@ class Unused:
             return
         self._next = now + EVERY
         pages, split = self._pages(), self._split
-        most = pages / (self._floor if split.early else split.age)
+        most = pages / (self._floor() if split.early else split.age)
         if not (split.is_fixed and pages and split.rate() > most):
             return
         self._next = now + HOUR
         turn = f"before it is as old as REVISIT_AGE, {split.age:g} s, except at a signal"
-        why = f"within {self._floor:g} s" if split.early else turn
+        why = f"within {self._floor():g} s" if split.early else turn
         logger.warning(
             "REVISIT_RATE allows %g revisits per second, of which %g can be used: %s, and none is fetched again %s",
             split.rate(),

@@ -82,7 +82,7 @@ class Revisiting(Part):
         self._plainly: set[str] = set()  # of these, asked for without a condition although there are validators
         self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
         self._next = 0.0
-        self._unused = Unused(split, self.__len__, revisits.floor)
+        self._unused = Unused(split, self.__len__, lambda: revisits.floor)
         revisits.foreign = self._is_foreign
         db.join(self)
 
@@ -134,7 +134,10 @@ class Revisiting(Part):
         turn = self.revisits.next_take(now) if self._out < ROOM else None
         told = self.revisits.foretold.next_told(now)
         ready = min((at for at in (turn, told) if at is not None), default=None)
-        return ready if ready is None else max(ready, self._next)
+        if ready is not None:
+            ready = max(ready, self._next)
+            self.split.rests_until(now, ready)
+        return ready
 
     def receive(self, links: Sequence[Link]) -> None:
         """Pages that another drone has fetched, whose hosts are ours now, and signals that it has not followed."""
@@ -428,7 +431,8 @@ class Revisiting(Part):
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
         """The record is as this answer says."""
-        sent = validators(exchange.headers, now, longest=LONGEST_ETAG)
+        shown = self._clock.wall(now)  # by servers' clocks, with which their dates are compared
+        sent = validators(exchange.headers, shown, longest=LONGEST_ETAG)
         if exchange.status == 200:
             record.digest = found.digest
             if exchange.is_original:
@@ -442,7 +446,7 @@ class Revisiting(Part):
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent
         record.said = exchange.said
-        seconds = min(fresh_for(exchange.headers, now), LONGEST)
+        seconds = min(fresh_for(exchange.headers, shown), LONGEST)
         record.holds = ceil(now + seconds) if seconds > 0 else 0
         if exchange.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
             record.etag = record.modified = b""

@@ -30,14 +30,14 @@ class Recent:
     """In memory only. Two halves: the older one is forgotten when the younger is as old as a rest, or full."""
 
     def __init__(self, span: float) -> None:
-        self._span = span
+        self.span = span
         self._since = 0.0
         self._young: dict[int, float] = {}
         self._old: dict[int, float] = {}
 
     def note(self, url: str, at: float) -> None:
         """A page was fetched."""
-        if not 0.0 <= at - self._since < self._span or len(self._young) >= MOST:
+        if not 0.0 <= at - self._since < self.span or len(self._young) >= MOST:
             self._old, self._young, self._since = self._young, {}, at
         self._young[hash(url)] = at
 
@@ -63,7 +63,7 @@ class Foretold:
         counters: Counter[str] | None,
     ) -> None:
         """`tokens`: for signals, and for all revisits. `lends`: whether a page may have one of the latter, too."""
-        self._db, self._policy, self.ahead, self._recent, self._floor = db, policy, ahead, recent, floor
+        self._db, self._policy, self.ahead, self._recent, self.floor = db, policy, ahead, recent, floor
         (self._told, self._tokens), self._lends = tokens, lends
         self.waiting = Waiting(db.get(WAITING) or b"", counters)
 
@@ -76,8 +76,8 @@ class Foretold:
         if url in self.waiting:
             return None
         at = max(self._recent.of(url), self.ahead.last(url))
-        signal = Signal(url, path, via, max(now, at + self._floor))
-        rests = 0.0 <= now - at < self._floor
+        signal = Signal(url, path, via, max(now, at + self.floor))
+        rests = 0.0 <= now - at < self.floor
         if not rests and not self.waiting.is_ready(now) and (bucket := self._may_follow(url, now)) is not None:
             return self._begin(signal, now, bucket)
         self.waiting.add(signal)

@@ -113,6 +113,10 @@ class Revisits:
         """Seconds between two fetches of a page at least."""
         return self._floor
 
+    def change_floor(self, seconds: float) -> None:
+        """So many from now on."""
+        self._floor = self._recent.span = self.foretold.floor = seconds
+
     def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
         """After a fetch: until the policy's due time, or this one.
 
@@ -128,15 +132,23 @@ class Revisits:
     def _file(self, record: PageRecord, now: float, sooner: float = 0.0) -> None:
         """Until the policy's due time, or so much sooner; a page whose host announces its changes has turns before."""
         missed = self._missed_of(record)
-        due = turn = self._policy.due(record, now) - sooner
+        due = turn = self._wanted(record, now) - sooner
         if missed < 1.0:
-            due = self._policy.due(record, now, missed) - sooner  # asked last: that is what its fetches cost
+            due = self._wanted(record, now, missed) - sooner  # asked last: that is what its fetches cost
         else:
             turn = self._asked(due, seconds_of(self._front) if self._front else now)
         if turn < min(due, now + FAR):
             self._buckets.push(turn_of(ticks(turn), ticks(min(due, now + FAR)), pack(record)))
         else:
             self._place(record, now, due)
+
+    def _wanted(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
+        """When the policy wants a page, as the queue counts: it may be ahead of the clock because of a former policy.
+
+        One that takes pages early counts from where the queue is. Others know only the clock.
+        """
+        due = self._policy.due(record, now, missed)
+        return due if self._policy.early else due + self._lead
 
     def _asked(self, due: float, place: float) -> float:
         """When the policy is to be asked again about a page that is due then: by the next round it may know better."""
@@ -298,7 +310,7 @@ class Revisits:
 
     def _due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         """What the policy says of a page that was fetched a while ago."""
-        return self._policy.due(record, now, missed) - max(now - record.fetched, 0.0)
+        return self._wanted(record, now, missed) - max(now - record.fetched, 0.0)
 
     def _is_put_off(self, record: PageRecord, place: float, now: float) -> bool:
         """True if a page that was not worth a fetch for a long time is not worth one in this round either."""

@@ -38,13 +38,19 @@ class Brought(NamedTuple):
 
 
 class Signals(Part):
-    """The dates of listings, as signals of change. Time is seconds since 1970."""
+    """The dates of listings, as signals of change. Time is the crawl's, in seconds since 1970."""
 
     def __init__(
-        self, db: CrawlDB, fingerprints: Fingerprints, random: Random, counters: Counter[str] | None = None
+        self,
+        db: CrawlDB,
+        fingerprints: Fingerprints,
+        random: Random,
+        counters: Counter[str] | None = None,
+        wall: Callable[[float], float] = float,
     ) -> None:
+        """`wall` gives what the machine's clock showed at such a time, with which dates are compared."""
         self._listed, self._announcers = Listed(db), Announcers(db)
-        self._db, self._keys, self._random = db, fingerprints, random
+        self._db, self._keys, self._random, self._wall = db, fingerprints, random, wall
         self._since = SinceRead(db.get(META) or b"")
         self._brought: dict[str, int] = {}  # by listing that was read and whose fetch has not ended
         self._unsure: set[str] = set()  # followed for a date that may be older than their last fetch
@@ -57,14 +63,15 @@ class Signals(Part):
 
         All entries are of pages that it may speak for; `whole`: it has no others.
         """
-        urls, dates = [url for url, _ in entries], [stamp(modified, now) for _, modified in entries]
+        shown = self._wall(now)
+        urls, dates = [url for url, _ in entries], [stamp(modified, shown) for _, modified in entries]
         host, number = host_of(listing), self._keys([listing])[0]
         room = self._room(host, number)
         if room <= 0 or (len(urls) > SMALL and not any(dates)):
             return []
         most = min(TOLD, self.room(host)) if self._trust(host).is_believed else MOST
         keys = self._keys(urls)
-        found = self._listed.compare(number, keys, dates, now, whole=whole, room=room, most=most)
+        found = self._listed.compare(number, keys, dates, shown, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
             self._note(named, number, found.kept)
         self._brought[listing] = 0 if found.first else len(found.new)
@@ -131,7 +138,8 @@ class Signals(Part):
                 self._missed(host)
             return True
         if listings and (changed or not before):
-            known = changed and before and any(date and is_after(date, before) for date in listings.values())
+            last = self._wall(before)
+            known = changed and before and any(date and is_after(date, last) for date in listings.values())
             if known:  # by a signal that was not followed
                 self._announcers.change(host).trust.tells()
             new = bool(changed and before and not known)
@@ -172,9 +180,10 @@ class Signals(Part):
             if visit.left:
                 visit.left = 0
                 self._announcers.change(visit.host).trust.tells()
-            if visit.changed and not is_after(dates[position], visit.at):
+            at = self._wall(visit.at)
+            if visit.changed and not is_after(dates[position], at):
                 known.append(position)
-            elif dates[position] <= visit.at and len(self._unsure) < UNSURE:
+            elif dates[position] <= at and len(self._unsure) < UNSURE:
                 self._unsure.add(urls[position])
         if whole:
             self._settle(listing)
