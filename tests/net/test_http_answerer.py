@@ -1,6 +1,7 @@
 """The server for the crawl's own ports: what holds for each that is built upon it."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -27,6 +28,13 @@ class Transport:
         return self.closed
 
 
+class Mistaken(Connection):
+    """Cannot answer."""
+
+    def received(self):
+        raise ZeroDivisionError("a mistake")
+
+
 class Asked(Connection):
     """Answers with what it was sent."""
 
@@ -34,11 +42,11 @@ class Asked(Connection):
         self.reply("200 OK", self.method + b" " + self.target + b" " + bytes(self.body))
 
 
-def answer(*pieces):
+def answer(*pieces, kind=Asked):
     """What is written for these bytes."""
 
     async def run():
-        one, transport = Asked({}, LIMITS), Transport()
+        one, transport = kind({}, LIMITS), Transport()
         one.connection_made(transport)
         for piece in pieces:
             one.data_received(piece)
@@ -90,6 +98,12 @@ def test_a_long_body_in_chunks():
 def test_one_answer():
     """A second request on the connection is neither read nor answered."""
     assert answer(post(b"one") + post(b"two"), post(b"three")).count(b"HTTP/1.1 ") == 1
+
+
+def test_a_mistake_of_our_own(caplog):
+    """An unexpected error is the server's and not the client's: status 500, and a line of the log that says where."""
+    assert answer(b"GET / HTTP/1.1\r\n\r\n", kind=Mistaken).startswith(b"HTTP/1.1 500 ")
+    assert re.fullmatch(r"Mistaken: ZeroDivisionError\('a mistake'\) in \S+ line \d+", caplog.messages[0])
 
 
 def test_a_connection_that_is_held():

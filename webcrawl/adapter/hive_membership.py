@@ -8,7 +8,6 @@ import logging
 import os
 import socket
 import time
-import traceback
 from collections.abc import Awaitable, Mapping, Sequence
 from inspect import isawaitable
 from pathlib import Path
@@ -19,7 +18,8 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.commanding import Commanding
 from webcrawl.adapter.redis_client import client_maker
 from webcrawl.adapter.scheduler_protocol import Scheduled
-from webcrawl.crawl.control.command import CommandError
+from webcrawl.base.errors import with_place
+from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import checked, obey
 from webcrawl.crawl.hive.coordinator import Reign, Telling
 from webcrawl.crawl.hive.drone_identity import KEY, Identity, keep_map, saved_map, take_up
@@ -188,9 +188,8 @@ class Life:
             logger.warning("by command: %s: %s", order, error)
             return str(error)
         except Exception as error:  # noqa: BLE001 - a mistake in a command: all drones would end of it, at each start
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            logger.error("by command: %s: %r in %s line %s", order, error, last.filename, last.lineno)  # noqa: TRY400
-            return f"the crawl made a mistake, see its log: {error!r}"
+            logger.error("by command: %s: %s", order, with_place(error))  # noqa: TRY400
+            return mistake(error)
         return ""
 
     def _later(self, order: str, answer: Awaitable[Any]) -> None:

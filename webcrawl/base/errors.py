@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from traceback import extract_tb
+
 
 class CannotStart(Exception):  # noqa: N818 - reads as what it is
     """The reason why the crawl cannot start, in one line."""
@@ -27,3 +29,9 @@ def lack(error: BaseException | None) -> str:
 def words_of(error: BaseException) -> str:
     """Return what an error says, in one line: the lack behind it, its own words, or the name of one that has none."""
     return lack(error) or " ".join(str(error).split()) or type(error).__name__
+
+
+def with_place(error: BaseException) -> str:
+    """Return an unexpected error, and the line of code that raised it."""
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{error!r} in {last.filename} line {last.lineno}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,10 @@ from typing import cast
 
 import httptools
 
+from webcrawl.base.errors import with_place
 from webcrawl.net import host_header
+
+logger = logging.getLogger(__name__)
 
 BACKLOG = 64
 PLAIN = "text/plain; charset=utf-8"
@@ -170,6 +174,10 @@ class Connection(asyncio.Protocol):
             self._head += len(data)
         try:
             self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError as error:  # a mistake of ours, of which the client is not to be told
+            logger.error("%s: %s", type(self).__name__, with_place(error.__context__ or error))  # noqa: TRY400
+            self.reply("500 Internal Server Error")
+            return
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self.reply("400 Bad Request")
             return

@@ -48,6 +48,11 @@ class NoAnswer(CommandError):  # noqa: N818 - as above
     """The command may be carried out, and may be forgotten: nobody knows."""
 
 
+def mistake(error: Exception) -> str:
+    """What whoever gave a command is told of an error that no command should raise."""
+    return f"the crawl made a mistake, see its log: {error!r}"
+
+
 def url_named(word: str) -> str:
     """A URL, or the root of the host that a name or address with or without a port means. Raises CommandError."""
     if "://" in word:

@@ -15,13 +15,13 @@ import os
 import socket
 import stat
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from webcrawl.crawl.control.command import CommandError
+from webcrawl.base.errors import with_place
+from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.wire import LONGEST, NAME, address, answer, peer, read_request, refusal
 
 logger = logging.getLogger(__name__)
@@ -155,9 +155,8 @@ class ControlServer:
         except CommandError as error:
             return refusal(str(error))
         except Exception as error:  # noqa: BLE001 - a mistake in a command, which is no reason to end the crawl
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            logger.error("control: %r in %s line %s, asked %.200r", error, last.filename, last.lineno, line)  # noqa: TRY400
-            return refusal(f"the crawl made a mistake, see its log: {error!r}")
+            logger.error("control: %s, asked %.200r", with_place(error), line)  # noqa: TRY400
+            return refusal(mistake(error))
 
 
 async def _send(loop: asyncio.AbstractEventLoop, connection: socket.socket, line: bytes) -> None:
