@@ -50,6 +50,15 @@ class TestLines:
         """A byte order mark, even a partial one, does not spoil the first line."""
         assert not _allowed(mark + b"User-agent: *\nDisallow: /")
 
+    @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+    def test_a_long_file_in_utf_16_ends_with_a_line(self, encoding):
+        """Half a line is no rule, though a letter in it has a byte that is a line feed by itself."""
+        start = "\ufeffUser-agent: *\nDisallow: /\n"
+        filled = start + "\n" * (LIMIT // 2 - 20 - len(start)) + "Allow: /\u0a85" + "z" * 100 + "\n"
+
+        assert len(filled.encode(encoding)) > LIMIT
+        assert not _allowed(filled.encode(encoding), "/%E0%AA%85x")
+
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
     def test_utf_16_with_its_mark_is_read(self, encoding):
         """A file with a UTF-16 byte order mark is read as such."""

@@ -54,11 +54,12 @@ def records(body: bytes) -> Iterator[tuple[str, bytes]]:
 
 def _text(body: bytes) -> bytes:
     """The complete lines within the limit, as UTF-8, without byte order mark."""
-    if len(body) > LIMIT:
-        body = body[:LIMIT]
+    whole = len(body) <= LIMIT
+    body = body[:LIMIT]
+    if body[:2] in (b"\xff\xfe", b"\xfe\xff"):  # half a line may end with a byte of a letter that looks like its end
+        body = body.decode("utf-16", "replace").removeprefix("\ufeff").encode("utf-8", "replace")
+    if not whole:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
-    if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return body.decode("utf-16", "replace").removeprefix("\ufeff").encode("utf-8", "replace")
     for length in (3, 2, 1):  # a partial mark counts: Google's tests have it
         if body.startswith(BOM[:length]):
             return body[length:]
