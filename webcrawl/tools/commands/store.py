@@ -40,6 +40,8 @@ class Command(ToolCommand):
             raise usage_error(f"one folder: {program()} store JOBDIR")
         if opts.list and opts.verify:
             raise usage_error("-l or --verify")
+        if opts.json and not (opts.list or opts.verify):
+            raise usage_error("--json goes with -l or --verify")
         from webcrawl.store.errors import StoreError  # noqa: PLC0415 - Scrapy imports every command for any
 
         jobdir = Path(args[0])
