@@ -45,7 +45,8 @@ def _crawl(tmp_path, clock):
         "refusals": Refusals(db, None, None),
     }
     parts |= {"seeding": SimpleNamespace(first=False, ended=True), "clock": clock, "ending": Ending(WAIT)}
-    parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False)}
+    parts["in_force"] = SimpleNamespace(paused=False, held="")
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://a/1", "http://a/2")
@@ -68,6 +69,31 @@ def test_others_have_something_to_do(crawl, clock):
 
     assert crawl.take(clock.now) is not None
     assert crawl.pending  # it is being tried
+    assert crawl.rests
+
+
+def test_time_in_which_it_is_held(crawl, clock):
+    """In QUIET_HOURS, or on a full disk, nobody is tried: that is no part of OUTAGE_END_WAIT."""
+    assert not crawl.rests
+    crawl.parts.hold("quiet hours")
+    clock.now += 10 * WAIT
+    crawl.parts.hold("")
+    assert not crawl.rests
+    clock.now += WAIT
+
+    assert crawl.rests
+
+
+def test_time_without_a_network(crawl, clock):
+    """Nor is that."""
+    assert not crawl.rests
+    crawl.parts.uplink.out = True
+    clock.now += 10 * WAIT
+    assert crawl.pending
+    crawl.parts.uplink.out = False
+    assert not crawl.rests
+    clock.now += WAIT
+
     assert crawl.rests
 
 

@@ -80,6 +80,18 @@ def test_robots_txt(db):
     assert frontier.take(101).path == "P"
 
 
+def test_a_host_that_was_dropped_meanwhile(db):
+    """It stays given up, though the failure before it was none."""
+    frontier = make(db)
+    add(frontier, "http://a/1", "http://a/2")
+    frontier.cut(frontier.take(100), 20.0, 120)
+    frontier.steering.drop("a", 121)
+
+    frontier.outage.pardon(100)
+
+    assert frontier.look.host("a", 122)["state"] == "given up"
+
+
 def test_a_download_that_was_cut(db):
     """In an outage nothing comes, so hosts lose their slots to others; that makes no host wait longer afterwards."""
     frontier = make(db)

@@ -917,8 +917,9 @@ def of_host(state):
     paused = PausedHosts(MagicMock(get=lambda _: None))
     for host in state.get("paused", ()):
         paused.add(host)
-    in_force = MagicMock(paused=state.get("crawl", False))
-    more = {"sheets": sheets, "paused": paused, "in_force": in_force, "rendered": None}
+    in_force = MagicMock(paused=state.get("crawl", False), held=state.get("held", ""))
+    uplink = MagicMock(out=False)
+    more = {"sheets": sheets, "paused": paused, "in_force": in_force, "uplink": uplink, "rendered": None}
     with patch.object(host_orders.logger, "info") as log:
         orders = HostOrders(frontier, MagicMock(), MagicMock(), lambda: 0.0, str, **more)
     lines = [call.args[0] % call.args[1:] for call in log.call_args_list]
@@ -2722,6 +2723,7 @@ CLAIMS = {
             ),
             ("5 URLs of its queue end now", {"orders": [["drop"]]}, {"orders": [["drop"]], "waits": True}),
             ("end when the crawl is resumed", {"orders": [["drop"]], "crawl": True}, {"orders": [["drop"]]}),
+            ("end when the crawl goes on ({})", {"orders": [["drop"]], "held": "no room"}, {"orders": [["drop"]]}),
             ("end when its turn to be crawled comes", {"orders": [["drop"]], "waits": True}, {"orders": [["drop"]]}),
             ("{} has no delay of its own any more", {"orders": [["delay", None]]}, {"orders": [["delay", 5.0]]}),
             (
@@ -4858,10 +4860,7 @@ PROVED = {  # sentences that need more around them: the test that looks at them
             "tests/record/fulltext/test_command.py",
         ),
     },
-    "adapter/hive_membership.py": dict.fromkeys(
-        ("by command: {}: {} in {} line {}", "the crawl made a mistake, see its log: {}"),
-        "tests/adapter/test_hive_membership.py",
-    ),
+    "crawl/control/command.py": {"the crawl made a mistake, see its log: {}": "tests/adapter/test_hive_membership.py"},
     "adapter/browser.py": dict.fromkeys(
         ("no text after its scripts have run", "the browser cannot be started: {}"), "tests/end_to_end/test_browser.py"
     ),
@@ -4879,10 +4878,8 @@ PROVED = {  # sentences that need more around them: the test that looks at them
     "adapter/download_outcomes.py": {"Error downloading {}": "tests/tools/commands/test_crawl.py"},
     "crawl/control/server.py": dict.fromkeys(
         (
-            "control: {} in {} line {}, asked {}",
             "no line, or one of more than {} bytes",
             "only who runs a crawl may command it",
-            "the crawl made a mistake, see its log: {}",
             "the file system lets others in",
             "there is something that is no socket",
         ),

@@ -28,8 +28,9 @@ def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
         holders.pop(holder, None)
     trouble = next(iter(holders.values()), "")
     with suppress(NotConfigured):  # somebody else's scheduler has no status
-        scheduler_of(crawler).crawl.parts.in_force.held = trouble
-        trouble = scheduler_of(crawler).crawl.outlook.stopped_by
+        crawl = scheduler_of(crawler).crawl
+        crawl.parts.hold(trouble)
+        trouble = crawl.outlook.stopped_by
     engine = crawler.engine
     if engine is not None and bool(holders) != before:
         _turn(crawler, engine, held=held)

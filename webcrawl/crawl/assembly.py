@@ -195,9 +195,9 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     rendering = _rendering(ground, saved)
     _join_scores(ground, rules.prioritizer)
     revisiting, signalling = _revisits(ground, ours, post, admission, pipeline)
-    hosts = _host_orders(ground, ours, robots, saved, pipeline, rendering)
-    seeding, halfway = _seeding(ground, pipeline, seen, elsewhere), Halfway(db)
     uplink = Uplink(Detector(ground.domains), frontier, robots.book, clock, counters)
+    hosts = _host_orders(ground, ours, robots, saved, pipeline, rendering, uplink)
+    seeding, halfway = _seeding(ground, pipeline, seen, elsewhere), Halfway(db)
     lately, beside = RecentUrls(LATELY * values["URL_CACHE_SIZE"]), _beside(ground, pipeline, frontier)
     discovery = kind.discovery(pipeline, seen, lately, portions, ground.site_of, counters, frontier, elsewhere, *beside)
     moments.due_at.append(ending.after)
@@ -319,6 +319,7 @@ def _host_orders(
     saved: SavedStatistics,
     pipeline: LinkPipeline,
     rendering: Deciding | None,
+    uplink: Uplink,
 ) -> HostOrders | None:
     if frontier is None:
         return None
@@ -333,6 +334,7 @@ def _host_orders(
         sheets=sheets,
         paused=PausedHosts(ground.db),
         in_force=ground.in_force,
+        uplink=uplink,
         rendered=rendering.in_words if rendering is not None else None,
     )
 

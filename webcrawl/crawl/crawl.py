@@ -59,18 +59,37 @@ class Crawl:
         if parts.in_force.paused or (self.all_rest and self.rests):
             return None
         if parts.uplink.out:
-            return parts.uplink.probe(now) if parts.uplink.may_probe(now) else None
+            return self._probe(now)
+        if not self._fed(now):
+            return None
+        link = self._feeding.take(now)
+        if link is None:
+            self._idle(now)
+        return link
+
+    def _fed(self, now: float) -> bool:
+        """Brings what is due so far that it may be taken; False if all seeds must be read before."""
+        parts = self.parts
         if parts.seeding.first:
             parts.seeding.read(SLICE)
             if parts.seeding.first:
-                return None
+                return False
         parts.discovery.submit_portion(now, paced=len(parts.frontier) > 0)
         for feed in self._feeds:
             feed(now)
-        link = self._feeding.take(now)
-        if link is None:
-            for idle in parts.moments.idle:
-                idle(now)
+        return True
+
+    def _idle(self, now: float) -> None:
+        for idle in self.parts.moments.idle:
+            idle(now)
+
+    def _probe(self, now: float) -> Link | None:
+        """While there is no network: a link that may show that it is back. If there is none, more are let in."""
+        parts = self.parts
+        link = parts.uplink.probe(now) if parts.uplink.may_probe(now) else None
+        if link is None and parts.frontier.resting() and self._fed(now):
+            self._feeding.feed(now)
+            self._idle(now)
         return link
 
     def next_ready(self) -> float | None:
@@ -189,8 +208,7 @@ class Crawl:
         """Goes on; False if it was not paused."""
         before, self.parts.in_force.paused = self.parts.in_force.paused, False
         if before:
-            self.parts.frontier.demand.paused_until(self.parts.clock())
-            self.parts.ending.begin_again()
+            self.parts.begin_again()
         return before
 
     # -- how it is going
@@ -218,9 +236,15 @@ class Crawl:
         frontier = parts.frontier
         if len(frontier) <= frontier.over_budget:
             return False
-        if parts.uplink.out:  # for as long as that takes: nobody could come back now
+        if parts.uplink.out and self._may_return():  # for as long as that takes: nobody could come back now
+            parts.ending.begin_again()
             return True
         return not parts.ending.reached(parts.clock(), resting=frontier.resting(), busy=busy)
+
+    def _may_return(self) -> bool:
+        """True if a host may be asked once there is a network again: of those that are left not all are paused."""
+        figures = self.parts.frontier.look.figures()
+        return bool(figures["hosts"] or figures["aside_due"]) or not self.parts.frontier.resting()
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""

@@ -14,6 +14,7 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce, PausedHosts
 from webcrawl.crawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets, whose
 from webcrawl.crawl.inspection import HostInspector
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_inspection import ROBOTS
 from webcrawl.frontier.host_lanes import Connections
@@ -41,11 +42,12 @@ class HostOrders(HostInspector):
         sheets: Sheets,
         paused: PausedHosts,
         in_force: InForce,
+        uplink: Uplink,
         rendered: Callable[[str], str] | None,
     ) -> None:
         """`rendered`: what rendering has shown of a host, in words, if pages are rendered."""
         super().__init__(frontier, robots, statistics, clock, domain, rendered)
-        self._sheets, self._paused, self._in_force = sheets, paused, in_force
+        self._sheets, self._paused, self._in_force, self._uplink = sheets, paused, in_force, uplink
         self._steering = frontier.steering
         self._steering.hold(paused.names, self.now())
         lines = [*islice(self.told(), TOLD + 1)]
@@ -105,6 +107,8 @@ class HostOrders(HostInspector):
         when = "end when its turn to be crawled comes" if waits else "end now"
         if self._in_force.paused:
             when = "end when the crawl is resumed"
+        elif self._in_force.held or self._uplink.out:
+            when = f"end when the crawl goes on ({self._in_force.held or self._uplink.trouble})"
         return f"{name} is given up: {count(urls, 'URL')} of its queue {when}, and what is found of it for a day"
 
     def delay(self, name: str, seconds: float | None) -> str:

@@ -132,3 +132,14 @@ class Parts:
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     revisiting: Revisiting | None = None  # if pages are fetched again
     rendering: Deciding | None = None  # if a browser renders the pages that need it
+
+    def hold(self, why: str) -> None:
+        """Somebody around the crawl has it fetch nothing, for this reason; without one it goes on."""
+        before, self.in_force.held = self.in_force.held, why
+        if before and not why:
+            self.begin_again()
+
+    def begin_again(self) -> None:
+        """Nothing was fetched for a while: that counts for nothing."""
+        self.frontier.demand.paused_until(self.clock())
+        self.ending.begin_again()

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webcrawl.base.model import Link, Outcome, Packed
+from webcrawl.base.model import Link, Outcome, Packed, Status
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_cut_short, is_kept_short
 from webcrawl.store.jobdir.host_row import FailedRow
@@ -35,8 +35,8 @@ class Charge:
         self.again, self.short = again, again is None and is_kept_short(self.link, outcome)
 
     def undo(self, host: Host) -> None:
-        """Restores the host's record, unless more has happened to it."""
-        if host.failures == self.failures:
+        """Restores the host's record, unless more has happened to it, be it by command."""
+        if host.failures == self.failures and host.retired != Status.DROPPED:
             host.ready_at, host.failures, host.retired, host.row = self.before
             host.times[:] = self.times
 

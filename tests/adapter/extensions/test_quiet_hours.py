@@ -67,10 +67,11 @@ class Crawler:
         self.spider = None
 
 
-def crawl():
-    return SimpleNamespace(
-        parts=SimpleNamespace(in_force=SimpleNamespace(held="")), outlook=SimpleNamespace(stopped_by="")
-    )
+def crawl(stopped_by=""):
+    """Notes why it is held."""
+    said = []
+    parts, outlook = SimpleNamespace(hold=said.append), SimpleNamespace(stopped_by=stopped_by)
+    return SimpleNamespace(said=said, parts=parts, outlook=outlook)
 
 
 def test_it_goes_on_afterwards(monkeypatch):
@@ -95,12 +96,11 @@ def test_it_is_said_why_nothing_is_fetched(monkeypatch):
     monkeypatch.setattr(
         "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=held_crawl)
     )
-    crawler, said = Crawler(), []
+    crawler = Crawler()
     for holder, held in (("disk", True), ("night", True), ("disk", False), ("night", False)):
         hold(crawler, holder, f"the {holder}", held=held)
-        said.append(held_crawl.parts.in_force.held)
 
-    assert said == ["the disk", "the disk", "the night", ""]
+    assert held_crawl.said == ["the disk", "the disk", "the night", ""]
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,8 @@ def test_it_resumes_only_if_nothing_else_is_in_the_way(monkeypatch, caplog, trou
     """When the night is over, a crawl that is paused, has no network or a full disk is not said to go on."""
     crawler, now = Crawler(), [at(22)]
     monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
-    outlook = SimpleNamespace(stopped_by=trouble)
-    held = SimpleNamespace(parts=SimpleNamespace(in_force=SimpleNamespace(held="")), outlook=outlook)
     monkeypatch.setattr(
-        "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=held)
+        "webcrawl.adapter.engine_pause.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=crawl(trouble))
     )
     extension = QuietHours(crawler, [NIGHT])
     with caplog.at_level("INFO"):

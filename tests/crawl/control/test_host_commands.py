@@ -168,6 +168,13 @@ class TestDrop:
         assert said.endswith("of its queue end when the crawl is resumed, and what is found of it for a day")
         assert (waiting > 0, len(crawl.crawl.parts.frontier)) == (True, 0)
 
+    def test_while_there_is_no_network(self, crawl):
+        """The answer says for what its URLs wait."""
+        crawl.add("a.org", 3)
+        crawl.crawl.parts.uplink._detector.out = True
+
+        assert "of its queue end when the crawl goes on (no network), and" in crawl.order("host a.org drop")
+
     def test_taken_back(self, crawl):
         """`retry` takes it back for what is found from then on; after a restart it is still dropped."""
         crawl.order("host a.org drop")

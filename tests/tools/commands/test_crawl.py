@@ -410,9 +410,7 @@ class TestDiskSpace:
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
         scheduler = SimpleNamespace(
             wake=lambda: woken.append(True),
-            crawl=SimpleNamespace(
-                parts=SimpleNamespace(in_force=SimpleNamespace()), outlook=SimpleNamespace(stopped_by="")
-            ),
+            crawl=SimpleNamespace(parts=SimpleNamespace(hold=lambda why: None), outlook=SimpleNamespace(stopped_by="")),
         )
         monkeypatch.setattr("webcrawl.adapter.engine_pause.scheduler_of", lambda crawler: scheduler)
         extension = DiskSpace(_Crawler(engine), tmp_path, least=100)
