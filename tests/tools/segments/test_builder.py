@@ -4,6 +4,7 @@ import json
 import os
 from contextlib import closing
 from dataclasses import replace
+from shutil import rmtree
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -47,6 +48,21 @@ def test_the_next_segment_has_only_what_came_since(tmp_path, store):
     crawled(crawl, asked=[B], found=[[A, B, C]])
 
     assert build(crawl, store=store) == [C]
+
+
+def test_another_crawl_in_the_same_folder(tmp_path, caplog):
+    """It is read from its beginning, however long its logs are."""
+    index, crawl = crawled(tmp_path / "index", asked=[A]), crawled(tmp_path / "job", asked=[B], found=[[B]])
+    assert build(index, crawl) == []
+    rmtree(crawl)
+    with closing(CrawlDB(crawl / "state")) as db:
+        db.set("key", b"another crawl's.")
+        db.checkpoint()
+    crawled(crawl, asked=[C], found=[[D], [B], [A]])
+
+    assert build(index, crawl) == [D]
+    assert build(index, crawl) == []
+    assert f"{crawl}: another crawl" in caplog.text
 
 
 def test_a_segment_that_nobody_has_crawled(tmp_path):

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from hashlib import blake2b
 from pathlib import Path
 from threading import Event
 from typing import Any, Self
@@ -42,6 +43,7 @@ logger = logging.getLogger(__name__)
 EXACT = "webcrawl.frontier.seen.disk.DiskSeen"
 META = "segments.made"
 PLACE = "segments.place."  # before a file's path: how far it was read
+WHOSE = "segments.crawl."  # before a folder's path: which crawl that was, by a digest of its key
 OFTEN = 1 << 20  # links between two checkpoints
 PAUSE = 0.01  # seconds
 OWN: Mapping[str, Any] = {  # of these settings a builder has its own values
@@ -133,6 +135,7 @@ class Builder:
         `tables`: of a crawl that has both, the links are taken from its tables, not from its archive.
         """
         for left in crawls:
+            self._meet(left)
             self._log(left, LOG, self._asked)
         for left in crawls:
             if left.has_found_log:
@@ -145,6 +148,16 @@ class Builder:
                 self._each(self._tables.read(left))
             elif left.outputs.get(LOG):  # else it has asked for nothing yet
                 self._archives.lose(1, f"{left.jobdir}: no archive, no tables, no {FOUND}: nobody knows its links")
+
+    def _meet(self, left: Left) -> None:
+        """Of a crawl that was begun anew in the folder of another one nothing was read."""
+        name, whose = f"{WHOSE}{left.jobdir.resolve()}", blake2b(left.key, digest_size=8).digest()
+        if self._db.get(name) not in (None, whose):
+            logger.warning("%s: another crawl than was read here before: it is read from its beginning", left.jobdir)
+            for path in (LOG, FOUND):
+                self._db.set(_place(left, path), b"0")
+            self._tables.forget(left)
+        self._db.set(name, whose)
 
     def take(self, batches: Iterable[Sequence[Packed]]) -> None:
         """Links that were found and have passed the filters."""
@@ -165,7 +178,7 @@ class Builder:
         self._crawl.know(urls)
 
     def _log(self, left: Left, path: str, take: Callable[[Sequence[bytes]], None]) -> None:
-        name = f"{PLACE}{(left.jobdir / path).resolve()}"
+        name = _place(left, path)
         start = int(self._db.get(name) or b"0")
         if start > left.outputs.get(path, 0):
             raise StoreError(f"{left.jobdir / path}: shorter than it was when {start} bytes of it were read")
@@ -236,3 +249,7 @@ class Builder:
     def sizes(self) -> dict[str, int | float]:
         """Figures of the index."""
         return self._crawl.stats()
+
+
+def _place(left: Left, path: str) -> str:
+    return f"{PLACE}{(left.jobdir / path).resolve()}"

@@ -79,6 +79,7 @@ logger = logging.getLogger(__name__)
 
 PLACE = "segments.archive."  # before a file's name: where to go on
 TABLE = "segments.table."  # before a file's path: it was read
+READ = b"1"
 LOST_META = "segments.lost"
 WINDOW = 50_000  # pages of whose links none has come yet
 TOLD = 10
@@ -159,16 +160,23 @@ class TableReader:
 
     def read(self, left: Left) -> Iterator[int]:
         """Submits the links of each page; yields after each, with their number."""
-        names = [f"{TABLE}{path.resolve()}" for path in left.tables("links")]
-        new = [path for path, name in zip(left.tables("links"), names, strict=True) if self._db.get(name) is None]
+        new = [path for path in left.tables("links") if not self._is_read(path)]
         pages = _Pages(left.tables("pages"))
         for path in new:
             for page, links in groupby(_rows(path, "from_url", "to_url", "kind", "followed"), lambda row: row[0]):
                 yield self._page(pages.link_of(page), [(url, kind) for _, url, kind, followed in links if followed])
-            self._db.set(f"{TABLE}{path.resolve()}", b"1")
+            self._db.set(f"{TABLE}{path.resolve()}", READ)
         for path, _ in left.gone("tables", ".parquet"):
-            if path.name.startswith("links-") and self._db.get(f"{TABLE}{path.resolve()}") is None:
+            if path.name.startswith("links-") and not self._is_read(path):
                 self._lose(1, f"{path}: taken away before it was read: copy it back, or its links are missing")
+
+    def forget(self, left: Left) -> None:
+        """These files are another crawl's than those that were read here."""
+        for path in (*left.tables("links"), *(path for path, _ in left.gone("tables", ".parquet"))):
+            self._db.set(f"{TABLE}{path.resolve()}", b"")
+
+    def _is_read(self, path: Path) -> bool:
+        return self._db.get(f"{TABLE}{path.resolve()}") == READ
 
     def _page(self, page: Link, links: list[tuple[str, str]]) -> int:
         discovery = self._crawl.parts.discovery
