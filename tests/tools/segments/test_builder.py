@@ -62,7 +62,7 @@ def test_another_crawl_in_the_same_folder(tmp_path, caplog):
 
     assert build(index, crawl) == [D]
     assert build(index, crawl) == []
-    assert f"{crawl}: another crawl" in caplog.text
+    assert f"{crawl}: another crawl than was read here before: it is read from its beginning" in caplog.text
 
 
 def test_a_segment_that_nobody_has_crawled(tmp_path):

@@ -164,7 +164,12 @@ class TableReader:
         pages = _Pages(left.tables("pages"))
         for path in new:
             for page, links in groupby(_rows(path, "from_url", "to_url", "kind", "followed"), lambda row: row[0]):
-                yield self._page(pages.link_of(page), [(url, kind) for _, url, kind, followed in links if followed])
+                found = pages.link_of(page)
+                if found is None and not left.clean:  # its row may be in a file that is not finished
+                    logger.warning("%s: the crawl runs, or was killed: %s is left for later", left.jobdir, path.name)
+                    return
+                found = found or Link(page, seed=page)
+                yield self._page(found, [(url, kind) for _, url, kind, followed in links if followed])
             self._db.set(f"{TABLE}{path.resolve()}", READ)
         for path, _ in left.gone("tables", ".parquet"):
             if path.name.startswith("links-") and not self._is_read(path):
@@ -188,21 +193,34 @@ class TableReader:
 
 
 class _Pages:
-    """The ways by which pages were found. One that is not at hand counts as a seed."""
+    """The ways by which pages were found, those of whose links some are to be read."""
 
     def __init__(self, files: list[Path]) -> None:
-        self._rows = (row for path in files for row in _rows(path, "url", "hops", "via", "seed"))
+        self._files = files
+        self._rows = self._all()
         self._at_hand: OrderedDict[str, Link] = OrderedDict()
+        self._begun = False
 
-    def link_of(self, url: str) -> Link:
-        if url not in self._at_hand:
-            for page, hops, via, seed in islice(self._rows, WINDOW):
-                self._at_hand[page] = Link(page, hops or "", via or "", seed or "")
-                if page == url:
-                    break
-            while len(self._at_hand) > WINDOW:
+    def _all(self) -> Iterator[tuple[Any, ...]]:
+        return (row for path in self._files for row in _rows(path, "url", "hops", "via", "seed"))
+
+    def link_of(self, url: str) -> Link | None:
+        """None if it is not at hand, nor near the last one. The first may be far from the beginning."""
+        if url not in self._at_hand and not self._look(url, None if not self._begun else WINDOW) and not self._begun:
+            self._rows = self._all()
+            self._at_hand.clear()
+            self._look(url, WINDOW)
+        self._begun = True
+        return self._at_hand.pop(url, None)
+
+    def _look(self, url: str, most: int | None) -> bool:
+        for page, hops, via, seed in islice(self._rows, most):
+            self._at_hand[page] = Link(page, hops or "", via or "", seed or "")
+            if len(self._at_hand) > WINDOW:
                 self._at_hand.popitem(last=False)
-        return self._at_hand.pop(url, None) or Link(url, seed=url)
+            if page == url:
+                return True
+        return False
 
 
 def _rows(path: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
