@@ -58,20 +58,6 @@ def test_records_come_in_the_order_of_their_times(db, spread):
     assert sorted(found) == sorted(times)
 
 
-@pytest.mark.parametrize("taken", [0, 3000])
-def test_how_many_are_earlier(db, taken):
-    """The number of records before a time is exact where they are sorted, and elsewhere nearly so."""
-    random, buckets = Random(9), made(db)
-    times = sorted(NOW + random.random() * 20 * DAY for _ in range(10_000))
-    for time in random.sample(times, len(times)):
-        push(buckets, time)
-    for _ in range(taken):
-        buckets.pop()
-    for at in (NOW - DAY, NOW + 2 * DAY, NOW + 11 * DAY, NOW + 30 * DAY):
-        exact = max(sum(time < at for time in times) - taken, 0)
-        assert buckets.before(ticks(at)) == pytest.approx(exact, abs=100)
-
-
 def test_a_hundred_thousand_records_of_one_second(db):
     """All come, once each; no more than a part of them is in memory."""
     buckets = made(db)

@@ -205,13 +205,6 @@ def test_all_is_overdue_after_a_month_of_rest(db):
     assert 997 <= len(found) <= 1000
 
 
-def test_how_many_are_overdue(db):
-    """Pages that should have been taken by now are counted."""
-    revisits, _ = kept(db, [-3.0, -2.0, 5.0, 10 * DAY, inf])
-    assert revisits.take(NOW, 0) == []
-    assert [revisits.overdue(NOW + wait) for wait in (-4, 0, 5, 6, 9 * DAY)] == [0, 2, 2, 3, 3]
-
-
 def test_an_own_due_time(db):
     """Who keeps a record may say when it is due, instead of the policy."""
     revisits, policy = kept(db, [])

@@ -7,7 +7,7 @@ divided into the next narrower ones, a few records with each push and pop, and t
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 
 import msgpack
@@ -119,15 +119,6 @@ class Buckets:
         if self._divided:
             self._move(self._divided[-1], MOVES)
         return record
-
-    def before(self, at: int) -> int:
-        """The number of records earlier than this: of the bucket in which it lies, as if they were spread evenly."""
-        self.first()  # sorts a few at least
-        found = bisect_left(self._sorted, stamp(at), self._next) - self._next
-        for bucket in (*self._buckets.values(), *self._divided):
-            part = min(max((at - bucket.start) / (bucket.end - bucket.start), 0.0), 1.0)
-            found += round(part * bucket.fifo.count)
-        return found
 
     # -- where a record goes
 

@@ -239,10 +239,6 @@ class Revisits:
             times.append(now if at <= self._horizon(now) else seconds_of(at) - self._lead)
         return max(now, allowed, min(times)) if allowed is not None and times else None
 
-    def overdue(self, now: float) -> int:
-        """About how many pages should have been taken by now."""
-        return self._buckets.before(ticks(now))
-
     def _missed_of(self, record: PageRecord) -> float:
         """The share of its changes that nobody announces."""
         return self._missed(record.url) if record.listed and self._missed is not None else 1.0
