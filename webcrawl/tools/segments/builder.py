@@ -151,6 +151,8 @@ class Builder:
 
     def _meet(self, left: Left) -> None:
         """Of a crawl that was begun anew in the folder of another one nothing was read."""
+        if not left.key:  # it was opened, and has not begun
+            return
         name, whose = f"{WHOSE}{left.jobdir.resolve()}", blake2b(left.key, digest_size=8).digest()
         if self._db.get(name) not in (None, whose):
             logger.warning("%s: another crawl than was read here before: it is read from its beginning", left.jobdir)
