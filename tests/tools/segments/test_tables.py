@@ -1,6 +1,8 @@
 """What a segment is built of where a crawl has left tables."""
 
 import io
+from contextlib import closing
+from shutil import rmtree
 
 import pyarrow as pa
 import pytest
@@ -8,6 +10,7 @@ from pyarrow import parquet
 
 from tests.tools.segments.crawls import builder, crawled
 from webcrawl.base.model import unpack
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.segments import left_links
 from webcrawl.tools.segments.left import left_by
 
@@ -81,3 +84,19 @@ def test_a_page_of_which_nobody_knows(tmp_path):
     made = crawl(tmp_path / "job", links_00000=links(9, 0), pages_00000=pages(range(3)))
 
     assert ways(made) == {"9": ("L", "http://a.test/9"), "0": FOUND}
+
+
+def test_another_crawl_in_the_same_folder(tmp_path):
+    """Its tables are read, those too that have the names of earlier ones and come only later."""
+    made = crawl(tmp_path / "job", links_00000=links(0), links_00001=links(1), pages_00000=pages([0, 1]))
+    assert ways(made) == {"0": FOUND, "1": FOUND}
+    for name in ("state", "logs", "tables"):
+        rmtree(made / name)
+    with closing(CrawlDB(made / "state")) as db:
+        db.set("key", b"another crawl's.")
+        db.checkpoint()
+    crawl(made, links_00000=links(2), pages_00000=pages([2]))
+    assert ways(made) == {"2": FOUND}
+    crawl(made, links_00001=links(3), pages_00001=pages([3]))
+
+    assert ways(made) == {"3": FOUND}

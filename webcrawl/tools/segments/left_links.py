@@ -79,7 +79,6 @@ logger = logging.getLogger(__name__)
 
 PLACE = "segments.archive."  # before a file's name: where to go on
 TABLE = "segments.table."  # before a file's path: it was read
-READ = b"1"
 LOST_META = "segments.lost"
 WINDOW = 50_000  # pages of whose links none has come yet
 TOLD = 10
@@ -170,18 +169,18 @@ class TableReader:
                     return
                 found = found or Link(page, seed=page)
                 yield self._page(found, [(url, kind) for _, url, kind, followed in links if followed])
-            self._db.set(f"{TABLE}{path.resolve()}", READ)
+            self._db.set(f"{TABLE}{path.resolve()}", b"1")
         for path, _ in left.gone("tables", ".parquet"):
             if path.name.startswith("links-") and not self._is_read(path):
                 self._lose(1, f"{path}: taken away before it was read: copy it back, or its links are missing")
 
     def forget(self, left: Left) -> None:
-        """These files are another crawl's than those that were read here."""
-        for path in (*left.tables("links"), *(path for path, _ in left.gone("tables", ".parquet"))):
-            self._db.set(f"{TABLE}{path.resolve()}", b"")
+        """Its files are another crawl's than those that were read in their folder, be they there yet or not."""
+        folder = f"{TABLE}{(left.jobdir / 'tables').resolve()}"
+        self._db.delete(f"{folder}/", f"{folder}0")
 
     def _is_read(self, path: Path) -> bool:
-        return self._db.get(f"{TABLE}{path.resolve()}") == READ
+        return self._db.get(f"{TABLE}{path.resolve()}") is not None
 
     def _page(self, page: Link, links: list[tuple[str, str]]) -> int:
         discovery = self._crawl.parts.discovery
@@ -199,18 +198,17 @@ class _Pages:
         self._files = files
         self._rows = self._all()
         self._at_hand: OrderedDict[str, Link] = OrderedDict()
-        self._begun = False
+        self._most: int | None = None  # rows that are looked through: the first page may be far from the beginning
 
     def _all(self) -> Iterator[tuple[Any, ...]]:
         return (row for path in self._files for row in _rows(path, "url", "hops", "via", "seed"))
 
     def link_of(self, url: str) -> Link | None:
-        """None if it is not at hand, nor near the last one. The first may be far from the beginning."""
-        if url not in self._at_hand and not self._look(url, None if not self._begun else WINDOW) and not self._begun:
+        """None if it is not at hand, nor near the last one."""
+        most, self._most = self._most, WINDOW
+        if url not in self._at_hand and not self._look(url, most) and most is None:  # it is nowhere: others may be
             self._rows = self._all()
             self._at_hand.clear()
-            self._look(url, WINDOW)
-        self._begun = True
         return self._at_hand.pop(url, None)
 
     def _look(self, url: str, most: int | None) -> bool:
