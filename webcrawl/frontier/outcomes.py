@@ -105,9 +105,10 @@ def has_failed(link: Link, outcome: Outcome) -> bool:
 
 
 def have_pages(outcomes: Mapping[int, int], hops: int) -> bool:
-    """True if of these outcomes, by status, one is an answer, and not only the way to one.
+    """True if one of these outcomes is an answer, and not only the way to one.
 
-    `hops`: redirects in a row that are followed. If none are, as offline, they are answers like others.
+    `outcomes`: how many there are of each status. `hops`: redirects in a row that are followed. If none are, as
+    offline, they are answers like others.
     """
     ways = REDIRECTS if hops else ()
     return any(many and status > 0 and status not in ways for status, many in outcomes.items())
