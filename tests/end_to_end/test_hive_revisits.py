@@ -10,8 +10,7 @@ from tests.support.hive_server import stream_server
 from tests.support.hives import AGENT, NAME, Hive
 from tests.support.named_sites import sites
 from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.board import MOST_COMMANDS
-from webcrawl.crawl.hive.hive_command import RESIZE
+from webcrawl.crawl.hive.hive_command import KEPT, RESIZE
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -50,7 +49,7 @@ def resize(server, hive, *members):
     """Who shall share the web from now on; waits until it is so."""
     hive.members = set(members)
     with server.client() as client:
-        client.eval(scripts.COMMAND, 1, Keys(NAME).commands, msgpack.packb((RESIZE, (members, []))), MOST_COMMANDS)
+        client.eval(scripts.COMMAND, 1, Keys(NAME).commands, msgpack.packb((RESIZE, (members, []))), "", KEPT)
 
 
 def records(jobdir, settings):

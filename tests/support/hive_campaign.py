@@ -12,8 +12,7 @@ from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
 from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.board import MOST_COMMANDS
-from webcrawl.crawl.hive.hive_command import RESIZE
+from webcrawl.crawl.hive.hive_command import KEPT, RESIZE
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.tools.verify.verify_crawl import verify
 
@@ -129,7 +128,7 @@ class Campaign:
     def _resize(self):
         wanted = msgpack.packb((RESIZE, (sorted(self.hive.members), [])))
         with self._server.client() as client:
-            client.eval(scripts.COMMAND, 1, Keys(NAME).commands, wanted, MOST_COMMANDS)
+            client.eval(scripts.COMMAND, 1, Keys(NAME).commands, wanted, "", KEPT)
 
     # -- strokes at the server and the network
 

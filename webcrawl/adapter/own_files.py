@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from scrapy.extensions.feedexport import FileFeedStorage
@@ -19,6 +20,7 @@ OWN = (
 )
 LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
 TRACE = "logs/url.trace"
+DRONE, OF_HIVE = re.compile(r"drone-\d+"), re.compile(r"lock|server(/.*)?|logs/drone-\d+\.log")  # of a hive's folder
 BESIDE = ("logs/errors.log", "logs/requests.log")  # no outputs, though they lie among them: nothing cuts these back
 
 
@@ -39,4 +41,8 @@ def is_own(path: Path, jobdir: Path) -> bool:
         return False
     logs = [f"logs/{name}.log" for name in LOGS.split()]
     below = place.relative_to(folder)
+    if DRONE.fullmatch(below.parts[0]):
+        return is_own(place, folder / below.parts[0])
+    if OF_HIVE.fullmatch(below.as_posix()):
+        return True
     return below.parts[0] in OWN or below.as_posix() in (*logs, TRACE, history_line.PATH)

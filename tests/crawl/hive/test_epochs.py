@@ -9,6 +9,7 @@ from redis import Redis
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, emptied, fair, joins, member
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
+from webcrawl.crawl.hive.hive_command import KEPT
 from webcrawl.crawl.hive.keys import BEGINNING, Keys
 
 
@@ -259,6 +260,26 @@ def test_commands_in_force_are_told_again(url):
 
             assert later > known[0].number
             assert [(c.number, c.name) for c in heard] == [(known[0].number, "exclude"), (later, "set")]
+
+    asyncio.run(run())
+
+
+def test_commands_that_are_forgotten(url):
+    """A command that does not last is, an hour after it was given; those that last are kept, however many there are."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            with Redis.from_url(url) as client:
+                for name in ("checkpoint", "exclude"):
+                    number = await one.command(name, *(["a.example/"] if name == "exclude" else []))
+                    (data,) = client.zrange(Keys("test").commands, -1, -1)
+                    client.zrem(Keys("test").commands, data)
+                    before = data.replace(str(number).encode(), str(number - KEPT - 1000).encode())
+                    client.zadd(Keys("test").commands, {before: number - KEPT - 1000})
+            await one.command("checkpoint")
+            await one.command("stop")
+
+            assert [c.name for c in (await beat(other)).commands] == ["exclude", "checkpoint", "stop"]
 
     asyncio.run(run())
 

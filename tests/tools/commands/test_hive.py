@@ -303,6 +303,13 @@ class TestRefusals:
 
         assert not hive.jobdir.exists()
 
+    @pytest.mark.parametrize("name", ["logs/drone-0.log", "drone-1/logs/crawl.log", "hive.json", "server/own.log"])
+    def test_the_log_of_a_drone(self, hive, name):
+        """A log in the place of a file that the hive writes is refused: lines of a drone would come back for ever."""
+        line = self.refused(hive, "-n", 2, LOG_FILE=hive.jobdir / name)
+
+        assert line == f"LOG_FILE = {hive.jobdir / name}: is a file that the crawl itself writes: choose another name"
+
     @pytest.mark.parametrize("name", ["bad\udcff", "new\nline"])
     def test_a_strange_name(self, hive, tmp_path, name):
         """A JOBDIR by which nothing could be named is refused as for a crawl, before a server is started in it."""

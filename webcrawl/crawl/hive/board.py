@@ -9,7 +9,7 @@ import msgpack
 
 from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.drone_registry import state_of
-from webcrawl.crawl.hive.hive_command import MOST_COMMANDS
+from webcrawl.crawl.hive.hive_command import KEPT, mark_of
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.session import Session
 
@@ -62,10 +62,8 @@ class Board(Session):
 
     async def command(self, name: str, *args: Any) -> int:
         """Gives a command to all drones, and returns its number. Arguments are what msgpack takes."""
-        data = msgpack.packb((name, args))
-        return int(
-            await self._do(lambda: self._client.eval(scripts.COMMAND, 1, self._keys.commands, data, MOST_COMMANDS))
-        )
+        values = (msgpack.packb((name, args)), mark_of(name, args), KEPT)
+        return int(await self._do(lambda: self._client.eval(scripts.COMMAND, 1, self._keys.commands, *values)))
 
     async def let_rest(self) -> None:
         """No drone has anything left but hosts set aside: so it is for some seconds, unless it is said again."""

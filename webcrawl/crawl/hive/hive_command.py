@@ -11,12 +11,13 @@ import msgpack
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
 
-MOST_COMMANDS = 10_000  # commands that the server keeps, and each drone for a server that loses them
+KEPT = 3_600_000  # milliseconds for which the server keeps what does not last, for drones that do not answer just now
 
 # Those among the drones themselves; what else a crawl can be ordered is in crawl/control/commands.py.
 RESIZE = "resize"  # its arguments: the drones that shall share the web; those of them whose state is gone for good
 OVER = "over"  # the crawl of all has ended
 RELEASE = "release"  # these drones have given away all that they had, and may go
+AMONG_DRONES = (RESIZE, OVER, RELEASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Command:
     @property
     def lasts(self) -> bool:
         """True if drones that come later have to hear it, too."""
-        if self.name in (RESIZE, OVER, RELEASE):
+        if self.name in AMONG_DRONES:
             return self.name == RESIZE
         try:
             return checked(self.name, *self.args).lasts(*self.args)
@@ -53,7 +54,12 @@ def number_of(data: bytes) -> int:
 def in_force(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...]:
     """The known ones and those of the heard ones that last, packed, in the order in which they were given."""
     lasting = {*known, *(data for data in heard if Command.unpack(data).lasts)}
-    return tuple(sorted(lasting, key=number_of)[-MOST_COMMANDS:])
+    return tuple(sorted(lasting, key=number_of))
+
+
+def mark_of(name: str, args: tuple[Any, ...]) -> str:
+    """A zero for commands that are forgotten after a while, see scripts.COMMAND: orders, such as `checkpoint`."""
+    return "" if name in AMONG_DRONES or Command(0, name, args).lasts else "0"
 
 
 def wanted_by(commands: Iterable[Command]) -> frozenset[int]:

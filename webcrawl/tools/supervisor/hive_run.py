@@ -19,6 +19,7 @@ from webcrawl.adapter.extensions.summary import stopped
 from webcrawl.adapter.given_settings import check_log_file
 from webcrawl.adapter.last_lines import last_lines
 from webcrawl.adapter.next_commands import report_command
+from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
@@ -215,6 +216,7 @@ class HiveRun:
             self._plan.check(founding)
             self._folder.check_logs(founding.drones)
             asyncio.run(self._say_who_shares(founding))
+            check_own_files(self._settings, self._folder.path)
             check_log_file(self._settings)
             if founding is not before:  # else `resize` may have written to it meanwhile
                 self._folder.write(founding)
