@@ -93,6 +93,13 @@ class TestWhatIsRead:
         assert addresses(reader.read(pdf("http://a.test/1")[:cut], URL)) in ([], ["http://a.test/1"])
         assert addresses(reader.read(pdf("http://a.test/1"), URL)) == ["http://a.test/1"]
 
+    def test_a_page_that_cannot_be_read(self, reader):
+        """The others are, and a note says that not all was."""
+        body = pdf("http://a.test/1", pages=3).replace(b"11 0 obj\n<</Type/Page/", b"11 0 obj\n<</Type/Font/")
+        found = reader.read(body, URL)
+
+        assert (addresses(found), found.note) == (["http://a.test/1"], "pdf:cut")
+
     def test_bounds(self, reader):
         """Of very many addresses, and of very long ones, the first are kept."""
         from webcrawl.content.formats.pdf import MOST

@@ -23,7 +23,8 @@ def contents(
 ) -> tuple[list[str], str, str, bool]:
     """Addresses of link annotations and in the text, each once; title; text; and whether all pages were read for them.
 
-    No page is begun after so many seconds of CPU time. ValueError if it is no PDF, or one that needs a password.
+    No page is begun after so many seconds of CPU time, and one that cannot be read is left out. ValueError if it is no
+    PDF, or one that needs a password.
     """
     found: dict[str, None] = {}
     pieces: list[str] = []
@@ -32,7 +33,10 @@ def contents(
         title = " ".join(document.get_metadata_value("Title")[:TITLE].split())
         for page in _pages(document, seconds):
             is_full = len(found) >= MOST or room <= 0
-            if page is None or ((not links or is_full) and (not text or left <= 0)):
+            if page is None:
+                whole = False
+                continue
+            if (not links or is_full) and (not text or left <= 0):
                 whole = False
                 break
             textpage = page.get_textpage()
@@ -75,7 +79,7 @@ def _document(body: bytes) -> Any:
 
 
 def _pages(document: Any, seconds: float) -> Iterator[Any]:
-    """Each page that can be read, open until the next one is; None once the time is over."""
+    """Each page, open until the next one is; None for one that cannot be read, and once if the time is over."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 - optional
 
     end = time.process_time() + seconds
@@ -86,6 +90,7 @@ def _pages(document: Any, seconds: float) -> Iterator[Any]:
         try:
             page = document[at]
         except PdfiumError:
+            yield None
             continue
         try:
             yield page
