@@ -12,6 +12,7 @@ from tests.support.examples import in_campaign
 from tests.support.revisiting import HOST, START, Web
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.hive_parts import Mailbox
+from webcrawl.crawl.revisit import due_by_host
 
 HOUR, DAY = 3600, 86_400
 
@@ -125,6 +126,45 @@ class TestSplit:
         times = sorted(at for at, _, _ in one.asked)
         assert min(after - before for before, after in pairwise(times)) >= 1.0
         assert one.is_sound()
+
+
+class TestSlowHosts:
+    BIG, SMALL = tuple(f"http://big.test/{n}" for n in range(300)), tuple(f"http://s{n}.test/" for n in range(10))
+
+    @pytest.fixture(name="slow", params=["fixed", *in_campaign("uniform"), "optimal"])
+    def _slow(self, request, web, monkeypatch):
+        """A crawl with a host that has three times as many pages as it can give in a round of 100 seconds."""
+        for name, value in (("ROOM", 50), ("SHARE", 5), ("MANY", 20)):
+            monkeypatch.setattr(due_by_host, name, value)
+        settings = {"fixed": {"REVISIT_AGE": 100}}.get(request.param, {"REVISIT_RATE": 3.1})
+        documents = {"*": Document(b"<p>1")}
+        return web(documents, *self.BIG, *self.SMALL, REVISIT_POLICY=request.param, TRAP_RULES=False, **settings)
+
+    def waits(self, one, urls, since):
+        """Seconds between two fetches of each page."""
+        times = {url: [at - START for at, asked, _ in one.asked if asked == url] for url in urls}
+        return [later - at for one in times.values() for at, later in pairwise(one) if at > since]
+
+    def test_a_host_that_cannot_keep_up(self, slow):
+        """Its pages come as often as politeness allows; others' as if it were not there; after a restart, too."""
+        slow.run(1000, most=100_000)
+        assert slow.is_sound()
+        slow.run(1000, most=100_000)
+
+        assert max(self.waits(slow, self.SMALL, 400)) < 130
+        assert sum(at - START > 1000 and url in self.BIG for at, url, _ in slow.asked) > 900
+
+    def test_a_host_that_is_away(self, slow):
+        """Nobody waits for it; its pages come again when it does."""
+        slow.run(500, most=100_000)
+        slow.documents.update((url, None) for url in self.BIG)
+        slow.run(1000, most=100_000)
+        slow.documents.clear()
+        slow.documents["*"] = Document(b"<p>1")
+        slow.run(3000, most=100_000)
+
+        assert max(self.waits(slow, self.SMALL, 400)) < 130
+        assert {url for at, url, _ in slow.asked if at - START > 1500} == {*self.BIG, *self.SMALL}
 
 
 class TestAnswers:

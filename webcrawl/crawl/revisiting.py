@@ -19,6 +19,7 @@ from webcrawl.base.page_values import GONE, By, Change, Judged
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.revisit import listing_schedule
+from webcrawl.crawl.revisit.due_by_host import DueByHost
 from webcrawl.crawl.revisit.fetched_ahead import lacks
 from webcrawl.crawl.revisit.fresh_until import LONGEST
 from webcrawl.crawl.revisit.page_judgement import Honesty, judged
@@ -36,7 +37,7 @@ from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 
 STEP = 0.05  # seconds between two looks at what is due
 SLICE = 200  # pages that become due in one look
-ROOM = 10_000  # pages due that wait in the frontier: beyond, those of other hosts would not come to their turn earlier
+REMEMBERED = 20_000  # records of pages that are due: others are read from their links
 SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that could not be fetched, at least and at most
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
@@ -75,7 +76,7 @@ class Revisiting(Part):
         (self._path, self._policy), self._importance, self.counts = policy, importance, counts
         data = db.get(REVISITING)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
-        self._out: int = saved.get("out", 0)  # pages due and not finished
+        self._due = DueByHost(saved.get("out", 0), saved.get("hosts"))  # and not finished
         self._notes_first: bool = saved.get("first", data is None and new)
         self._honesty = Honesty(random, saved.get("honesty", b""))
         self._given: dict[str, PageRecord] = {}  # of pages due: most need not be read from their links
@@ -83,16 +84,17 @@ class Revisiting(Part):
         self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
         self._next = 0.0
         self._unused = Unused(split, self.__len__, lambda: revisits.floor)
-        revisits.foreign = self._is_foreign
+        revisits.foreign, revisits.is_full = self._is_foreign, self._due.is_full
         db.join(self)
 
     def __len__(self) -> int:
         """Pages that are fetched again, those on their way included."""
-        return len(self.revisits) + self._out
+        return len(self.revisits) + self._due.total
 
     def now(self) -> RevisitFigures:
         """The figures of this moment, which are counted nowhere."""
-        return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.asked() if self._on else 0.0)
+        budget = self.split.asked() if self._on else 0.0
+        return RevisitFigures(records=len(self), waiting=self._due.total, budget=budget)
 
     def figures(self) -> dict[str, int | float]:
         """All but the histograms."""
@@ -111,14 +113,14 @@ class Revisiting(Part):
         self._next = now + STEP
         if self._on:
             self._unused.look(now)
-        self._out = min(self._out, len(self._frontier))  # some may have gone to other drones
+        self._due.at_most(len(self._frontier))
         if self._on and self.revisits.foretold.waiting:
             self._frontier.revisits.add([link.pack() for link in self.revisits.foretold.told_before(now, SLICE)])
-        room = min(ROOM - self._out, SLICE) if self._on else 0
+        room = min(self._due.room, SLICE) if self._on else 0
         if room > 0:
             records = self.revisits.take(now, room)
             if records:
-                self._out += len(records)
+                self._due.add(record.url for record in records)
                 self._remember(records)
                 self._frontier.revisits.add([link_of(record).pack() for record in records])
         self._frontier.revisits.bring(now)
@@ -131,7 +133,7 @@ class Revisiting(Part):
         """The time at which `feed` may find something; None until a page is finished."""
         if not self._on:
             return None
-        turn = self.revisits.next_take(now) if self._out < ROOM else None
+        turn = self.revisits.next_take(now) if self._due.room > 0 else None
         told = self.revisits.foretold.next_told(now)
         ready = min((at for at in (turn, told) if at is not None), default=None)
         if ready is not None:
@@ -240,7 +242,7 @@ class Revisiting(Part):
         return link_of(fresh).history
 
     def _remember(self, records: Sequence[PageRecord]) -> None:
-        if len(self._given) > 2 * ROOM:  # of pages that went to other drones
+        if len(self._given) > REMEMBERED:
             self._given.clear()
         self._given.update((record.url, record) for record in records)
 
@@ -329,7 +331,7 @@ class Revisiting(Part):
         """One page less is on its way; but what a page that has moved hands on was not among those that were due."""
         given = self._given.pop(record.url, None)
         if record.fetched or given is not None:
-            self._out = max(self._out - 1, 0)
+            self._due.drop(record.url)
         record.fetched = record.fetched or now  # it is tried again soon if it is not there yet
 
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
@@ -463,7 +465,8 @@ class Revisiting(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        saved = {"out": self._out, "policy": self._path, "honesty": self._honesty.save(), "first": self._notes_first}
+        due = {"out": self._due.total, "hosts": self._due.hosts()}
+        saved = {**due, "policy": self._path, "honesty": self._honesty.save(), "first": self._notes_first}
         self._db.set(REVISITING, msgpack.packb(saved))
 
 

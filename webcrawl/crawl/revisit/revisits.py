@@ -84,12 +84,13 @@ class Revisits:
         pool = Pool(blocks, memory * 3 // 8, inline=BLOCK)
         self._held = Held(db, blocks, memory // 16)
         self._db, self._policy, self._rate, self._random = db, policy, rate, random
-        self._missed, self._floor = missed, floor
+        self._missed = missed
         self._patience: float = getattr(policy, "patience", inf)
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
         self._told = Tokens(lambda: PART * rate(), BURST)  # for fetches at signals
         self._readings = Tokens(lambda: listing_schedule.PART * rate(), listing_schedule.SAVED)
         self.foreign: Callable[[str], bool] = lambda _: False  # whether a host is another crawl's by now
+        self.is_full: Callable[[str], bool] = lambda _: False  # whether a host has more to do than it can for a while
         self._recent = Recent(floor)
         parts = self._ahead, self._recent, (self._told, self._tokens)
         self.foretold = Foretold(db, policy, *parts, floor=floor, lends=self._lends, counters=counters)
@@ -111,11 +112,11 @@ class Revisits:
     @property
     def floor(self) -> float:
         """Seconds between two fetches of a page at least."""
-        return self._floor
+        return self._recent.span
 
     def change_floor(self, seconds: float) -> None:
         """So many from now on."""
-        self._floor = self._recent.span = self.foretold.floor = seconds
+        self._recent.span = self.foretold.floor = seconds
 
     def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
         """After a fetch: until the policy's due time, or this one.
@@ -201,11 +202,11 @@ class Revisits:
             record = self._next(at, now)
             if record is not None:
                 found.append(record)
+                self._tokens.spend(1)
                 if leads:
                     self._led(seconds_of(at) - now)
-                if len(found) == most:
-                    break
-        self._tokens.spend(len(found))
+            if len(found) == most or not self._tokens.whole(now):
+                break
         return found
 
     def adopt(self, record: PageRecord, now: float) -> None:
@@ -253,7 +254,7 @@ class Revisits:
 
     def _is_early(self) -> bool:
         """True if pages are taken before they are due, so that the budget is used."""
-        return self._policy.early and len(self) - len(self._held) > self._rate() * self._floor
+        return self._policy.early and len(self) - len(self._held) > self._rate() * self.floor
 
     def _led(self, seconds: float) -> None:
         """A page was taken so long before it was due; one that comes late, being new in the queue, says little."""
@@ -263,8 +264,8 @@ class Revisits:
         """The next record, if it is to be fetched; else it is put where it belongs. `place`: its time, in ticks."""
         entry = self._buckets.pop() or b""
         at, mark, record = seconds_of(place), mark_of(entry), record_in(entry)
-        if 0.0 <= now - record.fetched < self._floor:
-            heappush(self._resting, (record.fetched + self._floor, entry))
+        if 0.0 <= now - record.fetched < self.floor:
+            heappush(self._resting, (record.fetched + self.floor, entry))
             return None
         if mark == ASK and at <= now and not (due := self._due(record, now, self._missed_of(record))) <= now:
             self._place(record, now, due)
@@ -274,8 +275,7 @@ class Revisits:
         # Listed or not: a listing may have named it since.
         if self._absorbs(record, now, left) or (mark == TURN and self._passes(entry, record, now)):
             return None
-        if self._held.holds(record, now):
-            self._held.put(record, entry)
+        if self._holds(record, entry, now) or self._misses(record, now, place):
             return None
         if mark == LISTING:
             # The queue has come here, whether the listing is read or not. If it stood still, what is put back just
@@ -300,8 +300,32 @@ class Revisits:
         if self._missed_of(record) >= 1.0:
             return self._is_put_off(record, seconds_of(place), now)
         self._front = max(self._front, place)
-        later = ticks(seconds_of(place) + max(RARER * (now - record.fetched), self._floor))
+        later = ticks(seconds_of(place) + max(RARER * (now - record.fetched), self.floor))
         self._buckets.push(turn_of(later, due_of(entry), packed_of(entry)))
+        return True
+
+    def _holds(self, record: PageRecord, entry: bytes, now: float) -> bool:
+        """True if its owner has said that the page stays as it is until then."""
+        if self._held.holds(record, now):
+            self._held.put(record, entry)
+            return True
+        return False
+
+    def _misses(self, record: PageRecord, now: float, place: int) -> bool:
+        """True if its host could not give it for a while: then its turn is spent, and the next comes as after a fetch.
+
+        So of such a host's pages, too, those that the policy wants more often come more often. A policy that takes
+        none early has them wait for the host in the order in which they became due.
+        """
+        if not (self._policy.early and self.is_full(host_of(record.url))):
+            return False
+        self._front = max(self._front, place)
+        self._tokens.spend(1)
+        if record.listing:
+            self._put_listing(record, now, listing_schedule.wait(record, self._round()))
+        else:
+            self._policy.took(record, now, seconds_of(place))
+            self._file(record, now)
         return True
 
     def _due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
