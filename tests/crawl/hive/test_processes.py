@@ -1,5 +1,6 @@
 """A drone as a process."""
 
+import errno
 import signal
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.fake_hives import gone
+from webcrawl.crawl.hive import drone_process
 from webcrawl.crawl.hive.drone_process import DroneProcess
 
 
@@ -78,3 +80,19 @@ def test_when_nobody_watches(tmp_path):
     assert process.poll() == -signal.SIGTERM
     assert [*process.lines()] == ["1"]
     assert gone(process._process.pid)
+
+
+def test_no_descriptor_for_what_it_prints(tmp_path, monkeypatch):
+    """A drone whose lines nobody could read is not begun: it would run on, and its successor be refused."""
+    begun = []
+    monkeypatch.setattr(drone_process.subprocess, "Popen", lambda *words, **_: begun.append(words))
+    monkeypatch.setattr(drone_process, "regular", broken)
+
+    with pytest.raises(OSError, match="too many"):
+        DroneProcess([sys.executable, "-c", ""], tmp_path / "logs/drone-0.log")
+
+    assert begun == []
+
+
+def broken(path):
+    raise OSError(errno.EMFILE, "too many open files")

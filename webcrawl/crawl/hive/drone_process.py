@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,17 +51,18 @@ class DroneProcess:
         try:
             if core is not None:
                 os.sched_setaffinity(0, {core})  # inherited as well, by all its threads
-            with appending(log) as output:
-                start = output.tell()
+            with appending(log) as output, ExitStack() as opened:
+                # First: no drone may run that nobody watches, for want of a descriptor
+                self._output = opened.enter_context(regular(log))
+                self._output.seek(output.tell())
                 self._process = subprocess.Popen(  # noqa: S603 - this very program
                     command, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True
                 )
+                opened.pop_all()
         finally:
             signal.signal(signal.SIGUSR1, before)
             if cores is not None:
                 os.sched_setaffinity(0, cores)
-        self._output = regular(log)
-        self._output.seek(start)
         self._rest = b""
 
     @property
