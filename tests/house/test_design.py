@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tokenize
 
 import pytest
 
@@ -51,3 +52,20 @@ def test_what_a_folder_names_is_there(folder):
 
 def _functions(path):
     return [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
+
+
+FILES = {path.name for folder in ("webcrawl", "tests", "docs", "benchmarks") for path in (ROOT / folder).rglob("*.*")}
+THEIRS = {"scraper.py"}  # Scrapy's
+
+
+def test_files_that_comments_name():
+    """What a comment or a docstring sends its reader to is there."""
+    wrong = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        with path.open("rb") as file:
+            for token in tokenize.tokenize(file.readline):
+                if token.type == tokenize.COMMENT or token.string.startswith('"""'):
+                    named = {name.rpartition("/")[2] for name in re.findall(r"[\w/.-]+\.(?:py|md)\b", token.string)}
+                    wrong += [f"{path.name}: {name}" for name in named - FILES - THEIRS]
+
+    assert wrong == []

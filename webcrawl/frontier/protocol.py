@@ -153,7 +153,7 @@ class Demands(Protocol):
 
 
 class Outages(Protocol):
-    """While our own network is out, and what that has cost: `outage.py`."""
+    """While our own network is out, and what that has cost: `outage_pardon.py`."""
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
         """A link of a host that answered last time, or with `anyone` of another."""

@@ -79,7 +79,7 @@ class Report:
         return dict(self.refusals).get(number, "")
 
     def stats(self) -> dict[str, Any]:
-        """Its figures as `merging.merged` takes them."""
+        """Its figures as `stats_file.merged` takes them."""
         return {
             **self.figures,
             **{name: getattr(self, name) for name in ("drone", "seconds", "jobdir", "host", "trouble")},

@@ -15,9 +15,9 @@ class Keys:
         self._name = name
         registry = f"webcrawl:{{{name}}}:"
         self.epoch = registry + "epoch"  # "<run_id of the server>:<random>"
-        self.hive = registry + "hive"  # what all drones share (registry.Record)
+        self.hive = registry + "hive"  # what all drones share (drone_registry.Record)
         self.map = registry + "map"  # generation, slots
-        self.drones = registry + "drones"  # drone: who it is (registry.Member.identity)
+        self.drones = registry + "drones"  # drone: who it is (drone_registry.Member.identity)
         self.gone = registry + "gone"  # ids of states that are not to come back
         self.queen = registry + "queen"  # drone
         self.reports = registry + "reports"  # drone: what it said last

@@ -3,7 +3,7 @@
 A message is a head, and its items as the zstd frame of a msgpack array. The head has magic, version, kind, sender,
 generation, channel, number, how many items there are, 16 bytes that stand for the hive, and the crc32 of all that and
 of the frame (docs/hive.md). Whatever the bytes are, reading them gives a message of plain values, or ForeignMessage;
-nothing of them is ever executed. What the items are is checked one by one, in sound_items.py.
+nothing of them is ever executed. What the items are is checked one by one, in letter_check.py.
 """
 
 from __future__ import annotations
