@@ -9,10 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.archive_files import response
 from tests.support.cdxj import placed
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, exchange, files, indexes
 from webcrawl.base.model import Link, Referred
+from webcrawl.base.url_text import visible
 from webcrawl.record.since.sources import Sign, sign, write_kept
 from webcrawl.store.disk import Disk
 from webcrawl.tools.wacz.pack import pack
@@ -190,6 +192,40 @@ def test_a_date_that_is_none_may_be_forgotten(tmp_path):
     _, said, _ = packed(february.root, [tmp_path / "jan.cdxj"], forgotten=forgotten)
 
     assert f"1 record {NOT_HERE}" in said
+
+
+@pytest.mark.parametrize("address", ["http://a.test/\xfc", "http://a.test/a b", "http://a.test/\u20ac%20"])
+def test_an_address_as_another_program_has_written_it(tmp_path, address):
+    """A URL that is not encoded is encoded in the index of the copies, as in references to it."""
+    said, wacz = february_since(tmp_path, address, "2022-01-02T03:04:05Z")
+
+    assert said == []
+    assert visible(address) in {one["url"] for one in lines(wacz)}
+
+
+def test_a_date_in_another_form(tmp_path):
+    """A record whose date would fit in no index is not packed, and is named."""
+    said, _ = february_since(tmp_path, "http://a.test/", "20220102030405")
+
+    assert said[0] == f"{tmp_path}/jan/x.warc.gz, byte 0: not the record that its index names"
+    assert said[1] == f"1 record {NOT_HERE}"
+
+
+def february_since(tmp_path, address, date):
+    """What was said, and the package of a crawl with a reference to the one record of another program's archive."""
+    page, january = PAGES[2], tmp_path / "jan"
+    january.mkdir()
+    (january / "x.warc.gz").write_bytes(
+        gzip.compress(response(address, page.body, WARC_Date=date, WARC_Payload_Digest=page.digest))
+    )
+    about = {"url": address, "status": "200", "digest": page.digest, "offset": "0", "filename": "x.warc.gz"}
+    (january / "x.cdxj").write_text(f"test,a)/x 20220102030405 {json.dumps(about)}\n")
+    february = Archive(tmp_path / "feb")
+    refers = Referred("", visible(address), "2022-01-02T03:04:05Z", page.digest)
+    february.write(replace(page, url="http://a.test/copy", refers=refers))
+    february.stop()
+    wacz, said, _ = packed(february.root, [january / "x.cdxj"])
+    return said, wacz
 
 
 def test_the_command(months):

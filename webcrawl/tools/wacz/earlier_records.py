@@ -17,7 +17,7 @@ from webcrawl.base.readable import count
 from webcrawl.record.since.index import FileReadError, lines_of
 from webcrawl.record.since.sources import archive_of
 from webcrawl.store.disk import Disk, regular
-from webcrawl.store.jobdir.index_line import BadLine, Line, read_line, url_key
+from webcrawl.store.jobdir.index_line import BadLine, Line, read_line, stamp, url_key
 from webcrawl.store.line_blocks import sort_lines
 from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.packable_archives import line_of
@@ -159,8 +159,9 @@ def _append(file: BinaryIO, at: int, length: int, out: BinaryIO) -> None:
 
 
 def _is(record: Record, line: Line) -> bool:
-    named = Reference.of(record.fields, "WARC-Target-URI", "WARC-Date")
-    return record.kind in ("response", "resource") and named in (
+    if record.kind not in ("response", "resource") or stamp(record.fields.get("WARC-Date", "")) != line.stamp:
+        return False  # a date in another form fits in no index
+    return Reference.of(record.fields, "WARC-Target-URI", "WARC-Date") in (
         Reference(line.url, line.stamp, line.digest),
         Reference(line.url, line.stamp, ""),  # the index alone knows it
     )

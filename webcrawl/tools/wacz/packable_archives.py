@@ -17,6 +17,7 @@ from isal import isal_zlib
 
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
+from webcrawl.base.url_text import visible
 from webcrawl.frontier.seen.files import opened
 from webcrawl.record.objectstore.stored import elsewhere
 from webcrawl.store.disk import Disk, regular
@@ -223,7 +224,7 @@ def line_of(record: Record, archive: str, digest: str, asked: str = "") -> bytes
     fields = record.fields
     kind = REVISIT if record.kind == "revisit" else record.media_type
     status = f'"status": "{record.status}", ' if record.status else ""
-    start = begin(fields.get("WARC-Target-URI", "").strip("<>"), fields.get("WARC-Date", ""))
+    start = begin(visible(fields.get("WARC-Target-URI", "").strip("<>")), fields.get("WARC-Date", ""))
     line = f"{start}{mime(kind)}{status}{asked}{place(digest, record.length, record.at)}{end(archive)}".encode()
     if SHAPE.fullmatch(line) is None or _ENDS.search(digest):  # a field that would begin others, or another line
         raise Torn(f"byte {record.at}: a record whose fields fit in no index")
