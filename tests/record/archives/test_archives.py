@@ -215,6 +215,44 @@ class TestOthers:
 
         assert [came.body for _, came in answers] == [b"<p>hello"] * 3
 
+    @pytest.mark.parametrize("kind", [None, "application/http; msgtype=response"])
+    @pytest.mark.parametrize("profile", [IDENTICAL, UNMODIFIED])
+    def test_a_revisit_without_a_block(self, reading, kind, profile):
+        """The standard lets a revisit record leave out the head: the answer is then the original's."""
+        fields = {"WARC_Profile": profile, "WARC_Refers_To": ID, "Content_Type": kind}
+        again = record("revisit", URL + "2", WARC_Record_ID="<urn:r>", **fields)
+        _, (link, came) = reading.answers(reading.write("x.warc.gz", [response(URL), again]))
+
+        assert (link.url, came.status, came.body, came.content_type) == (URL + "2", 200, b"<p>hello", "text/html")
+        assert came.archived.offset > 0
+
+    def test_a_revisit_with_neither_a_block_nor_an_original(self, reading):
+        """It is a loss, and no page without a word."""
+        assert reading.answers(reading.write("x.warc.gz", [record("revisit", URL, WARC_Profile=UNMODIFIED)])) == []
+        assert reading.lost == ["lost/unusable"]
+
+    @pytest.mark.parametrize("profile", [IDENTICAL, UNMODIFIED])
+    def test_a_revisit_of_what_is_cut(self, reading, profile):
+        """Its page is as incomplete as the original's, and says so for the same reason."""
+        long = response(URL, b"<p>" + bytes(5000))
+        broken = response(URL + "b", WARC_Truncated="time")
+        again = [
+            response(f"{url}2", b"", WARC_Profile=profile, WARC_Refers_To=f"<urn:test:{url}>")
+            for url in (URL, URL + "b")
+        ]
+        revisits = [one.replace(b"response", b"revisit", 1) for one in again]
+        answers = reading.answers(reading.write("x.warc.gz", [long, broken, *revisits]), truncate=1000)
+
+        assert [came.truncated for _, came in answers] == ["length", "time"] * 2
+
+    @pytest.mark.parametrize("kind", ["text/plain", "image/png"])
+    def test_a_conversion_that_is_no_document(self, reading, kind):
+        """The text or the picture of a page, behind its record, does not take the place of its body."""
+        made = record("conversion", URL, b"hello", WARC_Refers_To=ID, Content_Type=kind)
+        came = reading.one(response(URL, b"<a href=x>hello</a>"), made)
+
+        assert (came.body, came.rendered, reading.lost) == (b"<a href=x>hello</a>", False, [])
+
     def test_an_original_that_is_gone(self, reading, caplog):
         """Of a payload that was read and is no longer there, nobody says that it was in none of the files."""
         first = reading.write("x.warc.gz", [response(URL, WARC_Payload_Digest="sha1:AAA")])

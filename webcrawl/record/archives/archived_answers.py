@@ -42,7 +42,8 @@ class Capture:
         """True if this record, which follows, belongs to it; it then has it."""
         first = self.first.id
         if record.kind == "conversion" and record.names(first, "warc-refers-to"):
-            self.document = record
+            if _is_document(record):  # a picture of a page, or its text, is none
+                self.document = record
         elif record.kind == "request" and record.names(first, "warc-concurrent-to"):
             self.request = record
         elif record.kind == "metadata" and record.names(first, "warc-concurrent-to", "warc-refers-to"):
@@ -51,6 +52,10 @@ class Capture:
         else:
             return False
         return True
+
+
+def _is_document(record: Record) -> bool:
+    return record.fields.get("content-type", "").lower().startswith("text/html")
 
 
 def captures(records: Records, refuse: Callable[[Record, str], object]) -> Iterator[Capture]:
@@ -96,6 +101,7 @@ def unmodified(page: Exchange, answer: Exchange) -> Exchange:
         wire=b"",
         payload=page.payload,
         body=page.body,
+        truncated=page.truncated,
         rendered=page.rendered,
         _digest=page.digest,
         _type=None,
@@ -142,6 +148,11 @@ def is_repeat(capture: Capture) -> bool:
     return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
 
 
+def has_head(first: Record) -> bool:
+    """True if the block of a record begins with an HTTP head, as far as is known without reading it."""
+    return bool(first.block) and _is_http(first)
+
+
 def is_unmodified(first: Record) -> bool:
     """True if the answer was a 304, which says that another record has the page."""
     return first.kind == "revisit" and NOT_MODIFIED in first.fields.get("warc-profile", "")
@@ -163,6 +174,8 @@ class Answers:
         started = seconds_of(first.fields.get("warc-date", ""))
         if first.kind == "conversion":
             exchange = self._document(first, url, started)
+        elif first.kind == "revisit" and not has_head(first):
+            exchange = _again(original, url, started)
         elif first.kind == "resource" or not _is_http(first):
             exchange = self._resource(first, url, started)
         else:
@@ -182,8 +195,10 @@ class Answers:
         exchange = _exchange(url, started, head.status, head.raw, head.headers, wire, payload, decoded)
         exchange.flaws = ("head", *message.flaws) if head.mended else tuple(message.flaws)
         exchange.truncated = "length" if _is_cut(first) else message.truncated
-        if original is not None and original.rendered:
-            exchange.body, exchange.rendered = original.body, True
+        if original is not None:
+            exchange.truncated = exchange.truncated or original.truncated
+            if original.rendered:
+                exchange.body, exchange.rendered = original.body, True
         return exchange
 
     def _message(self, head: Head, body: bytes, *, chunked: bool) -> Message:
@@ -230,6 +245,13 @@ class Answers:
             exchange.flaws = tuple(notes["flaws"].split(","))
         exchange.tls, exchange.made_by = notes.get("tls", ""), notes.get("madeby", "")
         exchange.protocol = notes.get("protocol", "")
+
+
+def _again(original: Exchange | None, url: str, started: float) -> Exchange:
+    """The answer of a revisit record without a head of its own: the standard leaves it out (WARC 1.1, 6.7.2)."""
+    if original is None:
+        raise Unusable("no HTTP head")
+    return replace(original, url=url, request=b"", started=started, timings=Timings(), archived=None)
 
 
 def _unchunked(value: bytes) -> bytes:

@@ -25,6 +25,7 @@ from webcrawl.record.archives.archived_answers import (
     NoPage,
     Unusable,
     captures,
+    has_head,
     is_repeat,
     is_unmodified,
     most,
@@ -174,7 +175,8 @@ class Archives:
                 self._refused(path, "revisits", capture.first, "none of the files read so far can give its payload")
                 return None
         try:
-            link, answer = self._answers.read(capture, None if same else original, path.name.removesuffix(OPEN))
+            own = None if same and has_head(capture.first) else original
+            link, answer = self._answers.read(capture, own, path.name.removesuffix(OPEN))
         except NoPage:
             self._lost.append("archive/others")
         except Unusable as error:
