@@ -55,10 +55,9 @@ def whole(digest, url=URL, body=BODY):
     return response(url, body, head='ETag: "1"', WARC_Payload_Digest=digest), (digest, "text/html")
 
 
-def repeat(**changes):
+def repeat(head=b"HTTP/1.1 200 OK\r\n\r\n", **changes):
     """A revisit record."""
     fields = {**REPEAT, **changes}
-    head = b"HTTP/1.1 200 OK\r\n\r\n"
     return record("revisit", URL, head, **fields), (fields["WARC_Payload_Digest"] or DIGESTS[0], "warc/revisit")
 
 
@@ -92,6 +91,35 @@ def test_a_page_with_a_sha256_gets_conditions(earlier):
     assert known.answered(exchange(URL, BODY)).refers == known.referred
     assert known.answered(exchange(URL, b"other")).refers is None
     assert archive.lost == 0
+
+
+@pytest.mark.parametrize(("name", "digest_of"), [("sha1", sha1), ("sha256", sha256)])
+def test_a_digest_of_the_chunks(earlier, name, digest_of):
+    """Wget and warcio have the transfer coding in the payload's digest: the page is known, and its body decides."""
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+    digest = f"{name}:{digest_of(chunks).hexdigest()}"
+    written = response(URL, chunks, head='ETag: "1"\r\nTransfer-Encoding: chunked', WARC_Payload_Digest=digest)
+    archive = earlier((written, (digest, "text/html")))
+    known = archive.of_url(URL)
+
+    assert known.conditions == [(b"If-None-Match", b'"1"')]
+    assert (known.page.body, known.referred.digest) == (BODY, digest)
+    assert known.answered(exchange(URL, BODY)).refers == known.referred._replace(identical=False)
+    assert known.answered(exchange(URL, b"other")).refers is None
+    assert archive.lost == 0
+
+
+def test_the_repeat_of_another_request(earlier):
+    """A payload that came again in answer to a POST gives the page no validators."""
+    again = repeat(b'HTTP/1.1 200 OK\r\nETag: "2"\r\n\r\n', WARC_Record_ID="<urn:r>")
+    sent = record("request", URL, b"POST / HTTP/1.1\r\n\r\n", WARC_Concurrent_To="<urn:r>")
+    archive = earlier(whole(DIGESTS[0]), again)
+    (index,) = archive._index._files
+    assert archive.of_url(URL).conditions == [(b"If-None-Match", b'"2"')]
+    with index.with_suffix(".warc.gz").open("ab") as file:
+        file.write(gzipped([sent]))
+
+    assert archive.of_url(URL).conditions == []
 
 
 def test_a_damaged_record_with_a_sha256_leaves_nothing(earlier, caplog):

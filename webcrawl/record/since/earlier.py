@@ -141,12 +141,14 @@ class Earlier:
 
     def _repeated(self, line: Line, path: Path, whole: Line, its_path: Path) -> Known:
         """A revisit record has a head of its own; the payload is in the record that it refers to."""
-        original, record = self._record(whole, its_path, self._most), None
+        original, record, method = self._record(whole, its_path, self._most), None, GET
         with suppress(Damaged):
-            record = self._record(line, path, self._most)
+            record, method = self._asked(line, path, self._most, looks=True)
         known = Known(_referred(whole, original))
-        page = self._page(whole, its_path, original) if original is not None and record is not None else None
-        if page is None or record is None:
+        if original is None or record is None or method != GET:
+            return known
+        page = self._page(whole, its_path, original)
+        if page is None:
             return known
         try:
             _, answer = self._answers.read(Capture(record, record.place), page)
@@ -175,7 +177,7 @@ class Earlier:
             return None
         if not exchange.payload and header(exchange.headers, b"content-length") not in (None, b"0"):
             return None  # the answer to a HEAD, in an index that does not say so
-        if line.digest and (line.digest, True) not in digests_of(exchange, {algorithm(line.digest)}):
+        if line.digest and not _has(exchange, line.digest):
             self._lose(path, ValueError(f"the record at byte {line.offset} of {line.file} has another payload"))
             raise Damaged
         return exchange
@@ -257,10 +259,23 @@ def _original_of(repeat: Record, digest: str) -> Referred | None:
     return Referred(identifier if _ID.fullmatch(identifier) else "", visible(url.strip("<>")), date, written)
 
 
+def _has(page: Exchange, digest: str) -> bool:
+    """True if the payload has this digest, with its transfer coding or without.
+
+    The standard's is without (6.3.2); that of wget and warcio is of the chunks as well.
+    """
+    return _is_payload(page, digest) or _is_payload(replace(page, payload=page.wire, _digest=""), digest)
+
+
+def _is_payload(page: Exchange, digest: str) -> bool:
+    return (digest, True) in digests_of(page, {algorithm(digest)})
+
+
 def _give(known: Known, page: Exchange | None) -> None:
     """The page, if it is there and has validators."""
     if page is not None:
-        if page.body is not page.payload:
+        digest = normal(known.referred.digest)
+        if page.body is not page.payload or (digest and not _is_payload(page, digest)):
             known.body, known.coding = label(sha1(page.body)), _coding(page)
         known.validators = validators(page.headers, page.started, longest=LONGEST)
         known.page = page if any(known.validators) else None
