@@ -16,6 +16,7 @@ from webcrawl.base.dates import seconds_of
 from webcrawl.base.readable import count
 from webcrawl.record.since.index import FileReadError, lines_of
 from webcrawl.record.since.sources import archive_of
+from webcrawl.record.warc.packed_files import EARLIER
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.jobdir.index_line import BadLine, Line, read_line, stamp, url_key
 from webcrawl.store.line_blocks import sort_lines
@@ -24,7 +25,7 @@ from webcrawl.tools.wacz.packable_archives import line_of
 from webcrawl.tools.wacz.warc_records import Record, Reference, records
 from webcrawl.urls.exclusion_rules import Forgotten
 
-ARCHIVE, INDEX = "earlier.warc.gz", "earlier.cdxj"
+ARCHIVE, INDEX = EARLIER, "earlier.cdxj"
 TOLD = 20  # archive files that have a line
 PIECE = 1 << 20
 
