@@ -161,6 +161,37 @@ def test_a_damaged_index(months, tmp_path):
     assert said[0].endswith(": nothing more of it is read")
 
 
+def test_references_without_a_date(tmp_path):
+    """Of WARC 1.0, which names no date, the payload's digest says what is needed, and what the package itself has."""
+    january, february = Archive(tmp_path / "jan"), Archive(tmp_path / "feb", seed=2, version="1.0")
+    for one in PAGES[:2]:
+        january.write(one)
+    january.stop()
+    again = replace(PAGES[0], started=NOW + 9e6)
+    gone = replace(again, url=PAGES[1].url, status=304, head=b"HTTP/1.1 304 Not Modified\r\n\r\n", unmodified=True)
+    for one, whole in ((again, PAGES[0]), (gone, PAGES[1])):
+        one.refers = Referred("<urn:uuid:1>", whole.url, "2023-11-14T22:13:20Z", whole.digest)
+        february.write(one, title="of a document")
+    for copy in ("own", "copy"):  # the second refers to the first
+        february.write(replace(PAGES[5], url=f"http://a.test/{copy}", started=NOW + 9e6), duplicate=True)
+    february.stop()
+    note(february.root, [sign(path) for path in indexes(january.root)])
+    _, said, about = packed(february.root)
+    (february.root / "job.wacz").unlink()
+    wacz, nothing, _ = packed(february.root, indexes(january.root))
+
+    assert (said[0], about["refersTo"]) == (
+        f"2 records {NOT_HERE}{ADVICE}",
+        [{"filename": files(january.root)[0].name, "records": 2}],
+    )
+    assert nothing == []
+    assert {one["url"] for one in lines(wacz) if one["filename"] == "earlier.warc.gz"} == {
+        "http://a.test/0",
+        "http://a.test/1",
+    }
+    assert PAGES[1].url in wacz.read("pages/pages.jsonl").decode()
+
+
 def test_what_a_server_knows_is_counted(months):
     """Where no file does."""
     _, february = months

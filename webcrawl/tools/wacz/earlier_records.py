@@ -34,7 +34,8 @@ class Needed:
     """References that the package itself does not answer: 9 bytes of memory each."""
 
     def __init__(self, references: Iterable[Reference]) -> None:
-        self._keys = array("Q", map(_key, references))
+        self.by_digest = False  # some name nothing else: what does not answer them may be anywhere
+        self._keys = array("Q", map(self._noted, references))
         np.frombuffer(self._keys, np.uint64).sort()  # in its place
         self._found = bytearray(len(self._keys))
 
@@ -44,30 +45,35 @@ class Needed:
 
     def has(self, line: Line) -> int:
         """How many of them refer to this capture."""
-        return self._end(line) - self._begin(line) if line.has_payload else 0
+        return sum(end - begin for begin, end in self._ranges(line)) if line.has_payload else 0
 
     def found(self, line: Line) -> None:
         """They are answered."""
-        begin, end = self._begin(line), self._end(line)
-        self._found[begin:end] = b"\1" * (end - begin)
+        for begin, end in self._ranges(line):
+            self._found[begin:end] = b"\1" * (end - begin)
 
-    def _begin(self, line: Line) -> int:
-        """Of those of a capture the first one that is not answered; either all are or none."""
-        key = _key(Reference(line.url, line.stamp, line.digest))
-        at = bisect_left(self._keys, key)
-        return at if at < len(self._keys) and self._keys[at] == key and not self._found[at] else self._end(line)
+    def _noted(self, reference: Reference) -> int:
+        self.by_digest = self.by_digest or not reference.stamp
+        return _key(reference)
 
-    def _end(self, line: Line) -> int:
-        return bisect_left(self._keys, _key(Reference(line.url, line.stamp, line.digest)) + 1)
+    def _ranges(self, line: Line) -> Iterator[tuple[int, int]]:
+        """Where those lie that name a capture, or its payload alone, and are not answered: either all are or none."""
+        names = [Reference(line.url, line.stamp, line.digest)]
+        if self.by_digest:
+            names.append(Reference("", "", line.digest))
+        for key in map(_key, names):
+            begin = bisect_left(self._keys, key)
+            if begin < len(self._keys) and self._keys[begin] == key and not self._found[begin]:
+                yield begin, bisect_left(self._keys, key + 1)
 
 
 def answered(needed: Needed, indexes: Iterable[Path], first: str) -> None:
-    """Those to the package's first second may be to its own records; all others are older than it."""
+    """Those to the package's first second may be to its own records; all others are older than it, or name no time."""
     mark = f" {first} ".encode("latin-1")
     for index in indexes if needed else ():
         with regular(index) as lines:
             for data in lines:
-                if mark in data and (line := _line(data)) is not None and needed.has(line):
+                if (needed.by_digest or mark in data) and (line := _line(data)) is not None and needed.has(line):
                     needed.found(line)
 
 

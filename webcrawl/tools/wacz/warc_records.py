@@ -167,21 +167,25 @@ STAMP = 14  # digits
 
 
 class Reference(NamedTuple):
-    """What names a capture: its URL, when it was made, and the digest of its payload."""
+    """What names a capture: its URL, when it was made, and the digest of its payload; by WARC 1.0 only the last."""
 
     url: str
-    stamp: str  # 14 digits
+    stamp: str  # 14 digits; empty: not known
     digest: str
 
     @classmethod
     def of(cls, fields: Mapping[str, str], url: str, date: str) -> Reference:
         """By these fields of a record."""
         when = "".join(filter(str.isdecimal, fields.get(date, "")))[:STAMP]
-        return cls(visible(fields.get(url, "").strip("<>")), when, normal(fields.get("WARC-Payload-Digest", "")))
+        address = visible(fields.get(url, "").strip("<>")) if when else ""
+        return cls(address, when, normal(fields.get("WARC-Payload-Digest", "")))
 
     def is_before(self, first: str) -> bool:
-        """True if a package with this first time cannot have the capture, unless it is of that very second."""
-        return "" < self.stamp <= first
+        """True if a package with this first time cannot have the capture, unless its index says so.
+
+        That may be of this very second, or known by its digest alone.
+        """
+        return self.stamp <= first if self.stamp else bool(self.digest)
 
 
 def _reference(record: Record) -> Reference:
@@ -189,9 +193,9 @@ def _reference(record: Record) -> Reference:
 
 
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
-    """Of an archive file with its index: the references to a time not after the first of the package.
+    """Of an archive file with its index: the references to a time not after the first of the package, or to none.
 
-    Those to its first second may be to its own records.
+    Those to its first second, and those to none, may be to its own records.
     """
     end = archive.stat().st_size
     with regular(index) as lines, regular(archive) as file:
