@@ -66,6 +66,20 @@ class TestWhatIsRead:
             reader.close()
             assert (bool(found.links), bool(found.text), found.title, found.note) == (links, texts, "A lamp", "")
 
+    @pytest.mark.parametrize(("written", "title"), [("0041D83D", "A\ufffd"), ("DC000041", "\ufffdA")])
+    def test_a_title_with_half_a_character(self, reader, written, title):
+        """Where a program has cut it between the halves of a surrogate pair, the rest is read all the same."""
+        about = f"5 0 obj<</Title<FEFF{written}>>>endobj trailer<</Info 5 0 R /Root".encode()
+        found = reader.read(pdf("http://a.test/1").replace(b"trailer<</Root", about), URL)
+
+        assert (found.title, addresses(found), found.note) == (title, ["http://a.test/1"], "")
+
+    def test_an_address_in_another_encoding(self, reader):
+        """Bytes that are not UTF-8 are asked for as they stand there."""
+        found = reader.read(pdf("http://a.test/caf\\351", "http://a.test/caf\xe9"), URL)
+
+        assert addresses(found) == ["http://a.test/caf%E9", "http://a.test/caf\xe9"]
+
     def test_a_long_text(self, monkeypatch):
         """It is read up to a bound, and known not to be whole."""
         from webcrawl.content.formats import pdf as module

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from webcrawl.base.loading import MissingLibraryError
+from webcrawl.base.url_text import address_text
 
 MOST = 10_000  # addresses
 LONGEST, TITLE = 1 << 16, 1000  # characters of one address, and of the title
@@ -30,7 +31,7 @@ def contents(
     pieces: list[str] = []
     pdfium, whole, room, left = _pdfium(), True, CHARACTERS, TEXT
     with _document(body) as document:
-        title = " ".join(document.get_metadata_value("Title")[:TITLE].split())
+        title = _title(pdfium, document)
         for page in _pages(document, seconds):
             is_full = len(found) >= MOST or room <= 0
             if page is None:
@@ -98,6 +99,14 @@ def _pages(document: Any, seconds: float) -> Iterator[Any]:
             page.close()
 
 
+def _title(pdfium: Any, document: Any) -> str:
+    """Pypdfium2 raises for half of a surrogate pair, as is left where a title is cut."""
+    size = pdfium.FPDF_GetMetaText(document.raw, b"Title", None, 0)
+    buffer = ctypes.create_string_buffer(size)
+    pdfium.FPDF_GetMetaText(document.raw, b"Title", buffer, size)
+    return " ".join(buffer.raw.decode("utf-16-le", "replace").rstrip("\0")[:TITLE].split())
+
+
 def _annotated(pdfium: Any, document: Any, page: Any) -> Iterator[str]:
     at, link = ctypes.c_int(0), pdfium.FPDF_LINK()
     while pdfium.FPDFLink_Enumerate(page.raw, ctypes.byref(at), ctypes.byref(link)):
@@ -112,7 +121,7 @@ def _filled(fill: Callable[[Any, int], int]) -> str:
         return ""
     buffer = ctypes.create_string_buffer(size)
     fill(buffer, size)
-    return buffer.value.decode("utf-8", "replace").strip()
+    return address_text(buffer.value).strip()
 
 
 def _written(pdfium: Any, textpage: Any) -> Iterator[str]:
