@@ -172,8 +172,10 @@ def test_references_without_a_date(tmp_path):
     for one, whole in ((again, PAGES[0]), (gone, PAGES[1])):
         one.refers = Referred("<urn:uuid:1>", whole.url, "2023-11-14T22:13:20Z", whole.digest)
         february.write(one, title="of a document")
+    lost = b"HTTP/1.1 404 Not Found\r\n\r\n"
     for copy in ("own", "copy"):  # the second refers to the first
-        february.write(replace(PAGES[5], url=f"http://a.test/{copy}", started=NOW + 9e6), duplicate=True)
+        own = replace(PAGES[5], url=f"http://a.test/{copy}", started=NOW + 9e6, status=404, head=lost)
+        february.write(own, duplicate=True)
     february.stop()
     note(february.root, [sign(path) for path in indexes(january.root)])
     _, said, about = packed(february.root)

@@ -45,7 +45,8 @@ class Needed:
 
     def has(self, line: Line) -> int:
         """How many of them refer to this capture."""
-        return sum(end - begin for begin, end in self._ranges(line)) if line.has_payload else 0
+        has_payload = line.digest and not line.is_revisit  # whatever its status: an error's page may come again
+        return sum(end - begin for begin, end in self._ranges(line)) if has_payload else 0
 
     def found(self, line: Line) -> None:
         """They are answered."""
