@@ -18,6 +18,7 @@ from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify import check_texts as checked
+from webcrawl.tools.verify.check_fulltext import check_fulltext
 from webcrawl.tools.verify.check_outputs import check_outputs
 from webcrawl.tools.verify.verify_crawl import verify
 
@@ -233,3 +234,31 @@ class TestTheIndex:
 
         (damage,) = told(mine)[0]
         assert "index/meta.json: damaged at byte 0: " in damage
+
+    def test_its_bytes_are_looked_at_without_tantivys_own_list_of_files(self, mine):
+        """A copy may lack `.managed.json`, whose name begins with a dot: tantivy does without it."""
+        (mine / "index/.managed.json").unlink()
+        assert [*verify(mine, Counter())] == []
+
+        path = next((mine / "index").glob("*.pos"))
+        data = path.read_bytes()
+        path.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
+        assert [*map(str, verify(mine, Counter()))] == [f"{path}: damaged at byte 0: checksum"]
+
+    def test_lists_of_deleted_pages_of_other_commits(self, mine):
+        """Whoever is killed while he writes one leaves a part of it, and one whose removal is not noted may be gone."""
+        index = tantivy.Index.open(str(mine / "index"))
+        writer = index.writer(15_000_000, 1)
+        writer.delete_documents_by_query(tantivy.Query.term_query(index.schema, "ordinal", 3))
+        writer.commit()
+        writer.wait_merging_threads()
+        (now,) = (mine / "index").glob("*.del")
+        listed = mine / "index/.managed.json"
+        number = now.name.partition(".")[0]
+        half, gone = f"{number}.999.del", f"{number}.1.del"
+        (mine / "index" / half).write_bytes(b"half")
+        listed.write_text(json.dumps([*json.loads(listed.read_text()), half, gone]))
+
+        assert [*check_fulltext(mine / "index")] == []
+        now.write_bytes(now.read_bytes()[:-1])
+        assert [*map(str, check_fulltext(mine / "index"))] == [f"{now}: damaged at byte 0: its end is missing"]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.tools.verify.check_outputs import crc_of
 from webcrawl.tools.verify.check_texts import META
 
-MANAGED = ".managed.json"  # names the files of the segments, and of some before
+PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # files that every segment has
 MAGIC = 1337  # the last four bytes; before it the length of a JSON object, and before that the object
 
 
@@ -30,12 +31,18 @@ def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
 def _names(folder: Path) -> set[str]:
     """The files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
     try:
-        with regular(folder / META) as meta, regular(folder / MANAGED) as listed:
-            segments = {one["segment_id"].replace("-", "") for one in json.load(meta)["segments"]}
-            managed = json.load(listed)
-        return {name for name in managed if name.partition(".")[0] in segments}
+        with regular(folder / META) as meta:
+            return {name for one in json.load(meta)["segments"] for name in _files(one)}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return set()
+
+
+def _files(segment: Mapping[str, Any]) -> Iterator[str]:
+    """Of its lists of deleted pages one is in force: others are of earlier commits, or half written."""
+    number = segment["segment_id"].replace("-", "")
+    yield from (f"{number}.{part}" for part in PARTS)
+    if (deleted := segment["deletes"]) is not None:
+        yield f"{number}.{deleted['opstamp']}.del"
 
 
 def _flaw(path: Path) -> str:
