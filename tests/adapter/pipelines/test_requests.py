@@ -53,3 +53,17 @@ def test_a_wait_begins_when_the_answer_has_ended(tmp_path):
     pipeline._left(request)
 
     assert pipeline._answered == {"a": 5.0}
+
+
+def test_a_url_is_written_as_crawl_log_has_it(timers, tmp_path):
+    """An awaited download may spell it in another way: by the URL the two logs, and the waits of its host, are one."""
+    pipeline = RequestsPipeline(None, tmp_path)
+    pipeline._log = SyncedLog(Disk(), tmp_path / "logs/requests.log")
+    for url in ("http://A.test:80?x#part", "http://a.test/?x", "s3://bucket/x"):
+        request = Request(url)
+        pipeline._sent(request, Trip(Link("http://a.test/?x"), keep=frozenset()))
+        pipeline._left(request)
+    lines = [row.split("\t") for row in (tmp_path / "logs/requests.log").read_text().splitlines()]
+
+    assert [row[2] for row in lines] == ["http://a.test/?x", "http://a.test/?x", "s3://bucket/x"]
+    assert [row[5] == "-" for row in lines] == [True, False, True]

@@ -2,18 +2,21 @@
 
 import csv
 import io
+from contextlib import closing
 
 import msgpack
 import pytest
 
 from webcrawl.base.dates import digits, iso, read_digits, read_iso
-from webcrawl.base.model import Status
+from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.last_run import terms_of
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.crawl_line import CrawlLine
+from webcrawl.store.jobdir.crawl_line import LOG, CrawlLine
+from webcrawl.store.jobdir.crawl_line import line as crawl_line
 from webcrawl.store.jobdir.request_line import last_sent, line
+from webcrawl.store.outputs import Outputs
 from webcrawl.store.requests_log import KEY
 from webcrawl.tools.account.account_page import kept, page, sheet
 from webcrawl.tools.account.site_account import (
@@ -86,6 +89,15 @@ def test_an_answer_belongs_to_the_last_request_before_its_end():
 
     assert joined([first, again, later], ends) == [ends[1]]
     assert (first.end, again.end, later.end) == (None, ends[0], None)
+
+
+def test_an_answer_belongs_to_its_request_where_the_clock_was_set_back():
+    """Then lines are not in the order of their times; still no request has the answer of another one."""
+    ahead, later = asked(1000.0), asked(500.0)
+    ends = [end(1000.01), end(500.01, 404)]
+
+    assert joined([ahead, later], ends) == []
+    assert (ahead.end, later.end) == tuple(ends)
 
 
 def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
@@ -216,6 +228,27 @@ class TestHives:
         assert "All requests to this site" not in page(account, 0.0)
 
 
+@pytest.mark.parametrize(("logged", "partly"), [((0, 10), []), ((10,), ["job"])])
+def test_a_log_of_requests_that_is_not_whole(tmp_path, logged, partly):
+    """It was begun later than the crawl, or rotated: what was asked for before is listed, and not said to be all."""
+    job = tmp_path / "job"
+    with closing(CrawlDB(job / "state")) as db:
+        log = Outputs(db, job).open(LOG)
+        for after in (0, 10):
+            link, sent = Link(f"http://a.test/{after}"), AT + after
+            answer = Exchange(link.url, b"", 200, b"", [], b"", b"", b"", "", sent, Timings())
+            log.write(crawl_line(sent, link, Outcome(200, seconds=0.1), answer, []))
+        db.set(KEY, msgpack.packb((AT + 60, [], True)))
+        db.checkpoint()
+    requests = [line(AT + after, "GET", f"http://a.test/{after}", None) for after in logged]
+    (job / "logs/requests.log").write_bytes(b"".join(requests))
+    account = account_of(job, site_of("a.test"))
+
+    assert [one.url[-2:] for one in account.requests] == ["/0", "10"]
+    assert account.partly == partly
+    assert ("The log of requests does not have all" in page(account, 0.0)) is bool(partly)
+
+
 def test_several_connections_are_said(tmp_path):
     """Who may have several requests at once waits less than the rule says: the page says so, of this site alone."""
     rules = {"HOST_CONNECTIONS test": "2", "HOST_CONNECTIONS www.a.test": "4", "HOST_CONNECTIONS b.test": "8"}
@@ -235,6 +268,7 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
 
     assert "All requests to this site" in said()
     assert "All requests to this site" not in said(unlogged=["drone-1"])
+    assert "All requests to this site" not in said(partly=["job"])
     for obeys in (True, False):
         terms = terms_of("web", {}, check({"ROBOTSTXT_OBEY": obeys}))
         assert ("It is read before anything else of a host" in said(terms=terms)) is obeys

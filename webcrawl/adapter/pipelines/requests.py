@@ -18,12 +18,14 @@ from webcrawl.adapter.pipelines.output import is_plain
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
 from webcrawl.net.errors import Untried
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.request_line import last_sent, line
 from webcrawl.store.requests_log import SyncedLog, Windows
+from webcrawl.urls.canonical import InvalidUrl, canonical
 
 EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -9 takes none
 HOSTS = 1 << 16  # of which is remembered when they answered last
@@ -69,7 +71,8 @@ class RequestsPipeline:
         """Writes the line before the request goes out. Without a line it does not, and nobody is charged for that."""
         if self._log is None:
             return
-        now, url, link = time.time(), request.url, trip.link if trip is not None else None
+        now, link = time.time(), trip.link if trip is not None else None
+        url = _as_known(request.url, link)
         host = host_of(url)
         last = self._answered.get(host)
         waited = None if last is None else max(now - last, 0.0)
@@ -129,6 +132,16 @@ class RequestsPipeline:
         if self._log is not None:
             self._log.close()
             self._log = None
+
+
+def _as_known(url: str, link: Link | None) -> str:
+    """The URL as crawl.log has it: an awaited download may have written it in another way."""
+    if link is not None and url == link.url:
+        return url
+    try:
+        return canonical(url)
+    except InvalidUrl:  # of a scheme that somebody else's handler knows
+        return url
 
 
 def _unasked(_: str) -> tuple[float, str]:

@@ -56,7 +56,7 @@ def _lead(account: Account) -> list[str]:
     if not account.requests:
         return ["No request to this site is known of."]
     first = account.first
-    all_known = "Requests" if account.unlogged or account.absent else "All requests"
+    all_known = "Requests" if account.unlogged or account.partly or account.absent else "All requests"
     words = [f"{all_known} to this site and the names below it, from {numbers.when(account.requests[0].at)} to "]
     words.append(f"{numbers.when(account.requests[-1].at)}.")
     if first is not None:
@@ -84,6 +84,12 @@ def _doubts(account: Account) -> Html | None:
             "The crawl kept no log of requests (its OUTPUTS has no `requests`): requests that were repeated after a"
             " failure, those after the last checkpoint before it was stopped hard or until now, and the waits before"
             " each are not listed."
+        )
+    if account.partly:
+        found.append(
+            "The log of requests does not have all of them: it was begun later than the crawl, or a part of it was put"
+            " away. Of the time that it lacks, requests that were repeated after a failure and the waits before each are"
+            " not listed."
         )
     if account.absent:
         names = ", ".join(account.absent)

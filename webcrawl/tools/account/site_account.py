@@ -53,6 +53,7 @@ class Account:
     terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
     wishes: list[OptOut] = field(default_factory=list)  # to be left alone, that name it or a part of it
     unlogged: list[str] = field(default_factory=list)  # crawls without requests.log
+    partly: list[str] = field(default_factory=list)  # crawls whose requests.log lacks some that were answered
     absent: list[str] = field(default_factory=list)  # drones of which nothing is here
 
     @property
@@ -96,6 +97,8 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
     alone, logged = joined(asked, ends), (crawl / REQUESTS).exists()
     if not logged:
         account.unlogged.append(crawl.name)
+    elif alone:  # it was begun later than the crawl, or has been rotated
+        account.partly.append(crawl.name)
     account.requests += asked
     account.requests += [
         AccountRow(one.started or one.at, "GET", one.url, one.path, 0, end=one, drone=drone) for one in alone
@@ -225,7 +228,7 @@ def joined(asked: list[AccountRow], ends: list[CrawlLine]) -> list[CrawlLine]:
     after a kill.
     """
     by_url: dict[str, list[AccountRow]] = defaultdict(list)
-    for one in asked:
+    for one in sorted(asked, key=attrgetter("at")):  # not as in the log if the machine's clock was set back
         by_url[one.url].append(one)
     alone: list[CrawlLine] = []
     for end in ends:
