@@ -11,10 +11,14 @@ import pytest
 
 from tests.support.dashboards import FIGURES, Crawls, made
 from tests.support.steered import steered
+from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.jobdir.crawl_line import LOG
+from webcrawl.store.jobdir.crawl_line import line as crawl_line
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
 from webcrawl.tools.dashboard.crawl_states import Finder, look
 from webcrawl.tools.dashboard.crawl_watch import LIVE, ROOM, Past, of_hive
+from webcrawl.tools.dashboard.log_tails import SeedProgress
 from webcrawl.tools.dashboard.signs import rate_of, signs, waits_for
 
 NOW = 1_700_000_000.0
@@ -199,6 +203,18 @@ class TestPast:
         past.read()
         assert [one.pages for one in past.moments()] == [0, 1, 2]
 
+    @pytest.mark.parametrize("ahead", [3600, 1e9])
+    def test_a_clock_that_was_ahead(self, tmp_path, ahead):
+        """What it noted then is not what the crawl has come to, be that time in the past by now or not."""
+        wrong = [(NOW + ahead + 5 * at, {**FIGURES, "pages": at}) for at in range(8)]
+        right = [(NOW + 5 * at, {**FIGURES, "pages": 8 + at}) for at in range(10)]
+        folder = made(tmp_path / "a", history=wrong + right)
+        past = Past(folder)
+        past.read()
+
+        assert [one.pages for one in past.moments()] == [*range(8, 18)]
+        assert round(rate_of(past.moments()), 3) == 0.2
+
     def test_memory_is_bounded(self, tmp_path, monkeypatch):
         """Of too many moments every other older one is left out, and the latest are all there."""
         monkeypatch.setattr("webcrawl.tools.dashboard.crawl_watch.ROOM", 100)
@@ -251,6 +267,26 @@ class TestPast:
             past.read()
 
         assert of_hive(pasts)[-1].pages == 99 + 55
+
+
+def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
+    """It is as in the report: a URL counts once, as it ended last, and a wall's answer is no page."""
+    folder = made(tmp_path / "a")
+    seed, walled = "http://a.test/", "http://b.test/"
+    lines = [
+        crawl_line(NOW, Link(seed, seed=seed), Outcome(403), None, ["wall:anubis"]),
+        crawl_line(NOW, Link(seed, seed=seed), Outcome(403), None, ["wall:anubis"]),
+        crawl_line(NOW, Link(seed, seed=seed), Outcome(200), None, []),
+        b"no line of this log\n",
+        crawl_line(NOW, Link(walled, seed=walled), Outcome(200), None, ["wall:anubis"]),
+    ]
+    (folder / LOG).parent.mkdir(exist_ok=True)
+    (folder / LOG).write_bytes(b"".join(lines))
+    progress = SeedProgress([folder])
+    progress.read()
+
+    rows = {row.url: (row.status, row.found, row.fetched, row.failed) for row in progress.table.rows(9)}
+    assert rows == {seed: (200, 1, 1, 0), walled: (200, 1, 0, 0)}
 
 
 class TestSigns:

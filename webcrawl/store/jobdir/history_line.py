@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from webcrawl.base.model import FAILURES
@@ -151,6 +152,15 @@ class Timed(Protocol):
 
 
 T = TypeVar("T", bound=Timed)
+
+
+def in_order(moments: Sequence[T]) -> list[T]:
+    """Without those of a time when the machine's clock was wrong: what is left after it was ahead, or was behind."""
+    times = [one.at for one in moments]
+    latest = accumulate(times, max)
+    earliest = reversed([*accumulate(reversed(times), min)])
+    kept = ([one for one, at in zip(moments, bounds, strict=True) if one.at == at] for bounds in (latest, earliest))
+    return max(kept, key=len)
 
 
 def at_times(

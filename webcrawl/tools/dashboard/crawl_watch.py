@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.history_line import PATH, Moment, Revisited, at_times, moment, moment_of, read
+from webcrawl.store.jobdir.history_line import PATH, Moment, Revisited, at_times, in_order, moment, moment_of, read
 from webcrawl.store.jobdir.history_line import PLAIN as COUNTED
 from webcrawl.tools.dashboard.crawl_states import Ask, Known, Sample, look, since_saved
 from webcrawl.tools.dashboard.log_tails import SeedProgress
@@ -23,6 +23,7 @@ LIVE = 1800  # moments that were seen here: an hour, at one in two seconds
 SLOTS = 300  # of a hive
 SAME = 10.0  # seconds in which drones are looked at
 AT_ONCE = 32 << 20  # bytes of a file that are read at most
+AHEAD = 60.0  # seconds by which a moment may be later than now: the crawl's machine may have another clock
 
 
 PLAIN = ("at", *COUNTED)
@@ -71,8 +72,10 @@ class Past:
             self._live.append(seen)
 
     def moments(self) -> list[Moment]:
-        """All, by time: those of the file, and between and after them those seen here."""
-        return sorted((*self._file, *self._live), key=lambda one: one.at)
+        """By time: those of the file, and between and after them those seen here; without those of a wrong clock."""
+        latest = time.time() + AHEAD
+        each = ([one for one in some if one.at <= latest] for some in (self._file, self._live))
+        return sorted(chain.from_iterable(map(in_order, each)), key=lambda one: one.at)
 
 
 def of_hive(pasts: Sequence[Past], slots: int = SLOTS) -> list[Moment]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.crawl_line import LOG, OURS, PATH, SEED, SIZE, STATUS, fields
-from webcrawl.tools.report.log_summary import SeedTable
+from webcrawl.store.jobdir.crawl_line import LOG
+from webcrawl.tools.report.log_summary import Log, SeedTable, take
 
 LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")
 TAIL = 1 << 18  # bytes of a log's end
 AT_ONCE = 64 << 20  # bytes of crawl.log for the table of seeds, each time that it is wanted
-SEEDS = 200_000  # known by name
+SEEDS = 200_000  # known by name, and URLs that a wall answered last
 LONGEST = 4000  # characters of a line
 
 
@@ -40,9 +41,13 @@ class SeedProgress:
         self._begin()
 
     def _begin(self) -> None:
-        self.table = SeedTable(SEEDS)
+        self._log = Log(seeds=SeedTable(SEEDS), room=SEEDS)
         self._places = dict.fromkeys(self._paths, 0)
         self.left = 0  # bytes that are not read yet
+
+    @property
+    def table(self) -> SeedTable:
+        return self._log.seeds
 
     def read(self) -> None:
         """Goes on where it was; begins anew if a log was cut back."""
@@ -60,14 +65,6 @@ class SeedProgress:
                 budget -= len(data)
                 self._places[path] += len(whole)
                 for line in whole.splitlines():
-                    self._line(line)
+                    with suppress(ValueError, IndexError, OverflowError):
+                        take(self._log, line)
         self.left = sum(size - self._places[path] for path, size in sizes.items())
-
-    def _line(self, line: bytes) -> None:
-        found = fields(line)
-        if found is not None and found[SEED] != b"-" and found[PATH][-1:] not in OURS:
-            size = found[SIZE]
-            try:
-                self.table.add(found[SEED], found[PATH], int(found[STATUS]), int(size) if size != b"-" else 0)
-            except (ValueError, OverflowError):
-                return

@@ -151,11 +151,12 @@ class Log:
     large: int = 0
     walls: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # URLs that a wall answered last: seed, status
     walled: Counter[int] = field(default_factory=Counter)  # answers of walls that were not the end of their URLs
+    room: int = ROOM  # of those URLs
 
     def ended(self, url: bytes, seed: bytes, status: int, *, wall: bool) -> None:
         """A URL has a line: if a wall has answered it before, that was not its end."""
         self._go_on(url)
-        if wall and len(self.walls) < ROOM:
+        if wall and len(self.walls) < self.room:
             self.walls[url] = seed, status
 
     def leave_out(self, hosts: Container[str]) -> None:
@@ -182,7 +183,7 @@ def read_log(path: Path, length: int, statistics: Statistics | None = None, log:
             log.lines += len(lines)
             for line in lines:
                 try:
-                    _read(log, line, statistics)
+                    take(log, line, statistics)
                 except (ValueError, IndexError, OverflowError):
                     log.damaged += 1
     return log
@@ -204,7 +205,8 @@ def _batches(file: BinaryIO, length: int, log: Log) -> Iterator[list[bytes]]:
         yield [rest]
 
 
-def _read(log: Log, line: bytes, statistics: Statistics | None) -> None:
+def take(log: Log, line: bytes, statistics: Statistics | None = None) -> None:
+    """A line of crawl.log; ValueError, IndexError or OverflowError if it is damaged."""
     found = fields(line)
     if found is None:
         raise ValueError("no line of this log")

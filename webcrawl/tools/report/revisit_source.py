@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import nlargest
-from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, at_times, read
+from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, at_times, in_order, read
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
 from webcrawl.store.jobdir.snapshot import Snapshot
 
@@ -100,16 +99,7 @@ def _past(found: Iterator[bytes]) -> list[Moment]:
     """Without the time before anything was known of pages that are fetched again."""
     moments = filter(None, map(read, found))
     known = [(one.at, one.revisits) for one in moments if one.revisits is not None and one.revisits.is_estimated]
-    return _in_order([Moment(at, *revisits) for at, revisits in known])
-
-
-def _in_order(moments: list[Moment]) -> list[Moment]:
-    """Without those of a time when the machine's clock was wrong: what is left after it was ahead, or was behind."""
-    times = [one.at for one in moments]
-    latest = accumulate(times, max)
-    earliest = reversed([*accumulate(reversed(times), min)])
-    kept = ([one for one, at in zip(moments, bounds, strict=True) if one.at == at] for bounds in (latest, earliest))
-    return max(kept, key=len)
+    return in_order([Moment(at, *revisits) for at, revisits in known])
 
 
 def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
