@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from webcrawl.crawl.control.answer_text import status as lines_of
 from webcrawl.crawl.hive.drone_report import Report, State
+from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.stats_file import merged
@@ -121,6 +123,24 @@ def test_hive_status_of_a_folder_that_was_moved(tmp_path):
     target.server = lambda: lambda: Looking(seen)
 
     assert [row["place"] for row in rows(target)[0]] == [str(tmp_path / "drone-0"), "here:/before/drone-1 (0)"]
+
+
+def test_hive_status_while_the_server_is_away(tmp_path):
+    """Drones that run all the same are not said to be stopped; where none runs, the hive does not."""
+
+    async def away():
+        raise Away("no server")
+
+    target = Target(tmp_path, {"pages": 3}, {})
+    target.server = lambda: lambda: SimpleNamespace(look=away, close=Looking({}).close)
+    target.running = lambda drone: drone == 0
+    found, common = rows(target)
+
+    assert [row["state"] for row in found] == ["running", "stopped"]
+    assert "web: 1 drone running, 2 meant; 3 pages" in table(found, common)[-1]
+    assert "their server does not answer now" in table(found, common)[-1]
+    target.running = lambda drone: False
+    assert table(*rows(target))[-1] == "web: stopped, 2 drones; 3 pages (0.0/s), 0 queued"
 
 
 @pytest.mark.parametrize(("figures", "last"), [((AGAIN, MORE), TOGETHER), (({}, {}), None)])

@@ -51,10 +51,10 @@ def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         try:
             before, now = asyncio.run(_two_looks(make_operator))
         except AnotherHive:
-            if target.folder is not None:
-                common |= {**_by_locks(target.folder, found, common), "another": True}
+            common |= {**_by_locks(target.folder, found, common), "another": True}
             return [found[drone] for drone in sorted(found)], common
         except Away:  # a server of the hive's own, which is about to end, or to start again
+            common |= {**_by_locks(target.folder, found, common), "unnamed": False, "unheard": True}
             return [found[drone] for drone in sorted(found)], common
         common |= {"queen": now.queen, "server_bytes": now.bytes, "generation": now.map.generation if now.map else 0}
         common |= _as_found(now, common)
@@ -79,8 +79,12 @@ def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
     return {"state": state, "running": 0, "meant": len(meant), "changing": bool(founding.wanted)}
 
 
-def _by_locks(folder: HiveFolder, found: Mapping[int, dict[str, Any]], meant: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of a hive whose server nobody has named: who runs has a lock on this machine."""
+def _by_locks(
+    folder: HiveFolder | None, found: Mapping[int, dict[str, Any]], meant: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The state of a hive whose server does not tell it: who runs has a lock on this machine."""
+    if folder is None:
+        return {}
     there = [drone for drone in found if folder.running(drone)]
     for drone in there:
         found[drone]["state"] = RUNNING
@@ -175,6 +179,8 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
         unseen = "; as of their last checkpoints: the server knows another hive of this name"
     elif common.get("unnamed"):
         unseen = "; as of their last checkpoints: -s REDIS_URL names their server"
+    elif common.get("unheard") and common["running"]:
+        unseen = "; as of their last checkpoints: their server does not answer now"
     again = figures_of(common)
     urls = f"{count(pages, 'page')} ({rate:.1f}/s), {queued} queued"
     return [
