@@ -2133,6 +2133,11 @@ CLAIMS = {
             (", 3 meant", {"meant": 3}, {}),
             ("; as of their last checkpoints: -s REDIS_URL names their server", {"unnamed": True}, {}),
             ("; as of their last checkpoints: the server knows another hive of this name", {"another": True}, {}),
+            (
+                "; as of their last checkpoints: their server does not answer now",
+                {"unheard": True},
+                {"unheard": True, "running": 0},
+            ),
         ],
     ),
     "tools/supervisor/display.py": (
@@ -2671,6 +2676,15 @@ CLAIMS = {
                     "waits before each are not listed."
                 ),
                 {"unlogged": [""]},
+                {},
+            ),
+            (
+                (
+                    "The log of requests does not have all of them: it was begun later than the crawl, or a part of it "
+                    "was put away. Of the time that it lacks, requests that were repeated after a failure, and the "
+                    "waits before each, are not listed."
+                ),
+                {"partly": [""]},
                 {},
             ),
             (

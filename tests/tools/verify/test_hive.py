@@ -121,17 +121,13 @@ class TestSound:
 
     def test_robots_of_two_drones(self, copy):
         """A robots.txt, or what pages await, may be asked for by the host's former owner and by its present one."""
-        log = copy / "drone-0/logs/crawl.log"
-        lines = log.read_bytes().splitlines(keepends=True)
-        fields = lines[0].decode().split()
-        other = copy / "drone-1/logs/crawl.log"
-        for name, value in (("path", "LP"), ("notes", "inline")):
-            fields[{"path": 4, "notes": 11}[name]] = value
-            crafted = (" ".join(fields) + "\n").encode()
-            for path in (log, other):
-                path.write_bytes(crafted * 2 + path.read_bytes()[2 * len(crafted) :])
-            names = {drone: pages(copy / f"drone-{drone}") for drone in range(2)}
-            assert shared(names)[1] == []
+        assert said_by_two(copy, path="LP") == []
+        assert said_by_two(copy, notes="inline") == []
+
+    def test_a_page_behind_a_wall_that_moved(self, copy):
+        """The wall has answered the former owner, the present one asks again: such a URL had not ended."""
+        assert said_by_two(copy, notes="3t,wall:anubis") == []
+        assert said_by_two(copy, notes="wall:unknown") != []
 
 
 class TestDamage:
@@ -296,6 +292,18 @@ def _repeated(record):
         block = block[:-4] + b"triedAgain: yes\r\n\r\n\r\n"
         head = re.sub(rb"(?<=Content-Length: )\d+", str(len(block) - 4).encode(), head)
     return head + b"\r\n\r\n" + block
+
+
+def said_by_two(root, **changed):
+    """URLs that two drones have ended, once the logs of both begin with such a line."""
+    log, other = (root / f"drone-{drone}/logs/crawl.log" for drone in range(2))
+    fields = log.read_bytes().splitlines()[-1].decode().split()
+    for name, value in changed.items():
+        fields[{"path": 4, "notes": 11}[name]] = value
+    crafted = (" ".join(fields) + "\n").encode()
+    for path in (log, other):
+        path.write_bytes(crafted + path.read_bytes()[len(crafted) :])
+    return shared({drone: pages(root / f"drone-{drone}") for drone in range(2)})[1]
 
 
 def unindexed(root):

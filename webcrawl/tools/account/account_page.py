@@ -88,8 +88,8 @@ def _doubts(account: Account) -> Html | None:
     if account.partly:
         found.append(
             "The log of requests does not have all of them: it was begun later than the crawl, or a part of it was put"
-            " away. Of the time that it lacks, requests that were repeated after a failure and the waits before each are"
-            " not listed."
+            " away. Of the time that it lacks, requests that were repeated after a failure, and the waits before each,"
+            " are not listed."
         )
     if account.absent:
         names = ", ".join(account.absent)

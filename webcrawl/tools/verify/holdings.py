@@ -16,6 +16,7 @@ from typing import IO, Self
 import numpy as np
 import numpy.typing as npt
 
+from webcrawl.base.page_values import walled
 from webcrawl.record.archives.archived_answers import captures, is_repeat
 from webcrawl.record.warc import unpacking
 from webcrawl.record.warc.reader import NotWarc, Records
@@ -40,6 +41,7 @@ class Line(Enum):
     PREREQUISITE = auto()  # robots.txt, which the former and the present owner of a host may ask for
     REVISIT = auto()  # a page that was fetched again: its host may have changed hands since
     AWAITED = auto()  # a download inside a page: pages of several drones may await the same
+    WALLED = auto()  # an answer of a wall: the URL is asked for again, and its host may have changed hands by then
 
 
 def lines(crawl: Path, kinds: Container[Line]) -> Named:
@@ -59,7 +61,9 @@ def _kind(fields: list[bytes]) -> Line:
     notes = fields[NOTES].decode(errors="replace").split(",")  # a damaged line was reported with its drone
     if REVISIT in notes:
         return Line.REVISIT
-    return Line.AWAITED if INLINE in notes else Line.PAGE
+    if INLINE in notes:
+        return Line.AWAITED
+    return Line.WALLED if walled(notes) else Line.PAGE
 
 
 def pages(crawl: Path) -> Names:

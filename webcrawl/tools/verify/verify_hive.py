@@ -61,7 +61,7 @@ def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
     owner = owner_of(after.values())
     if owner is not None:
         for crawl, one in after.items():
-            urls = lines(crawl, (Line.PAGE, Line.PREREQUISITE, Line.REVISIT))
+            urls = lines(crawl, (Line.PAGE, Line.PREREQUISITE, Line.REVISIT, Line.WALLED))
             yield from _first(check_owners(one.drone, urls, owner))
 
 
@@ -89,13 +89,14 @@ def _once(crawls: Crawls, found: Counter[str], figure: str, has: Has, why: str) 
 def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
     """Several drones may ask for a robots.txt, and for what pages await; only the log says which URLs are such.
 
-    A host may change hands between two attempts at a URL, and between two fetches of a page.
+    A host may change hands between two attempts at a URL, those that a wall answers too, and between two fetches of a
+    page.
     """
     found["archived"], twice = shared({number: archived(crawl) for number, crawl in crawls.items()})
     by_log = {visible(one.name.decode()).encode(): one for one in twice}
     if by_log:
         for crawl in crawls.values():
-            for name, _, _ in lines(crawl, (Line.PREREQUISITE, Line.AWAITED, Line.REVISIT)):
+            for name, _, _ in lines(crawl, (Line.PREREQUISITE, Line.AWAITED, Line.REVISIT, Line.WALLED)):
                 by_log.pop(name, None)
     final = [one for one in by_log.values() if sum(not tried_again(*place) for place in one.places.values()) > 1]
     yield from _first(_told(crawls, final, "is in the archive of {} too"))
