@@ -8,8 +8,12 @@ from tests.support.hive_jobs import named
 from tests.support.hive_server import stream_server
 from tests.support.hives import Hive, drone_of, owners
 from tests.support.jobs import stopped
+from tests.support.tampering import tampered
+from webcrawl.base.model import Exchange, Link, Outcome, Timings
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import even, truth
+from webcrawl.store.jobdir.crawl_line import LOG, line
+from webcrawl.store.jobdir.link_line import LOG as LINKS
 from webcrawl.tools.why.answer import Crawls
 
 
@@ -43,6 +47,28 @@ def test_every_url_of_the_truth(simweb, redis, tmp_path):
         assert answers[url].details["drone"] == owner(host_of(url))
     assert Counter(answers[url].state for url in strangers).keys() <= {"unknown", "refused"}
     assert all(answers[url].details["owned"] for url in strangers)
+
+
+@pytest.mark.parametrize(
+    ("notes", "state", "drone"), [(["wall:anubis"], "queued", 1), (["wall:unknown"], "fetched", 0), ([], "fetched", 0)]
+)
+def test_a_url_behind_a_wall_that_moved(tmp_path, notes, state, drone):
+    """What a wall has answered one drone does not count while the URL waits at another, to which its host went."""
+    asked, other = (stopped(tmp_path / f"drone-{number}", hosts=hosts) for number, hosts in enumerate("hi"))
+    named(tmp_path, (0, 1))
+    links = [row.split("\t")[2] for row in (other / LINKS).read_text().splitlines()]
+    with Crawls(other) as crawls:
+        url = next(one.url for one in crawls.answers([*dict.fromkeys(links)][:50]) if one.state == "queued")
+    exchange = Exchange(url, b"", 403, b"", [], b"", b"", b"", "", 1.7e9, Timings())
+    added = line(1.7e9, Link(url), Outcome(403, seconds=0.1), exchange, notes)
+    with (asked / LOG).open("ab") as file:
+        file.write(added)
+    size = (asked / LOG).stat().st_size
+    tampered(asked / "state/crawl.db", f"UPDATE output SET length = {size} WHERE path = '{LOG}'")
+
+    with Crawls(tmp_path) as crawls:
+        (answer,) = crawls.answers([url])
+    assert (answer.state, answer.details["drone"]) == (state, drone)
 
 
 def test_a_drone_that_is_not_here(tmp_path):

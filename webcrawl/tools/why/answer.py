@@ -23,11 +23,13 @@ from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.verdict import (
     DROPPED,
     FETCHED,
+    IN_FLIGHT,
     QUEUED,
     REFUSED,
     SEEN,
     UNKNOWN,
     due_in,
+    is_end,
     told_due,
     verdict_on,
     what_now,
@@ -35,7 +37,8 @@ from webcrawl.tools.why.verdict import (
 
 BATCH = 10_000  # URLs asked for at once
 VISITS = 100  # of a page that is fetched again: lines of the log, and records, the latest ones
-STRENGTH = {FETCHED: 4, QUEUED: 3, DROPPED: 2, REFUSED: 1}
+STRENGTH = {FETCHED: 5, QUEUED: 4, DROPPED: 2, REFUSED: 1}
+ATTEMPTED = 3  # of what may have been an attempt, and no end
 WEAK = (REFUSED, SEEN, UNKNOWN)  # what another drone of a hive may know better
 
 
@@ -48,6 +51,14 @@ class Answer:
     kind: str  # of reason, as many URLs may have it
     reason: str
     details: dict[str, Any] = field(default_factory=dict)
+    is_end: bool = True  # False: its host may have gone to another drone of its hive, which asks again
+
+    @property
+    def strength(self) -> int:
+        """How much it counts beside those of other drones."""
+        if not self.is_end:
+            return ATTEMPTED
+        return STRENGTH[QUEUED] if self.kind == IN_FLIGHT else STRENGTH.get(self.state, 0)
 
     def to_json(self) -> dict[str, Any]:
         return {"url": self.url, "state": self.state, "reason": self.reason, "kind": self.kind, **self.details}
@@ -94,7 +105,7 @@ class Crawls:
     def _some(self, urls: Sequence[str]) -> Sequence[Answer]:
         best: dict[int, Answer] = {}
         for source, gathering in self._gatherings.items():
-            places = [place for place in range(len(urls)) if place not in best or best[place].state in WEAK]
+            places = [place for place in range(len(urls)) if place not in best or _is_open(best[place])]
             some = [urls[place] for place in places]
             live = ask(source, [form.url for form in map(source.form, some) if form.url]) if self._alive else None
             source.alive = live is not None
@@ -114,10 +125,15 @@ def why(jobdir: Path, url: str, *, deep: bool = False, alive: bool = True, trust
     return answer
 
 
+def _is_open(answer: Answer) -> bool:
+    """True if another drone may know better."""
+    return answer.state in WEAK or not answer.is_end
+
+
 def _goes_before(answer: Answer, other: Answer) -> bool:
     """Of the answers of two drones: who has done something with it, then whose it is."""
-    strength = STRENGTH.get(answer.state, 0), bool(answer.details.get("owned")), answer.state == SEEN
-    return strength > (STRENGTH.get(other.state, 0), bool(other.details.get("owned")), other.state == SEEN)
+    one, two = ((it.strength, bool(it.details.get("owned")), it.state == SEEN) for it in (answer, other))
+    return one > two
 
 
 def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
@@ -131,7 +147,7 @@ def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
     details["now"] = what_now(facts, source.in_force)
     details["as_of"] = iso(source.at + source.ahead) if source.at else None
     details["looked"], details["odd"] = list(dict.fromkeys(facts.looked)), source.odd
-    return Answer(shown(facts.asked), *verdict, details)
+    return Answer(shown(facts.asked), *verdict, details, is_end=verdict.state != FETCHED or is_end(facts))
 
 
 def _details(source: Source, facts: Facts) -> dict[str, Any]:

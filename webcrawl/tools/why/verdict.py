@@ -19,7 +19,7 @@ from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, WITHHELD, CrawlLine
 from webcrawl.store.jobdir.host_row import State, behind_wall
-from webcrawl.tools.report.counter_words import CUTS
+from webcrawl.tools.report.counter_words import CUTS, SERVERS
 from webcrawl.tools.why import queued
 from webcrawl.tools.why import robots_verdict as robots
 from webcrawl.tools.why.facts import Facts
@@ -54,7 +54,7 @@ ENDS = {
 }
 FOUND = {"changed": "it had changed", "unchanged": "it had not changed", "gone": "it was gone"}
 TRIED = "One of its URLs is tried now and then; once a page comes, all are fetched"
-TOO_DEEP = "too deep"
+TOO_DEEP, IN_FLIGHT = "too deep", "in flight"
 PUT_OFF = "until its host may be asked"
 QUEUES = {
     queued.RETRY: "to be tried again",
@@ -76,11 +76,11 @@ class Verdict(NamedTuple):
 
 def verdict_on(facts: Facts) -> Verdict:
     """Returns the state of the URL, and why."""
-    answered = next((one for one in reversed(facts.lines) if one.status > 0), None)
+    answered = _last_answer(facts)
     if answered is not None and not (facts.place is not None and _wall(answered)):
         return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
     if facts.in_flight:
-        return Verdict(SEEN, "in flight", f"it is being fetched right now{_for_how_long(facts)}")
+        return Verdict(SEEN, IN_FLIGHT, f"it is being fetched right now{_for_how_long(facts)}")
     if facts.place is not None:
         later = facts.place.where == queued.RETRY and not facts.place.has_failed
         where = PUT_OFF if later else QUEUES[facts.place.where]
@@ -92,6 +92,17 @@ def verdict_on(facts: Facts) -> Verdict:
         what = f"answered {entry.status}" if entry.status else "fetched"
         return Verdict(FETCHED, what, f"{what}{_leads(facts)} at {stamp(entry.stamp)}, and is in the archive")
     return _under_way(facts) or _without_end(facts)
+
+
+def _last_answer(facts: Facts) -> CrawlLine | None:
+    return next((one for one in reversed(facts.lines) if one.status > 0), None)
+
+
+def is_end(facts: Facts) -> bool:
+    """False of an answer after which a crawl asks again: a wall's, or an error that the archive alone has."""
+    if (answered := _last_answer(facts)) is not None:
+        return not _wall(answered)
+    return not facts.entries or facts.entries[-1].status not in SERVERS
 
 
 def _for_how_long(facts: Facts) -> str:

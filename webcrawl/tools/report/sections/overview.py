@@ -144,15 +144,12 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     return table(name, head, cells, caption)
 
 
-SERVERS = frozenset((408, 429, *range(500, 600)))  # statuses of answers that are errors of their servers
-
-
 def _of_servers(source: Source) -> Iterator[Html]:
     """Their errors, of which most URLs come again."""
-    if errors := {status: many for status in sorted(SERVERS) if (many := source.counters[f"status/{status}"])}:
+    if errors := {status: many for status in sorted(words.SERVERS) if (many := source.counters[f"status/{status}"])}:
         each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in errors.items())
         yield note(f"Answers that were an error of their server, repeats included: {each}.")
-    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in SERVERS):
+    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in words.SERVERS):
         where = "awk '$2 == 408 || $2 == 429 || $2 >= 500' logs/crawl.log"
         yield note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them.")
 
