@@ -53,6 +53,19 @@ class TestSignals:
         assert len(asked(server)) == len(set(asked(server))) == 120
         assert sorted((tmp_path / "pages").read_text().splitlines()) == sorted(asked(server))
 
+    def test_a_run_that_is_killed_at_once_has_not_ended_as_the_one_before(self, tmp_path, simweb):
+        """stats.json says that it runs from its beginning on, and not from its first checkpoint on."""
+        server = simweb(4, 60, latency=0.2)
+        crawl = crawl_of(tmp_path, server, CHECKPOINT_INTERVAL=600)
+
+        for kill in (False, True):
+            before = len(server.log.hits)
+            running = crawl.start()
+            wait_until(lambda before=before: len(server.log.hits) > before + 5)
+            running.kill() if kill else running.interrupt()
+            running.wait()
+            assert crawl.stats["reason"] == (None if kill else "shutdown")
+
     def test_servers_that_hang_delay_nothing(self, tmp_path, simweb):
         """Downloads that take more than 5 seconds are given up, and their URLs fetched again by the next run."""
         server = simweb(4, 4, latency=600)

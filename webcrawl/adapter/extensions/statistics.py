@@ -43,6 +43,8 @@ class Statistics:
         self._crawl = scheduler.crawl
         scheduler.keeping.kept = self._crawl.stats() | {"statistics": self._tables()}
         scheduler.keeping.taken.append(self.save)
+        if stats_file.read(self._path.parent).get("reason") is not None:  # how the run before this one ended
+            self.save()
 
     def closed(self, reason: str) -> None:
         self.save(reason)
