@@ -16,7 +16,7 @@ from tests.support.hive_jobs import hive, named
 from tests.support.jobs import Job, stopped, tree
 from tests.support.tampering import tampered
 from webcrawl.crawl.hive import session
-from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, Identity
+from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, MAP, Identity
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.verify import holdings as claims
 from webcrawl.tools.verify import verify_hive as module
@@ -173,6 +173,30 @@ class TestDamage:
         assert told(copy) == [
             f"drone-1/state/crawl.db: damaged at byte 0: never let in: drone 1 has its state {'b' * 16} elsewhere"
         ]
+
+    @pytest.mark.parametrize(
+        ("drone", "name", "value"),
+        [
+            (1, IDENTITY, b"\x90"),
+            (1, IDENTITY, b"\xc1"),
+            (0, MAP, msgpack.packb((1, (0,), (70_000,)))),
+            (0, session.META, msgpack.packb((1.0,))),
+        ],
+    )
+    def test_what_a_drone_says_of_itself_cannot_be_read(self, tmp_path, drone, name, value):
+        """Its damaged row is told; all else is checked, and nothing fails."""
+        both = {0: "a" * 16, 1: "b" * 16}
+        for number, state in both.items():
+            with closing(CrawlDB(tmp_path / f"drone-{number}/state")) as db:
+                db.set(IDENTITY, Identity(state, "hive", number, 1).pack())
+                db.set(KEY, bytes(16))
+                db.set(session.META, msgpack.packb((1.0, both, ())))
+                db.checkpoint()
+        with closing(sqlite3.connect(tmp_path / f"drone-{drone}/state/crawl.db")) as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, 1)", (name, value))
+            db.commit()
+
+        assert [line.rpartition(": table")[2] for line in told(tmp_path)] == [f" meta, {name}: checksum"]
 
     def test_a_page_in_two_drones(self, same, monkeypatch):
         """A URL that two drones have ended, or archived, is told with its place in the second; then how many more."""

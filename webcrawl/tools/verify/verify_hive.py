@@ -20,7 +20,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import STATE, crawls_of, number_of
 from webcrawl.store.jobdir.job_dir import NoCrawl
-from webcrawl.store.jobdir.meta_row import read_terms
+from webcrawl.store.jobdir.meta_row import UNREADABLE, read_terms
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify.check_outputs import ABSENT
 from webcrawl.tools.verify.holdings import Line, Names, Shared, archived, hosts, lines, pages, shared, tried_again
@@ -134,7 +134,7 @@ def standing_of(crawl: Path) -> Standing | None:
     with Snapshot(crawl / "state") as snapshot:
         try:
             standing = _standing(snapshot)
-        except (ValueError, TypeError):
+        except UNREADABLE:
             return None
         snapshot.check_still()
     return standing
@@ -187,8 +187,16 @@ def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Itera
         number = number_of(crawl)
         with Snapshot(crawl / "state") as snapshot:
             who = snapshot.get(identity.IDENTITY)
-        if number in known and who is not None and msgpack.unpackb(who)[0] != known[number]:
+        if number in known and who is not None and _state(who) not in (known[number], None):
             yield DamagedFile(crawl / STATE, 0, f"never let in: drone {number} has its state {known[number]} elsewhere")
+
+
+def _state(who: bytes) -> str | None:
+    """The id of a drone's state; None of a damaged row, which was reported with the drone."""
+    try:
+        return str(msgpack.unpackb(who)[0])
+    except UNREADABLE:
+        return None
 
 
 def check_post(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> Iterator[DamagedFile]:
