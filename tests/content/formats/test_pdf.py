@@ -114,6 +114,23 @@ class TestWhatIsRead:
 
         assert (addresses(found), found.note) == (["http://a.test/1"], "pdf:cut")
 
+    def test_a_page_whose_text_cannot_be_read(self, monkeypatch):
+        """So is one that pdfium opens, and finds no text in for an error of its own."""
+        from pypdfium2 import PdfiumError, PdfPage
+
+        from webcrawl.content.formats.pdf import contents
+
+        whole, asked = PdfPage.get_textpage, iter((False, True, False))
+
+        def of_page(page):
+            if next(asked):
+                raise PdfiumError("Failed to load text page.")
+            return whole(page)
+
+        monkeypatch.setattr(PdfPage, "get_textpage", of_page)
+
+        assert contents(pdf(text="Hello", pages=3)) == ([], "", "Hello\nHello", False)
+
     def test_bounds(self, reader):
         """Of very many addresses, and of very long ones, the first are kept."""
         from webcrawl.content.formats.pdf import MOST

@@ -240,6 +240,18 @@ class TestWithoutAnIndex:
         assert (tmp_path / "made").read_text() == beside.read_text()
         assert '"method": "POST"' in beside.read_text()
 
+    def test_what_came_of_a_form_is_no_page(self, tmp_path):
+        """Its URL shows something else, or nothing; the index has it with its method."""
+        archive = Archive(tmp_path / "job")
+        archive.write(exchange("http://a.test/form", b"<p>1", request=b"POST /form HTTP/1.1\r\nHost: a.test\r\n\r\n"))
+        archive.write(exchange("http://a.test/", b"<p>2"))
+        archive.stop()
+
+        made, *_ = packed(tmp_path / "job")
+
+        assert b"/form" not in made.read("pages/pages.jsonl")
+        assert b"/form" in gzip.decompress(made.read("indexes/index.cdx.gz"))
+
     def test_damage_is_told(self, job):
         """What cannot be read is named, and there is no package."""
         path, *_ = files(job)

@@ -6,6 +6,7 @@ import ctypes
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
@@ -40,18 +41,14 @@ def contents(
             if (not links or is_full) and (not text or left <= 0):
                 whole = False
                 break
-            textpage = page.get_textpage()
-            try:
-                if links and not is_full:
-                    for url in (*_annotated(pdfium, document, page), *_written(pdfium, textpage)):
-                        if 0 < len(url) <= LONGEST and room > 0 and url not in found:
-                            found[url] = None
-                            room -= len(url)
-                if text and left > 0:
-                    pieces.append(_HYPHEN.sub("", textpage.get_text_bounded()[:left]))
-                    left -= len(pieces[-1]) + 1
-            finally:
-                textpage.close()
+            if links and not is_full:
+                for url in (*_annotated(pdfium, document, page[0]), *_written(pdfium, page[1])):
+                    if 0 < len(url) <= LONGEST and room > 0 and url not in found:
+                        found[url] = None
+                        room -= len(url)
+            if text and left > 0:
+                pieces.append(_HYPHEN.sub("", page[1].get_text_bounded()[:left]))
+                left -= len(pieces[-1]) + 1
     return list(found)[:MOST], title, "\n".join(pieces), whole
 
 
@@ -80,7 +77,7 @@ def _document(body: bytes) -> Any:
 
 
 def _pages(document: Any, seconds: float) -> Iterator[Any]:
-    """Each page, open until the next one is; None for one that cannot be read, and once if the time is over."""
+    """Each page and its text, open until the next one is; None if one cannot be read, and once if the time is over."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 - optional
 
     end = time.process_time() + seconds
@@ -88,15 +85,14 @@ def _pages(document: Any, seconds: float) -> Iterator[Any]:
         if time.process_time() > end:
             yield None
             return
-        try:
-            page = document[at]
-        except PdfiumError:
-            yield None
-            continue
-        try:
-            yield page
-        finally:
-            page.close()
+        with ExitStack() as opened:
+            try:
+                page = opened.enter_context(closing(document[at]))
+                textpage = opened.enter_context(closing(page.get_textpage()))
+            except PdfiumError:
+                yield None
+                continue
+            yield page, textpage
 
 
 def _title(pdfium: Any, document: Any) -> str:

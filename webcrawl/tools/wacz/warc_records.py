@@ -125,6 +125,8 @@ def pages(index: Iterable[bytes], archive: BinaryIO, end: int, first: str) -> It
     for line in index:
         if b'"status": "200"' not in line and b'"status": "304"' not in line:
             continue
+        if b'"method": ' in line:  # what came of a form is not what its URL shows
+            continue
         says = read(line)
         if not says.is_revisit and (says.status == NOT_MODIFIED or says.mime.lower() not in DOCUMENTS):
             continue
