@@ -123,4 +123,4 @@ class TestCosts:
 
         run(every(bases["https"]))
 
-        assert open_files() == before
+        assert open_files() <= before  # one of the first may have been closing still
