@@ -18,8 +18,8 @@ STORE = "INSERT OR REPLACE INTO domain VALUES (?, ?, ?, ?, ?)"
 NAMES = "SELECT name FROM domain WHERE name > ? ORDER BY name LIMIT ?"
 COUNT = "SELECT count(*), coalesce(sum(waiting), 0) FROM domain WHERE waiting > 0 AND (name GLOB ?) = ?"
 NEXT = (
-    "SELECT name, rank FROM domain WHERE waiting > 0 AND rank <= ?1 AND (rank < ?1 OR name > ?2) "
-    "ORDER BY rank DESC, name LIMIT ?3"
+    "SELECT name, rank FROM domain WHERE waiting > 0 AND rank <= ? AND (rank < ? OR name > ?) "
+    "ORDER BY rank DESC, name LIMIT ?"
 )
 Place = tuple[int, str]  # rank and name of a domain with URLs that wait
 TOP: Place = (2**31, "")
@@ -167,7 +167,7 @@ class DomainTable:
 
     def next(self, place: Place, most: int) -> list[Place]:
         """The next domains with URLs that wait, by falling rank; all must be written."""
-        return [(rank, name) for name, rank in self._db.query(NEXT, (*place, most))]
+        return [(rank, name) for name, rank in self._db.query(NEXT, (place[0], *place, most))]
 
     def prepare(self) -> Iterator[None]:
         """Writes in slices what has changed until now."""

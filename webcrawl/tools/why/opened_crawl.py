@@ -212,5 +212,5 @@ class Source:
         """True if one of the hosts that this crawl has heard of is of the registered domain, as far as is quick."""
         domain = self.domain_of(url)
         some = f"SELECT name FROM host LIMIT {HOSTS}"
-        sql = f"SELECT 1 FROM ({some}) WHERE name = ?1 OR substr(name, -length(?1) - 1) = '.' || ?1 LIMIT 1"
-        return any(True for _ in self.snapshot.rows(sql, (domain,)))
+        sql = f"SELECT 1 FROM ({some}) WHERE name = ? OR substr(name, -length(?) - 1) = '.' || ? LIMIT 1"
+        return any(True for _ in self.snapshot.rows(sql, (domain, domain, domain)))
