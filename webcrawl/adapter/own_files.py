@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from scrapy.extensions.feedexport import FileFeedStorage
@@ -10,17 +9,17 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.store.jobdir import history_line
+from webcrawl.store.jobdir.crawls import number_of
 
 # of a JOBDIR: what is not an output (docs/files.md)
 REWRITTEN = ("stats.json", "metrics.json", "tags.tsv")
 OWN = (
-    *("state", "control.sock", "hive.json", "optout.key", "seeds", "segments", "index"),
+    *("state", "control.sock", "hive.json", "lock", "server", "optout.key", "seeds", "segments", "index"),
     *REWRITTEN,
     *(f"{name}.new" for name in REWRITTEN),
 )
 LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
 TRACE = "logs/url.trace"
-DRONE, OF_HIVE = re.compile(r"drone-\d+"), re.compile(r"lock|server(/.*)?|logs/drone-\d+\.log")  # of a hive's folder
 BESIDE = ("logs/errors.log", "logs/requests.log")  # no outputs, though they lie among them: nothing cuts these back
 
 
@@ -41,8 +40,9 @@ def is_own(path: Path, jobdir: Path) -> bool:
         return False
     logs = [f"logs/{name}.log" for name in LOGS.split()]
     below = place.relative_to(folder)
-    if DRONE.fullmatch(below.parts[0]):
-        return is_own(place, folder / below.parts[0])
-    if OF_HIVE.fullmatch(below.as_posix()):
+    first = folder / below.parts[0]
+    if number_of(first) is not None:
+        return is_own(place, first)
+    if below.parent == Path("logs") and below.suffix == ".log" and number_of(below.with_suffix("")) is not None:
         return True
     return below.parts[0] in OWN or below.as_posix() in (*logs, TRACE, history_line.PATH)

@@ -136,6 +136,15 @@ def test_files_may_be_absent(mine):
     assert (found["texts"], found["indexed"]) == (3, 3)
 
 
+def delete_page(folder, ordinal):
+    """Takes a page from an index, in a commit of its own."""
+    index = tantivy.Index.open(str(folder))
+    writer = index.writer(15_000_000, 1)
+    writer.delete_documents_by_query(tantivy.Query.term_query(index.schema, "ordinal", ordinal))
+    writer.commit()
+    writer.wait_merging_threads()
+
+
 class TestTheIndex:
     def test_it_may_be_behind(self, mine):
         """Pages that a crash kept from the index are counted: the next start adds them."""
@@ -153,11 +162,7 @@ class TestTheIndex:
 
     def test_a_page_that_it_lacks(self, mine):
         """A gap is named."""
-        index = tantivy.Index.open(str(mine / "index"))
-        writer = index.writer(15_000_000, 1)
-        writer.delete_documents_by_query(tantivy.Query.term_query(index.schema, "ordinal", 3))
-        writer.commit()
-        writer.wait_merging_threads()
+        delete_page(mine / "index", 3)
 
         assert any("page 3, http://a.test/3: the index has nothing" in damage for damage in told(mine)[0])
 
@@ -247,11 +252,7 @@ class TestTheIndex:
 
     def test_lists_of_deleted_pages_of_other_commits(self, mine):
         """Whoever is killed while he writes one leaves a part of it, and one whose removal is not noted may be gone."""
-        index = tantivy.Index.open(str(mine / "index"))
-        writer = index.writer(15_000_000, 1)
-        writer.delete_documents_by_query(tantivy.Query.term_query(index.schema, "ordinal", 3))
-        writer.commit()
-        writer.wait_merging_threads()
+        delete_page(mine / "index", 3)
         (now,) = (mine / "index").glob("*.del")
         listed = mine / "index/.managed.json"
         number = now.name.partition(".")[0]

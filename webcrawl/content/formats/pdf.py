@@ -33,21 +33,22 @@ def contents(
     pdfium, whole, room, left = _pdfium(), True, CHARACTERS, TEXT
     with _document(body) as document:
         title = _title(pdfium, document)
-        for page in _pages(document, seconds):
+        for opened in _pages(document, seconds):
             is_full = len(found) >= MOST or room <= 0
-            if page is None:
+            if opened is None:
                 whole = False
                 continue
+            page, textpage = opened
             if (not links or is_full) and (not text or left <= 0):
                 whole = False
                 break
             if links and not is_full:
-                for url in (*_annotated(pdfium, document, page[0]), *_written(pdfium, page[1])):
+                for url in (*_annotated(pdfium, document, page), *_written(pdfium, textpage)):
                     if 0 < len(url) <= LONGEST and room > 0 and url not in found:
                         found[url] = None
                         room -= len(url)
             if text and left > 0:
-                pieces.append(_HYPHEN.sub("", page[1].get_text_bounded()[:left]))
+                pieces.append(_HYPHEN.sub("", textpage.get_text_bounded()[:left]))
                 left -= len(pieces[-1]) + 1
     return list(found)[:MOST], title, "\n".join(pieces), whole
 
@@ -76,7 +77,7 @@ def _document(body: bytes) -> Any:
         raise ValueError(str(error)) from error
 
 
-def _pages(document: Any, seconds: float) -> Iterator[Any]:
+def _pages(document: Any, seconds: float) -> Iterator[tuple[Any, Any] | None]:
     """Each page and its text, open until the next one is; None if one cannot be read, and once if the time is over."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 - optional
 

@@ -88,11 +88,10 @@ return 1
 
 COMMAND = """-- Gives a command the next number: a time in milliseconds, so that numbers ascend after a loss, too.
 -- What is not for drones that come later has a zero before its number, and is forgotten some time after it was given.
-local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
-local time = redis.call('TIME')
-local number = math.max(tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), tonumber(last[2] or '0') + 1)
-redis.call('ZREMRANGEBYRANK', KEYS[1], 1, 0)
-local given = redis.call('ZRANGE', KEYS[1], 0, -1)
+local given, time = redis.call('ZRANGE', KEYS[1], 0, -1), redis.call('TIME')
+local last = tonumber(string.match(given[#given] or '0', '^%d+'))
+local number = math.max(tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), last + 1)
+redis.call('ZREMRANGEBYRANK', KEYS[1], 1, 0) -- nothing, but with it a full server lets pass what follows
 for i = #given, 1, -1 do
   local passing = string.match(given[i], '^0%d+')
   if passing and tonumber(passing) < number - tonumber(ARGV[3]) then

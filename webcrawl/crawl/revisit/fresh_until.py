@@ -28,13 +28,15 @@ class Held:
     def __len__(self) -> int:
         return self._buckets.count
 
-    @staticmethod
-    def holds(record: PageRecord, now: float) -> bool:
-        """True if it is too early for this page. A promise for longer than any was given when the clock was wrong."""
-        return now < record.holds <= now + LONGEST + 1
+    def holds(self, record: PageRecord, entry: bytes, now: float) -> bool:
+        """Takes the entry, and returns True, if it is too early for this page.
 
-    def put(self, record: PageRecord, entry: bytes) -> None:
+        A promise for longer than any was given when the clock was wrong.
+        """
+        if not now < record.holds <= now + LONGEST + 1:
+            return False
         self._buckets.push(stamp(ticks(record.holds)) + entry[TIME:])
+        return True
 
     def free(self, now: float) -> Iterator[bytes]:
         """Some of those whose time has come, which are removed here."""

@@ -275,7 +275,7 @@ class Revisits:
         # Listed or not: a listing may have named it since.
         if self._absorbs(record, now, left) or (mark == TURN and self._passes(entry, record, now)):
             return None
-        if self._holds(record, entry, now) or self._misses(record, now, place):
+        if self._held.holds(record, entry, now) or self._misses(record, now, place):
             return None
         if mark == LISTING:
             # The queue has come here, whether the listing is read or not. If it stood still, what is put back just
@@ -303,13 +303,6 @@ class Revisits:
         later = ticks(seconds_of(place) + max(RARER * (now - record.fetched), self.floor))
         self._buckets.push(turn_of(later, due_of(entry), packed_of(entry)))
         return True
-
-    def _holds(self, record: PageRecord, entry: bytes, now: float) -> bool:
-        """True if its owner has said that the page stays as it is until then."""
-        if self._held.holds(record, now):
-            self._held.put(record, entry)
-            return True
-        return False
 
     def _misses(self, record: PageRecord, now: float, place: int) -> bool:
         """True if its host could not give it for a while: then its turn is spent, and the next comes as after a fetch.

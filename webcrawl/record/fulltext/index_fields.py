@@ -182,7 +182,6 @@ def language_of(line: dict[str, Any]) -> str:
 # A text in quotes, a range or a set, with or without a field; a parenthesis or blanks; anything else.
 _PIECE = re.compile(r"""[\w.+-]*:?"[^"]*"?[^\s()]*|[\w.+-]*:?[\[{][^\]}]*[\]}]?\S*|[()]|\s+|[^()\s"]+""")
 _WORD = re.compile(r"[^\W_]{1,40}")  # what the analyzers take for one word, too
-_LETTER = re.compile(r"[^\W_]")  # without one a piece is no word, as a question mark is none: no page could have it
 EVERYTHING = "*"
 _WORDS = frozenset(("AND", "OR", "NOT"))
 _OPERATORS = _WORDS | {"IN", "TO", "(", ")"}
@@ -229,7 +228,8 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
             whole.append(piece)
     if len(words) <= FEW or not _OPERATORS.isdisjoint(others):
         return ParsedQuery([], ["".join(whole)])
-    return ParsedQuery(words, [piece for piece in others if piece == EVERYTHING or _LETTER.search(piece)])
+    # A question mark alone is none: no page could have it
+    return ParsedQuery(words, [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)])
 
 
 def as_code(query: str) -> str | None:

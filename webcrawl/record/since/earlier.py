@@ -268,7 +268,7 @@ def _has(page: Exchange, digest: str) -> bool:
 
 
 def _is_payload(page: Exchange, digest: str) -> bool:
-    return (digest, True) in digests_of(page, {algorithm(digest)})
+    return next(digests_of(page, {algorithm(digest)}), None) == (digest, True)
 
 
 def _give(known: Known, page: Exchange | None) -> None:

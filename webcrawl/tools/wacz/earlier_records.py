@@ -25,7 +25,7 @@ from webcrawl.tools.wacz.packable_archives import line_of
 from webcrawl.tools.wacz.warc_records import Record, Reference, records
 from webcrawl.urls.exclusion_rules import Forgotten
 
-ARCHIVE, INDEX = EARLIER, "earlier.cdxj"
+INDEX = "earlier.cdxj"
 TOLD = 20  # archive files that have a line
 PIECE = 1 << 20
 
@@ -122,7 +122,7 @@ def look(needed: Needed, indexes: Iterable[Path]) -> Lies:
 def copy(needed: Needed, indexes: Iterable[Path], folder: Path, forgotten: Forgotten) -> tuple[int, list[str]]:
     """Copies the needed records into an archive file with its index; returns their number, and what has to be said."""
     lies, copied, lines = Lies(), 0, folder / f"{INDEX}.lines"
-    with (folder / ARCHIVE).open("wb") as archive, lines.open("wb") as index:
+    with (folder / EARLIER).open("wb") as archive, lines.open("wb") as index:
         for line, path in captures(needed, indexes, lies):
             if forgotten and forgotten.has(line.url, seconds_of(line.date)):
                 continue
@@ -130,7 +130,7 @@ def copy(needed: Needed, indexes: Iterable[Path], folder: Path, forgotten: Forgo
             record = _copied(line, path, archive, lies.told)
             if record is not None:
                 record.at = at
-                index.write(line_of(record, ARCHIVE, line.written))
+                index.write(line_of(record, EARLIER, line.written))
                 needed.found(line)
                 copied += 1
     sort_lines(Disk(), lines, folder / INDEX)

@@ -25,11 +25,12 @@ from webcrawl.base.readable import count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
+from webcrawl.record.warc.packed_files import EARLIER
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.tools.verify.gzip_members import Torn
-from webcrawl.tools.wacz.earlier_records import ARCHIVE, INDEX, Lies, Needed, answered, copy, look, said
+from webcrawl.tools.wacz.earlier_records import INDEX, Lies, Needed, answered, copy, look, said
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
@@ -96,8 +97,8 @@ def pack(
                         package.add(f"archive/{path.name}", archive)
                 if found["earlier"]:
                     indexes.append(folder / INDEX)
-                    with regular(folder / ARCHIVE) as archive:
-                        package.add(f"archive/{ARCHIVE}", archive)
+                    with regular(folder / EARLIER) as archive:
+                        package.add(f"archive/{EARLIER}", archive)
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
                 main = _add_pages(package, both, first, folder, found)
