@@ -18,7 +18,7 @@ GROUPS = {
     "Crawl": ("crawl", "hive", "segments", "demo"),
     "Look at a crawl": ("ctl", "why", "report", "search", "verify"),
     "Take out what it found": ("export", "process"),
-    "Face the sites' owners": ("identity", "optout"),
+    "Face the sites' owners": ("identity",),
     "Study": ("lab",),
 }
 

@@ -14,7 +14,6 @@ from tests.fuzzing import (
     owners,
     pages,
     records,
-    strangers,
     talks,
     walls,
 )
@@ -26,7 +25,6 @@ ROOMS = (
     pages,
     formats,
     hubs,
-    strangers,
     talks,
     lists,
     addresses,

@@ -23,7 +23,7 @@ from webcrawl.store.jobdir import crawl_line, index_line
 from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.account.site_account import Site, account_of
-from webcrawl.tools.optout.optout_records import Offsets
+from webcrawl.tools.optout_records import Offsets
 from webcrawl.tools.report.log_summary import read_log
 from webcrawl.tools.report.report_source import read_source
 from webcrawl.tools.verify.verify_crawl import verify

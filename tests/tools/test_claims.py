@@ -103,7 +103,7 @@ from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
 from webcrawl.net import address_families, dns, dns_silence, http2_offers, shortage
 from webcrawl.net.dns_answer import Answer, Failure
-from webcrawl.net.errors import BadOption, DnsFailed, Http2Only, PortRefused, Untried
+from webcrawl.net.errors import BadOption, Http2Only, PortRefused, Untried
 from webcrawl.net.http_answerer import CannotListen
 from webcrawl.net.http_request import parse_target
 from webcrawl.record.archives import archives
@@ -128,9 +128,6 @@ from webcrawl.tools.dashboard.crawl_states import Known, Sample
 from webcrawl.tools.dashboard.pages import command_pages, crawl_list, crawl_page, tabs
 from webcrawl.tools.dashboard.pages.crawl_page import Shown
 from webcrawl.tools.dashboard.signs import signs, waits_for
-from webcrawl.tools.optout import serving
-from webcrawl.tools.optout.deciding import LARGEST, ORDERS, Deciding, Found, Looking
-from webcrawl.tools.optout.token import LIFE, Tokens, Wish, subject_of
 from webcrawl.tools.report import report_page, revisit_source
 from webcrawl.tools.report.log_summary import Log, SeedRow, SeedTable
 from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
@@ -392,32 +389,6 @@ def at_the_end(state):
         return "\n".join(call.args[0] % call.args[1:] for one in log.values() for call in one.call_args_list)
 
 
-def checked(state):
-    """What an owner's check of example.org comes to, and what is said to the operator; `wish`: of the token found."""
-    subject, now, tokens, said = subject_of("example.org", RegisteredDomains()), 1.8e9, Tokens(bytes(32)), []
-    lines = [tokens.issue(subject.rule, state["wish"], now - state.get("age", 0))] if "wish" in state else []
-    found = Found("here", "file", lines, state.get("trouble", ""), state.get("ours", False))
-    records = [one.to_json(now) for one in state.get("records", ())]
-    ask = MagicMock(side_effect=lambda name, *_: {"excluded": records} if name == "excluded" else state["told"]())
-    looking = SimpleNamespace(look=AsyncMock(return_value=[found]))
-    ticks = cycle([0.0]) if "told" not in state else count(step=60.0)
-    deciding = Deciding(tokens, looking, ask, said.append, lambda: now, lambda: next(ticks))
-    results = [asyncio.run(deciding.check(subject)) for _ in range(state.get("checks", 1))]
-    return "\n".join((*said, *(line for one in results for line in (one.text, *one.details))))
-
-
-def looked_for(state):
-    """What is said of the places of a token: of files that have this `file`, and of a name with this `record`."""
-    web = SimpleNamespace(fetch=AsyncMock(side_effect=cycle(state["file"])))
-    looking = Looking(web, AsyncMock(side_effect=cycle(state["record"])))
-    found = asyncio.run(looking.look(subject_of("example.org", RegisteredDomains())))
-    return "\n".join(one.trouble for one in found)
-
-
-def answers_of(status, truncated=""):
-    return SimpleNamespace(status=status, body=b"", truncated=truncated)
-
-
 def packable(state):
     """What is said of these `crawls`, by name, whose folders of archives have these files; `noted`: finished ones."""
     noted, stored = set(state.get("noted", ())), {f"warc/{one}": f"s3://b/{one}" for one in state.get("stored", ())}
@@ -549,14 +520,6 @@ def dependent(state):
     """What is said of a package with records whose bodies `files` have, so many each, or somebody unknown."""
     lies = Lies(Counter({Path(f"{at}.warc.gz"): number for at, number in enumerate(state.get("files", ()))}))
     return "\n".join(earlier_records.said(state.get("unknown", 0), lies, (), given=state.get("given", False)))
-
-
-def optout_page(state):
-    """A page of the form: of a token for this `rule`, or on a check that is `done` or not."""
-    pages, subject = serving.Pages("bot", state.get("contact", "")), subject_of(state["rule"], RegisteredDomains())
-    if "done" in state:
-        return pages.result(subject, serving.Result(serving.Outcome.DONE, "so"), done=state["done"]).decode()
-    return pages.token(serving.Token(subject, Wish.LEAVE, "token", 1.8e9)).decode()
 
 
 def disk(free):
@@ -3024,139 +2987,6 @@ CLAIMS = {
             ("  2 in 0.warc.gz", {"files": [2]}, {"unknown": 2}),
             ("  {} in {} other files", {"files": [1] * (TOLD + 2)}, {"files": [1] * TOLD}),
             ("  {} in archives that are not known here{}", {"unknown": 1}, {"files": [1]}),
-        ],
-    ),
-    "tools/optout/serving.py": (
-        optout_page,
-        [
-            (
-                "<p>This is the token. It counts for {} days, until 2027-01-15T08:00:00Z, for this name alone:</p>",
-                {"rule": "example.org"},
-                {"rule": "example.org", "done": True},
-            ),
-            (
-                "<p>Publish it as a line of a text file at {}. {}</p>",
-                {"rule": "example.org"},
-                {"rule": "ftp://example.org/a/"},
-            ),
-            (
-                f"Its first {LARGEST} bytes are read. Redirects are not followed.",
-                {"rule": "example.org"},
-                {"rule": "ftp://example.org/a/"},
-            ),
-            (
-                "<p>{} it as a TXT record of your zone:</p><pre>{}</pre>",
-                {"rule": "example.org"},
-                {"rule": "192.0.2.1/a/"},
-            ),
-            ("<p>Or publish it as a TXT record", {"rule": "example.org"}, {"rule": "ftp://example.org/a/"}),
-            (
-                ' Or write to <a href="mailto:{}">{}</a>.',
-                {"rule": "example.org", "contact": "me@bot.example"},
-                {"rule": "example.org"},
-            ),
-            (
-                "<p>Now remove the token from where you published it.</p>",
-                {"rule": "example.org", "done": True},
-                {"rule": "example.org", "done": False},
-            ),
-        ],
-    ),
-    "tools/optout/deciding.py": (
-        checked,
-        [
-            ("No proof was found.", {"trouble": "no answer"}, {"wish": Wish.LEAVE, "told": dict}),
-            ("here: has no token for this name from this crawl", {}, {"trouble": "no answer"}),
-            (
-                "The crawler's machine cannot ask just now. Check again in a few minutes.",
-                {"ours": True},
-                {"ours": False},
-            ),
-            (
-                "The token that was found is over since {}: get a new one.",
-                {"wish": Wish.LEAVE, "age": LIFE + 1},
-                {"wish": Wish.LEAVE, "age": LIFE - 1, "told": dict},
-            ),
-            (
-                "There is no record of {} that could be taken back.",
-                {"wish": Wish.RETURN, "told": dict},
-                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN]},
-            ),
-            ("Too many checks: try again in {}.", {"checks": 4}, {"checks": 3}),
-            (
-                ("Your proof was found, but the crawl has not confirmed it. Leave it in place, and check again later."),
-                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NotRunning("none"))},
-                {"wish": Wish.LEAVE, "told": dict},
-            ),
-            (
-                "{}: leave is proven ({}), but not carried out: none",
-                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NotRunning("none"))},
-                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NoAnswer("none"))},
-            ),
-            (
-                "{}: leave is proven ({}), but perhaps not carried out: none",
-                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NoAnswer("none"))},
-                {"wish": Wish.LEAVE, "told": MagicMock(side_effect=NotRunning("none"))},
-            ),
-            (
-                "Your proof was found, but too many were lately: try again in {}.",
-                {"wish": Wish.LEAVE, "told": dict, "checks": ORDERS[0] + 1},
-                {"wish": Wish.LEAVE, "told": dict, "checks": ORDERS[0]},
-            ),
-            (
-                (
-                    "{} is left alone already, by a record that was made otherwise. Whoever runs the crawl can change "
-                    "it."
-                ),
-                {"wish": Wish.LEAVE, "told": dict, "records": [OptOut("example.org", 1.7e9, "joe")]},
-                {"wish": Wish.LEAVE, "told": dict, "records": [PROVEN]},
-            ),
-            (
-                "{} has left since this token was issued: get a new one.",
-                {"wish": Wish.RETURN, "age": 3600, "told": dict, "records": [PROVEN]},
-                {"wish": Wish.RETURN, "age": 0, "told": dict, "records": [PROVEN]},
-            ),
-            (
-                "{} is left alone all the same: another record still names it.",
-                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN, OptOut("org", 1.7e9, "joe")]},
-                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN]},
-            ),
-            (
-                "{} may be crawled again.",
-                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN]},
-                {"wish": Wish.RETURN, "told": dict, "records": [PROVEN, OptOut("org", 1.7e9, "joe")]},
-            ),
-            ("{} is left alone, since {}.{}", {"wish": Wish.LEAVE, "told": dict}, {"wish": Wish.RETURN, "told": dict}),
-            (
-                " Searches, and outputs made from now on, leave out what is stored of it.",
-                {"wish": Wish.FORGET, "told": dict},
-                {"wish": Wish.LEAVE, "told": dict},
-            ),
-            (
-                "example.org: leave, proven by file here: {}",
-                {"wish": Wish.LEAVE, "told": dict},
-                {"wish": Wish.LEAVE, "age": LIFE + 1},
-            ),
-            *(
-                (words, {"file": file, "record": [[]]}, {"file": [answers_of(200)], "record": [[]]}, looked_for)
-                for words, file in (
-                    (
-                        f"has no token for this name from this crawl in what was read of it, {LARGEST} bytes at most",
-                        [answers_of(200, "length")],
-                    ),
-                    ("redirects, which are not followed", [answers_of(302)]),
-                    ("answers with status 404", [answers_of(404)]),
-                    ("is at an address or port that this crawl does not ask", [PortRefused("22")]),
-                    ("no address", [DnsFailed("none", permanent=True)]),
-                    ("no answer", [TimeoutError]),
-                )
-            ),
-            (
-                "no answer of the name servers",
-                {"file": [answers_of(200)], "record": [DnsFailed("none", permanent=False)]},
-                {"file": [answers_of(200)], "record": [[]]},
-                looked_for,
-            ),
         ],
     ),
     "adapter/extensions/redis_seeds.py": (

@@ -14,7 +14,7 @@ from webcrawl.store.jobdir.crawls import number_of
 # of a JOBDIR: what is not an output (docs/files.md)
 REWRITTEN = ("stats.json", "metrics.json", "tags.tsv")
 OWN = (
-    *("state", "control.sock", "hive.json", "lock", "server", "optout.key", "seeds", "segments", "index"),
+    *("state", "control.sock", "hive.json", "lock", "server", "seeds", "segments", "index"),
     *REWRITTEN,
     *(f"{name}.new" for name in REWRITTEN),
 )

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 COMMAND, FILE = "command", "file"
-PROOF = "proof of control ("  # begins `by` of what an owner did through the form; nobody else's record does
 _KEYS = ("since", "by", "why", "until", "forget")
 _KEY = re.compile(rf"(?:^|(?<=\s))({'|'.join(_KEYS)}):(?=\s|$)", re.IGNORECASE)
 _YES = frozenset(("yes", "true", "on", "1"))

@@ -163,40 +163,6 @@ class TestWords:
         assert dated(words, NOW + 9) == words
 
 
-class TestConditions:
-    WHO = ("--if-by", "proof of")
-
-    @pytest.mark.parametrize("words", [["exclude", "a.b", "--by", "x"], ["include", "a.b"]])
-    def test_a_record_of_others(self, run, words):
-        """An order for records of somebody only does nothing to one that others have made, and says so."""
-        in_force, _ = run()
-        in_force.exclude(kept := OptOut("a.b", NOW, by="joe"))
-
-        with pytest.raises(CommandError, match=r"a\.b is excluded by somebody else: since .*, by joe"):
-            obey(Crawl(in_force), *words, *self.WHO)
-        assert in_force.excluded.records == [kept]
-
-    def test_an_own_record(self, run):
-        """It is carried out where there is no record, or one of theirs, or one that is over."""
-        in_force, _ = run()
-        crawl = Crawl(in_force)
-        in_force.exclude(OptOut("c.d", NOW - 9, by="joe", until=1.0))
-
-        for words in (["a.b", "--by", "proof of x"], ["a.b", "--by", "proof of y"], ["c.d", "--by", "proof of z"]):
-            obey(crawl, "exclude", *words, *self.WHO)
-        assert {one.rule: one.by for one in in_force.excluded.records} == {"a.b": "proof of y", "c.d": "proof of z"}
-        obey(crawl, "include", "a.b", *self.WHO)
-        assert [one.rule for one in in_force.excluded.records] == ["c.d"]
-
-    @pytest.mark.parametrize(
-        "words", [["exclude", "a.b", "--if-by"], ["include", "a.b", "--if-by"], ["include", "a", "b"]]
-    )
-    def test_what_is_not_understood(self, run, words):
-        """A condition without a name, and more than one rule, are refused."""
-        with pytest.raises(CommandError, match=r"--if-by: who\?|one rule at a time"):
-            obey(Crawl(run()[0]), *words)
-
-
 class TestRecords:
     def test_they_last(self, run):
         """A record is the same after a restart, and what a killed run said last is as of its checkpoint."""
@@ -243,15 +209,6 @@ class TestRecords:
         assert not in_force.exclude(OptOut("example.com", NOW + 5))
         assert in_force.exclude(OptOut("example.com", NOW + 5, why="for good", forget=True))
         assert in_force.excluded.records == [OptOut("example.com", NOW, "joe", "for good", forget=True)]
-
-    @pytest.mark.parametrize("more", [{}, {"why": "a letter"}])
-    def test_again_by_command_after_a_proof(self, run, more):
-        """What an owner had excluded by proof is the operator's once the operator excludes it: no proof ends it."""
-        in_force, _ = run()
-        in_force.exclude(OptOut("example.com", NOW, by="proof of control (TXT)"))
-
-        assert in_force.exclude(OptOut("example.com", NOW + 5, **more))
-        assert in_force.excluded.records == [OptOut("example.com", NOW, **more)]
 
     def test_again_after_its_end(self, run):
         """A rule that is over begins anew."""

@@ -24,7 +24,6 @@ WHO = Who(
     retry_after_max=86_400,
     agent="https://bot.example.org",
     networks=NETWORKS,
-    form="https://example.org/leave/",
 )
 LEAST = Who("x", "x/1", "", "", [], [(1.0, 70.0)], [], False, 10.5, 3600, None, [])
 
@@ -66,7 +65,6 @@ class TestPage:
             "up to 5 minutes",
             "up to 1 day",
             "User-agent: mybot\nDisallow: /",
-            "prove that the site is yours, at https://example.org/leave/",
             "https://bot.example.org/.well-known/http-message-signatures-directory",
             '"ipv4Prefix": "192.0.2.0/28"',
             "2027-01-15",

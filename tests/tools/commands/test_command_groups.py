@@ -12,13 +12,12 @@ from tests.support.commands import command
 from tests.support.places import ROOT
 
 LISTED = {"demo", "hive", "ctl", "why", "verify", "report", "search", "process", "export", "segments", "identity"}
-LISTED |= {"optout", "lab"}
+LISTED |= {"lab"}
 SCRAPYS = {"bench", "check", "crawl", "fetch", "parse", "runspider", "shell", "view"}
 FORMER = {
     "account": "report --for",
     "caches": "lab caches",
     "dashboard": "report --live",
-    "leaving": "optout",
     "orderings": "lab orderings",
     "simweb": "lab simweb",
     "store": "export store",
@@ -30,7 +29,7 @@ COMMANDS = _get_commands_from_module("webcrawl.commands", inproject=True)
 
 
 def test_every_command_is_listed_or_says_what_it_is_the_same_as():
-    """Beside Scrapy's own, thirteen commands describe themselves; each other one names one of these."""
+    """Beside Scrapy's own, twelve commands describe themselves; each other one names one of these."""
     assert COMMANDS.keys() == LISTED | SCRAPYS | FORMER.keys()
     assert {name: COMMANDS[name].short_desc() for name in FORMER} == {
         name: f"Same as {other}" for name, other in FORMER.items()
@@ -58,7 +57,6 @@ def test_a_reader_of_the_list_who_has_read_enough():
         (["caches", "none"], ["lab", "caches", "none"]),
         (["orderings", "none"], ["lab", "orderings", "none"]),
         (["walks", "none"], ["lab", "walks", "none"]),
-        (["leaving", "none"], ["optout", "none"]),
         (["account", "none", "a.test"], ["report", "none", "--for", "a.test"]),
         (["upgrade", "none"], ["verify", "none", "--upgrade"]),
         (["dashboard", "none"], ["report", "none", "--live"]),

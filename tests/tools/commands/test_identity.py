@@ -213,7 +213,6 @@ class TestPage:
         ["directory", "--key", "a", "--agent", AGENT, "-o", "b", "--days", "0"],
         ["directory", "--key", "a", "--agent", "none", "-o", "b"],
         ["page", "a"],
-        ["page", "--form", "javascript:alert(1)"],
     ],
 )
 def test_wrong_command_lines(words, tmp_path):

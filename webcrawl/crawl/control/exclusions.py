@@ -19,14 +19,13 @@ from webcrawl.urls.canonical import canonical
 from webcrawl.urls.exclusion_rules import refuse_star, rules_of, without_comment
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
-from webcrawl.urls.optout import COMMAND, PROOF, OptOut, RulesError, read_date, unpacked
+from webcrawl.urls.optout import OptOut, RulesError, read_date, unpacked
 
 WITH_TEXT = ("--by", "--why", "--until", "--since")
-FORGET, SINCE, IF_BY = "--forget", "--since", "--if-by"
+FORGET, SINCE = "--forget", "--since"
 MOST = 10_000  # records of an answer
 LONGEST = 1000  # characters of a text
 USAGE = "RULE [--by WHO] [--why TEXT] [--until DATE] [--forget]"
-BACK = "RULE [--if-by WHO]"
 
 COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
 
@@ -49,10 +48,8 @@ class Leaves(Lists, Protocol):
 
 
 def exclude(crawl: Leaves, *words: str) -> Answer:
-    words, who = _conditional(words)
     now = time.time()
     wish = wish_of(words, now)
-    _check_made_by(crawl, wish.rule, who, wish.since)
     if not crawl.exclude(wish):
         return f"{wish.rule} is excluded already"
     until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
@@ -62,31 +59,11 @@ def exclude(crawl: Leaves, *words: str) -> Answer:
 
 def check_exclude(*words: str) -> None:
     try:
-        wish = wish_of(_conditional(words)[0], time.time())
+        wish = wish_of(words, time.time())
         rules_of([wish])
         refuse_star(wish.rule, f"exclude: {wish.rule[:80]!r}")
     except RulesError as error:
         raise CommandError(str(error)) from error
-
-
-def _conditional(words: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The words without `--if-by WHO`, and WHO: of others the record must not be. Raises CommandError.
-
-    Whoever looks first and orders then cannot know what is ordered in between; here nothing is.
-    """
-    if IF_BY not in words:
-        return tuple(words), ""
-    at = words.index(IF_BY)
-    if at + 1 == len(words):
-        raise CommandError(f"{IF_BY}: who?")
-    return (*words[:at], *words[at + 2 :]), words[at + 1]
-
-
-def _check_made_by(crawl: Lists, rule: str, who: str, now: float) -> None:
-    """CommandError if there is a command of this rule by somebody whose name does not begin so."""
-    for one in crawl.excluded() if who else ():
-        if (one.rule, one.source) == (rule, COMMAND) and one.holds(now) and not one.by.startswith(who):
-            raise CommandError(f"{rule} is excluded by somebody else: {one.details or 'nobody has said by whom'}")
 
 
 def wish_of(words: Sequence[str], now: float) -> OptOut:
@@ -129,20 +106,20 @@ def dated(words: Sequence[str], now: float) -> list[str]:
 
 
 def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
-    """The record as it becomes when its rule is excluded once more; None if nothing is said that it does not have.
-
-    What an owner has proven becomes the record of whoever runs the crawl: no proof is to take that back.
-    """
-    is_new = old.by.startswith(PROOF) and not wish.by.startswith(PROOF)
-    if old.holds(now) and not is_new and not (wish.by or wish.why or wish.until or wish.forget):
+    """Return the record of a rule that is excluded once more, or None if the wish adds nothing to the old record."""
+    if old.holds(now) and not (wish.by or wish.why or wish.until or wish.forget):
         return None
-    since, by = old.since if old.holds(now) else wish.since, wish.by or ("" if is_new else old.by)
-    return replace(wish, since=since, by=by, why=wish.why or old.why, forget=wish.forget or old.forget)
+    since = old.since if old.holds(now) else wish.since
+    return replace(
+        wish,
+        since=since,
+        by=wish.by or old.by,
+        why=wish.why or old.why,
+        forget=wish.forget or old.forget,
+    )
 
 
-def include(crawl: Leaves, *words: str) -> Answer:
-    (rule,), who = _conditional(words)
-    _check_made_by(crawl, rule, who, time.time())
+def include(crawl: Leaves, rule: str) -> Answer:
     crawl.include(rule)
     others = rules_of(crawl.excluded(), time.time()).excludes(_first_url(rule))
     still = f"; another record still names it: excluded {rule}" if others else ""
@@ -153,11 +130,6 @@ def _first_url(rule: str) -> str:
     """The first of the URLs that a rule names."""
     rule = without_comment(rule)
     return canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}")
-
-
-def check_include(*words: str) -> None:
-    if len(_conditional(words)[0]) != 1:
-        raise CommandError(f"one rule at a time: usage: include {BACK}")
 
 
 def excluded(crawl: Lists, word: str = "") -> Answer:
@@ -173,8 +145,8 @@ def check_excluded(word: str = "") -> None:
 
 
 ROWS = (
-    Command("exclude", exclude, USAGE, "fetch nothing of a domain or prefix any more", 1, 12, True, check_exclude),
-    Command("include", include, BACK, "take an exclude back", 1, 3, True, check_include),
+    Command("exclude", exclude, USAGE, "fetch nothing of a domain or prefix any more", 1, 10, True, check_exclude),
+    Command("include", include, "RULE", "take an exclude back", 1, 1, True),
     Command("excluded", excluded, "[NAME|URL]", "who is left alone, since when and why", 0, 1, check=check_excluded),
 )
 

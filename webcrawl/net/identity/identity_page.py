@@ -88,7 +88,6 @@ class Who:
     retry_after_max: float
     agent: str | None
     networks: Sequence[Network]
-    form: str = ""  # where owners have their sites left alone themselves
 
 
 def page(who: Who, now: float) -> str:
@@ -164,11 +163,6 @@ def _how_to_leave(who: Who) -> list[str]:
         )
     else:
         parts.append("<p>This crawl does not read <code>robots.txt</code>.</p>")
-    if who.form:
-        form = escape(who.form)
-        parts.append(
-            f'<p>Or prove that the site is yours, at <a href="{form}">{form}</a>: it is left alone at once.</p>'
-        )
     if who.contact:
         parts.append(f"<p>Or write to {escape(who.contact)}, with the name of your domain.</p>")
     return parts

@@ -21,7 +21,7 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.request_line import LOG as REQUESTS
 from webcrawl.store.requests_log import KEY, is_open, read
-from webcrawl.tools.optout.optout_records import records_of
+from webcrawl.tools.optout_records import records_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.exclusion_rules import without_comment
 from webcrawl.urls.optout import OptOut

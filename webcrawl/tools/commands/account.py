@@ -76,7 +76,7 @@ class Command(ToolCommand):
 
     def _list(self, jobdir: Path, rule: str) -> None:
         """Exit status 1, with a line for each, if archives are left out."""
-        from webcrawl.tools.optout.optout_records import Offsets  # noqa: PLC0415 - as above
+        from webcrawl.tools.optout_records import Offsets  # noqa: PLC0415 - as above
 
         offsets = Offsets(jobdir, rule)
         for one in offsets:

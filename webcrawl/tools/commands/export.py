@@ -146,7 +146,7 @@ def _made_by(crawls: Iterable[Path]) -> Made:
 def _forgotten(crawls: list[Path]) -> Forgotten:
     """Of whom these crawls' documents are left out. ValueError if a state cannot be read."""
     from webcrawl.store.errors import StoreError  # noqa: PLC0415 - as above
-    from webcrawl.tools.optout.optout_records import records_of  # noqa: PLC0415 - as above
+    from webcrawl.tools.optout_records import records_of  # noqa: PLC0415 - as above
     from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
 
     try:

@@ -24,7 +24,7 @@ USES = {
     "new": "new FILE",
     "directory": "directory --key FILE [--key NEXT] --agent https://ORIGIN -o DIR [--days 30]",
     "verify": "verify URL|FILE|DIR [--agent https://ORIGIN] [--request FILE]",
-    "page": "page [-o FILE] [--why TEXT] [--form URL]",
+    "page": "page [-o FILE] [--why TEXT]",
 }
 
 
@@ -46,7 +46,6 @@ class Command(ToolCommand):
         parser.add_argument("--days", metavar="N", default="30", help="directory: its signatures hold so long (30)")
         parser.add_argument("--request", metavar="FILE", help="verify: a request as bytes, checked with these keys")
         parser.add_argument("--why", metavar="TEXT", default="", help="page: what the crawl is for")
-        parser.add_argument("--form", metavar="URL", default="", help=f"page: where {program()} leaving is reached")
         parser.add_argument("-o", metavar="PATH", help="directory: the folder; page: the file")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -139,7 +138,7 @@ class Command(ToolCommand):
                 say(finding.text)
 
     def _page(self, rest: list[str], opts: argparse.Namespace) -> None:
-        if rest or (opts.form and not opts.form.startswith(("https://", "http://"))):
+        if rest:
             raise usage_error(f"{program()} identity {USES['page']}")
         from webcrawl.crawl.checks import SettingError  # noqa: PLC0415 - as above
         from webcrawl.net.identity.identity_page import (  # noqa: PLC0415 - as above
@@ -149,7 +148,7 @@ class Command(ToolCommand):
         )
 
         try:
-            found, now = who(self.settings, opts.why, opts.form), time.time()
+            found, now = who(self.settings, opts.why), time.time()
             text = page(found, now)
             if not opts.o:
                 say_all(text)
@@ -187,7 +186,7 @@ def _one(action: str, rest: list[str]) -> str:
 TOOK = (0.1, 1.0, 10.0)  # seconds of downloads that the page gives as examples
 
 
-def who(settings: BaseSettings, why: str, form: str = "") -> Who:
+def who(settings: BaseSettings, why: str) -> Who:
     """Raises SettingError. BOT_KEY is not read: the page is made where the key need not be."""
     from webcrawl import settings as defaults  # noqa: PLC0415 - Scrapy imports every command for any
     from webcrawl.base.loading import load  # noqa: PLC0415 - as above
@@ -213,5 +212,4 @@ def who(settings: BaseSettings, why: str, form: str = "") -> Who:
         retry_after_max=value("RETRY_AFTER_MAX"),
         agent=value("BOT_AGENT"),
         networks=value("BOT_ADDRESSES"),
-        form=form,
     )

@@ -87,7 +87,7 @@ class Command(CrawlCommand):
     def _forgotten(self) -> Forgotten:
         """By the states of the crawls in whose folders the archives lie. CannotStart if one cannot be read."""
         from webcrawl.store.errors import StoreError  # noqa: PLC0415
-        from webcrawl.tools.optout.optout_records import crawls_with, records_of  # noqa: PLC0415
+        from webcrawl.tools.optout_records import crawls_with, records_of  # noqa: PLC0415
         from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415
 
         try:

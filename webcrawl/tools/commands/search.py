@@ -58,7 +58,7 @@ class Command(ToolCommand):
         try:
             from webcrawl.record.fulltext.index_fields import BadQuery  # noqa: PLC0415 - tantivy is optional
             from webcrawl.record.fulltext.text_search import SearchAll  # noqa: PLC0415 - as above
-            from webcrawl.tools.optout.optout_records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
+            from webcrawl.tools.optout_records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
             from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
         except ImportError:
             fail(1, missing("tantivy"))

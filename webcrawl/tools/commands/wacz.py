@@ -38,7 +38,7 @@ class Command(ToolCommand):
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} wacz JOBDIR")
         from webcrawl.record.since.sources import NoEarlier, Sources, sources  # noqa: PLC0415 - as below
-        from webcrawl.tools.optout.optout_records import records_in  # noqa: PLC0415 - as below
+        from webcrawl.tools.optout_records import records_in  # noqa: PLC0415 - as below
         from webcrawl.tools.wacz.pack import pack  # noqa: PLC0415 - as above
         from webcrawl.tools.wacz.packable_archives import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as below

@@ -26,7 +26,7 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
-from webcrawl.tools.optout.optout_records import records_as_saved
+from webcrawl.tools.optout_records import records_as_saved
 from webcrawl.tools.why.file_search import Indexes, LogFile
 from webcrawl.tools.why.filtering import Filters
 from webcrawl.tools.why.form import Form, form_of

@@ -16,7 +16,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.tools.account.account_page import page
 from webcrawl.tools.account.site_account import account_of, site_of
-from webcrawl.tools.optout.optout_records import Offsets, crawls_with, records_in, records_of
+from webcrawl.tools.optout_records import Offsets, crawls_with, records_in, records_of
 from webcrawl.tools.wacz.pack import pack
 from webcrawl.urls.exclusion_rules import Forgotten
 from webcrawl.urls.optout import OptOut
