@@ -117,9 +117,8 @@ class TestOpening:
     @pytest.mark.parametrize(
         ("version", "why"),
         [
-            (3, "written by version 3 of the state, this program reads 5$"),
-            (4, "written by version 4 of the state, this program reads 5: scrapy upgrade "),
-            (6, r"made by a later webcrawl \(version 6 of the state, this program reads 5\)"),
+            (4, r"written by an earlier webcrawl \(version 4 of the state, this program reads 5\)"),
+            (6, r"written by a later webcrawl \(version 6 of the state, this program reads 5\)"),
         ],
     )
     def test_another_version_is_refused(self, tmp_path, version, why):

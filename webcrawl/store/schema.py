@@ -8,17 +8,13 @@ import sqlite3
 import struct
 from pathlib import Path
 
-from webcrawl.base.program import program
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 from webcrawl.store.write_ahead_log import files
 
 logger = logging.getLogger(__name__)
 
-# Version 1 had no row checksums, version 2 other body digests, version 3 neither lines nor portions, version 4 neither
-# chains in links, hosts set aside nor budgets of domains, and other rows of an unreachable robots.txt.
 VERSION = 5
-OLDEST = 4  # what `scrapy upgrade` brings up to date; from version 5 on, every one
 HEAD = 100  # bytes
 OTHERS = 0o077  # permission bits of all but the owner: the seen store's key and the secrets of hubs come from this file
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
@@ -115,33 +111,26 @@ def head_of(path: Path) -> bytes:
         return file.read(HEAD)
 
 
-def check_owner(path: Path, head: bytes) -> None:
-    """Checks that this header is of a database of this program's, of any version."""
+def check_header(path: Path, head: bytes) -> None:
+    """Raise DamagedFile if this header is not of a whole crawl.db, StateVersion if it is of another version."""
     if len(head) < HEAD or not head.startswith(b"SQLite format 3\0"):
         raise DamagedFile(path, 0, "not a SQLite database")
     (application,) = struct.unpack_from(">I", head, 68)
     if application != APPLICATION:
         raise DamagedFile(path, 68, "another program's database")
 
-
-def check_header(path: Path, head: bytes) -> None:
-    """Checks that this header is of a whole database of this version."""
-    check_owner(path, head)
     (version,) = struct.unpack_from(">I", head, 60)
     if version != VERSION:
-        raise StateVersion(versions_of(path, version))
+        raise StateVersion(_of_another_version(path, version))
     page, pages, size = *struct.unpack_from(">H10xI", head, 16), path.stat().st_size
     # SQLite reads the missing end of a last page as zeros. If there is a log, missing pages may still come from it.
     if size < page * pages and not _has_bytes(Path(f"{path}-wal")):
         raise DamagedFile(path, size, f"the file ends early, it has {pages} pages of {page} bytes")
 
 
-def versions_of(path: Path, version: int) -> str:
-    """Why a state of another version cannot be used, and what can be done about it."""
-    if version > VERSION:
-        return f"{path}: made by a later webcrawl (version {version} of the state, this program reads {VERSION})"
-    line = f"{path}: written by version {version} of the state, this program reads {VERSION}"
-    return line if version < OLDEST else f"{line}: {program()} upgrade {path.parent.parent}"
+def _of_another_version(path: Path, version: int) -> str:
+    age = "a later" if version > VERSION else "an earlier"
+    return f"{path}: written by {age} webcrawl (version {version} of the state, this program reads {VERSION})"
 
 
 def _has_bytes(path: Path) -> bool:

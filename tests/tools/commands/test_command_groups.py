@@ -21,7 +21,6 @@ FORMER = {
     "orderings": "lab orderings",
     "simweb": "lab simweb",
     "store": "export store",
-    "upgrade": "verify --upgrade",
     "wacz": "export wacz",
     "walks": "lab walks",
 }
@@ -58,7 +57,6 @@ def test_a_reader_of_the_list_who_has_read_enough():
         (["orderings", "none"], ["lab", "orderings", "none"]),
         (["walks", "none"], ["lab", "walks", "none"]),
         (["account", "none", "a.test"], ["report", "none", "--for", "a.test"]),
-        (["upgrade", "none"], ["verify", "none", "--upgrade"]),
         (["dashboard", "none"], ["report", "none", "--live"]),
     ],
 )

@@ -31,7 +31,6 @@ OF_A_CRAWL = {  # before and after its folder
     "ctl": (["ctl"], ["excluded", "--json"]),
     "report": (["report"], ["-o", "-"]),
     "account": (["account"], ["site.test", "-o", "-"]),
-    "upgrade": (["upgrade"], []),
 }
 OTHERS = ["walks", "orderings", *(name for name in OF_A_CRAWL if name != "verify")]
 

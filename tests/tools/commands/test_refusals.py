@@ -400,7 +400,7 @@ class TestJobdir:
         with closing(sqlite3.connect(tmp_path / "job/state/crawl.db", isolation_level=None)) as db:
             db.execute("PRAGMA user_version = 99")
 
-        assert "made by a later webcrawl (version 99 of the state" in refused(crawl)
+        assert "written by a later webcrawl (version 99 of the state" in refused(crawl)
 
     def test_a_log_that_was_cut(self, tmp_path, seeds):
         """An output file shorter than the last checkpoint noted is refused, with the place."""

@@ -23,7 +23,6 @@ HEADINGS = {"Usage", "Commands", "Options", "Global Options", "Arguments Of The 
         (["verify"], "one folder: scrapy verify JOBDIR"),
         (["verify", "a", "b"], "one folder: scrapy verify JOBDIR"),
         (["verify", ""], "one folder: scrapy verify JOBDIR"),
-        (["upgrade", ""], "one folder: scrapy upgrade JOBDIR"),
         (["wacz"], "one folder: scrapy wacz JOBDIR"),
         (["wacz", "a", "b"], "one folder: scrapy wacz JOBDIR"),
         (["verify", "a", "--bogus"], "unknown option --bogus"),
@@ -98,7 +97,7 @@ def test_a_command_loads_no_crawl():
 
 @pytest.mark.parametrize(
     "words",
-    ["ctl {} status", "dashboard {} --port 0", "export documents {}", "leaving {} --port 0", "why {} http://a.test/"],
+    ["ctl {} status", "dashboard {} --port 0", "export documents {}", "why {} http://a.test/"],
 )
 def test_a_folder_that_cannot_be_looked_at(tmp_path, words):
     """What the system says of it is the one line, whoever asks it."""

@@ -411,7 +411,7 @@ class TestCommand:
         assert [line.split(": ")[1] for line in done.stdout.splitlines()[:2]] == 2 * ["damaged at byte 0"]
         assert done.stdout.splitlines()[2:] == [f"{copy}: damaged places: 2"]
 
-    @pytest.mark.parametrize("words", [("verify",), ("hive", "verify"), ("verify", "--upgrade")], ids=" ".join)
+    @pytest.mark.parametrize("words", [("verify",), ("hive", "verify")], ids=" ".join)
     def test_a_sound_crawl_as_json(self, job, words):
         """With --json a sound crawl is one object: no damage, the figures of the summary, and its lines."""
         done = command("scrapy", *words, job, "--json")

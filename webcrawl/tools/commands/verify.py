@@ -14,7 +14,6 @@ from webcrawl.base.readable import count
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawls import hive_of
 from webcrawl.tools.commands.console import complain, say, say_all
-from webcrawl.tools.commands.upgrade import upgraded
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 FIGURES = {name: name for name in ("queued", "hosts", "robots", "waiting", "files", "bytes", "records", "lines")} | {
@@ -28,20 +27,16 @@ class Command(ToolCommand):
     says = "Check every file of a crawl or hive, running or not, without changing any"
 
     def syntax(self) -> str:
-        return "JOBDIR [--upgrade] [--json]"
+        return "JOBDIR [--json]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            "--upgrade", action="store_true", help="first bring what an earlier webcrawl left up to date"
-        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} verify JOBDIR")
-        self.exitcode = upgraded(Path(args[0]), as_json=opts.json) if opts.upgrade else 0
-        self.exitcode = self.exitcode or verified(args[0], as_json=opts.json)
+        self.exitcode = verified(args[0], as_json=opts.json)
 
 
 def verified(jobdir: str, *, as_json: bool = False) -> int:
