@@ -3,14 +3,10 @@
 from importlib import import_module
 from typing import Any
 
-from webcrawl.base import names
-
 __version__ = "0.1.0"
 
 # Imported when somebody asks for them: the core runs without Scrapy, and a command of any project imports this package.
 _LATER = {"WebcrawlAddon": "webcrawl.adapter.addon"}
-
-names.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ from webcrawl.adapter.download_phases import downloads
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.scheduler_protocol import Scheduled
 from webcrawl.adapter.user_settings import origin
-from webcrawl.base.names import path_of
+from webcrawl.base.loading import path_of
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_REQUESTS

@@ -15,8 +15,7 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.user_settings import is_given
-from webcrawl.base.loading import missing
-from webcrawl.base.names import path_of
+from webcrawl.base.loading import missing, path_of
 from webcrawl.base.outputs import BESIDE, BRINGS, LIBRARIES, NAMES, PIPELINES, READ_LINKS
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.crawl.checks import SettingError, check

@@ -20,6 +20,14 @@ def load(path: str) -> Any:
         raise ValueError(f"{path}: {error}") from error
 
 
+OURS = "webcrawl."  # begins the dotted paths of this package
+
+
+def path_of(component: Any) -> str:
+    """Return the dotted path of a class or function, or the text itself if it is given by its path."""
+    return component if isinstance(component, str) else f"{component.__module__}.{component.__qualname__}"
+
+
 BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
     "aiohttp": ("aiohttp>=3.11,<4",),
     "fsspec": ("fsspec>=2025.3", "s3fs>=2025.3"),

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.names import current, path_of
+from webcrawl.base.loading import path_of
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened, text_without_credentials
@@ -175,7 +175,7 @@ def _text(value: object) -> str:
         return ", ".join(":".join(map(_text, one)) if isinstance(one, tuple) else _text(one) for one in value) or NONE
     if isinstance(value, type):
         return path_of(value)
-    return NONE if value is None or value == "" else text_without_credentials(current(str(value)))
+    return NONE if value is None or value == "" else text_without_credentials(str(value))
 
 
 def _host_rules(path: Path) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from webcrawl.base.loading import load
-from webcrawl.base.names import OURS
+from webcrawl.base.loading import OURS, load
 from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.arguments import Heard, Rules

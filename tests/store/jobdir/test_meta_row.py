@@ -20,13 +20,6 @@ def kept(folder, name, value):
     return JobDir.open(folder)
 
 
-def test_components_have_their_names_of_today(tmp_path):
-    """A setting that an earlier version kept by a path that has moved since is the same setting."""
-    job = kept(tmp_path, "terms", json.dumps({"SEEN_STORE": "webcrawl.seen.disk.DiskSeen"}).encode())
-
-    assert job.read(meta_row.terms) == {"SEEN_STORE": "webcrawl.frontier.seen.disk.DiskSeen"}
-
-
 def test_a_flipped_bit(tmp_path):
     """Whoever needs the value hears of the damage; whoever does without has a line about it."""
     kept(tmp_path, "terms", b"{}")

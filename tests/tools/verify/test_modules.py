@@ -6,8 +6,8 @@ import msgpack
 import pytest
 
 from tests.support.outputs import Crawl
+from webcrawl.adapter.extensions.checkpoints import state_name
 from webcrawl.adapter.pipelines.tags import TagsPipeline
-from webcrawl.base.names import former, path_of
 from webcrawl.content.html.tag_counts import TagCounts
 from webcrawl.tools.verify.check_outputs import SHAPES
 from webcrawl.tools.verify.check_small_files import POSITION
@@ -68,7 +68,7 @@ class TestTags:
 
     def test_its_name_is_that_of_the_pipeline(self):
         """The position is found where the pipeline puts it."""
-        assert f"pipeline.{former(path_of(TagsPipeline))}" == POSITION
+        assert f"pipeline.{state_name(TagsPipeline)}" == POSITION
 
     def test_the_counts_of_the_last_checkpoint(self, crawl):
         """After a crawl that has ended, the file has the counts in crawl.db; it may be missing."""

@@ -17,7 +17,7 @@ from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base import names
+from webcrawl.base.loading import path_of
 from webcrawl.base.readable import count
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
@@ -48,7 +48,7 @@ class Positions:
 
     def __init__(self, db: CrawlDB, pipelines: Iterable[object]) -> None:
         self._db = db
-        self._pipelines = {_name(one): one for one in pipelines if _takes_part(one)}
+        self._pipelines = {state_name(type(one)): one for one in pipelines if _takes_part(one)}
         for name, pipeline in self._pipelines.items():
             data = db.get(PREFIX + name)
             position = None if data is None else msgpack.unpackb(data, strict_map_key=False)
@@ -74,12 +74,18 @@ class Positions:
 def _takes_part(pipeline: object) -> TypeGuard[TakesPart]:
     has = [hook for hook in HOOKS if callable(getattr(pipeline, hook, None))]
     if len(has) == 1:
-        logger.warning("%s has %s, but not both hooks: it takes no part in the checkpoint", _name(pipeline), has[0])
+        logger.warning(
+            "%s has %s, but not both hooks: it takes no part in the checkpoint", path_of(type(pipeline)), has[0]
+        )
     return len(has) == len(HOOKS)
 
 
-def _name(pipeline: object) -> str:
-    return names.former(names.path_of(type(pipeline)))
+def state_name(pipeline_class: type) -> str:
+    """Return the name under which the state keeps what pipelines of this class have saved.
+
+    Version 5 of the state names this package's own pipelines without their room, `adapter`.
+    """
+    return path_of(pipeline_class).replace("webcrawl.adapter.pipelines.", "webcrawl.pipelines.", 1)
 
 
 def _failed(name: str, hook: str, error: Exception) -> StoreError:

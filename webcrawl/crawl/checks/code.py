@@ -14,8 +14,7 @@ from typing import Any
 
 import re2
 
-from webcrawl.base.loading import load
-from webcrawl.base.names import OURS, current
+from webcrawl.base.loading import OURS, load
 from webcrawl.base.settings.crawl_settings import URL_FILTERS
 from webcrawl.base.settings.setting_kinds import Whole, is_none, text, words
 from webcrawl.urls.filters.filter_protocol import quiet
@@ -66,8 +65,7 @@ class Filters:
     )
 
     def read(self, value: Any, /) -> dict[str, int | None]:
-        """By the paths of now: a filter's former path orders or switches off the same filter."""
-        given = {current(text(path)): self._order(path, order) for path, order in _mapping(value).items()}
+        given = {text(path): self._order(path, order) for path, order in _mapping(value).items()}
         whole = not given or any(order is not None for path, order in given.items() if path in URL_FILTERS)
         return given if whole else {**URL_FILTERS, **given}
 
@@ -75,7 +73,7 @@ class Filters:
         if order is not None:
             Dotted().read(path)
             return _ORDER.read(order)
-        if path.startswith(OURS) and current(path) not in URL_FILTERS:
+        if path.startswith(OURS) and path not in URL_FILTERS:
             near = get_close_matches(path, URL_FILTERS, 1)
             raise ValueError(f"{path} is none of the filters{f': is {near[0]} meant?' if near else ''}")
         return None  # switched off, perhaps because it cannot be imported

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import msgpack
 
-from webcrawl.base.names import current
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -63,8 +62,8 @@ def readable(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
 
 
 def read_terms(data: bytes) -> dict[str, str]:
-    """The terms as a state keeps them, with the names that components have now."""
-    return {str(name): str(text) for name, text in mapping(current(data.decode()).encode()).items()}
+    """Return the terms as a state keeps them."""
+    return {str(name): str(text) for name, text in mapping(data).items()}
 
 
 def terms(snapshot: Snapshot, odd: list[str] | None = None) -> dict[str, str]:

@@ -18,7 +18,7 @@ from webcrawl.adapter.preflight import check_name, preflight, spider_named
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.names import path_of
+from webcrawl.base.loading import path_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgpack
 
 from webcrawl import settings as defaults
-from webcrawl.base.names import OURS
+from webcrawl.base.loading import OURS
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.checks.check import RETRIES
 from webcrawl.crawl.control.in_force import CHANGEABLE
