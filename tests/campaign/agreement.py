@@ -92,7 +92,7 @@ def _neardup(jobdir, _beside):
 
 def _images(jobdir, _beside):
     rows = _rows(jobdir, "logs/images.log")
-    return Found([row[0] for row in rows], [tuple(row[1:5]) for row in rows])
+    return Found([row[0] for row in rows], [tuple(row[1:4]) for row in rows])
 
 
 def _pagefiles(jobdir, _beside):

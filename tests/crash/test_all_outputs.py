@@ -94,11 +94,11 @@ def test_tags(killed):
 
 
 def test_images(killed):
-    """Each image once, with its size and frames."""
+    """Each image once, with its size."""
     jobdir, here, _ = killed
-    found = sorted(tuple(row[:5]) for row in rows(jobdir, "logs/images.log"))
+    found = sorted(tuple(row[:4]) for row in rows(jobdir, "logs/images.log"))
 
-    assert found == sorted((url, "gif", "7", "5", "1") for url in numbered(here, "image"))
+    assert found == sorted((url, "gif", "7", "5") for url in numbered(here, "image"))
 
 
 def test_page_files(killed):

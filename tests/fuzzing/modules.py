@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.fuzzing.target import Target, chance, folder
+from tests.fuzzing.target import Target, folder
 from webcrawl.content.html.tag_counts import OTHER, TagCounts, start_tags
 from webcrawl.content.image_headers import image_of
 from webcrawl.content.neardup.near_duplicates import fingerprint
@@ -12,11 +12,9 @@ SAMPLES = Path(__file__).parent.parent / "content" / "images" / "samples"
 
 
 def images(data: bytes) -> None:
-    """Numbers that are not negative; of a part of the image, in the same format, no more frames."""
+    """Numbers are not negative, and hostile headers end."""
     found = image_of(data)
     assert found is None or min(found[1:]) >= 0
-    part = image_of(data[: chance(data).randrange(len(data) + 1)])
-    assert part is None or found is None or part.format != found.format or part.frames <= found.frames
 
 
 def texts(data: bytes) -> None:

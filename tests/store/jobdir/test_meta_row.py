@@ -1,6 +1,5 @@
 """Values of the table `meta`, as every command reads them."""
 
-import json
 import sqlite3
 from contextlib import closing
 

@@ -14,7 +14,7 @@ from webcrawl.tools.verify.check_small_files import POSITION
 from webcrawl.tools.verify.verify_crawl import verify
 
 LINES = {
-    "logs/images.log": (b"http://a.test/i\tgif\t1\t2\t1\t30\n", b"http://a.test/j\t-\t\t\t\t0\n"),
+    "logs/images.log": (b"http://a.test/i\tgif\t1\t2\t30\n", b"http://a.test/j\t-\t\t\t0\n"),
     "logs/neardup.log": (b"0123456789abcdef\thttp://a.test/\n", b"-\thttp://a.test/b\n"),
     "logs/skipped.log": (b"2011-06-23T17:12:08.802Z\tscope\thttp://b.test/\thttp://a.test/\n",),
 }

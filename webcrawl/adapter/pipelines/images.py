@@ -1,4 +1,4 @@
-"""logs/images.log: format, size and frames of each image that the crawl fetched, from its first bytes."""
+"""logs/images.log: format and size of each image that the crawl fetched, from its first bytes."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class ImagesPipeline(LogPipeline):
     def process_item(self, page: Page) -> None:
         if 200 <= page.status < 300:
             found = self._read(page.body)
-            said = "\t".join(map(str, found)) if found is not None else "-\t\t\t"
+            said = "\t".join(map(str, found)) if found is not None else "-\t\t"
             self._log.write(f"{page.url}\t{said}\t{len(page.body)}\n".encode())

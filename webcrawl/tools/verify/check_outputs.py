@@ -124,7 +124,7 @@ SHAPES = {  # docs/logs.md
     **{kind.LOG: kind.SHAPE for kind in (crawl_line, link_line, pagefiles, skip_line, request_line)},
     history_line.PATH: history_line.SHAPE,
     "logs/neardup.log": re.compile(rb"([0-9a-f]{16}|-)\t[!-~]+\n"),
-    "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+\t\d+|-\t\t\t)\t\d+\n"),
+    "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+|-\t\t)\t\d+\n"),
 }
 
 
