@@ -1,7 +1,5 @@
 """Each policy's loop counts the hits that a plain model of it has, size by size."""
 
-from collections import Counter, deque
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +8,6 @@ from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.seen.caches.lru import LruCache
 from webcrawl.lab.studies import cache_policies
 from webcrawl.lab.studies.cache_policies import vector
-from webcrawl.lab.studies.tinylfu import wtinylfu
 
 TRACES = st.lists(st.integers(0, 12), max_size=80)
 SIZES = st.integers(1, 14)
@@ -77,96 +74,19 @@ def test_min_is_best(trace, size):
 
 
 @given(TRACES, SIZES)
-def test_sieve(trace, size):
-    """SIEVE keeps the order of arrival; its hand goes from old to new, and spares what was asked for since."""
-    queue, asked, hand, found = [], set(), None, 0  # the newest first
-    for url in trace:
-        if url in queue:
-            found += 1
-            asked.add(url)
-            continue
-        if len(queue) == size:
-            at = queue.index(hand) if hand is not None else len(queue) - 1
-            while queue[at] in asked:
-                asked.remove(queue[at])
-                at = at - 1 if at else len(queue) - 1
-            hand = queue[at - 1] if at else None
-            del queue[at]
-        queue.insert(0, url)
-    assert hits(cache_policies.sieve, trace, size) == found
-
-
-@given(TRACES, SIZES)
-def test_s3fifo(trace, size):
-    """S3-FIFO: as its paper's Algorithm 1 says, with a tenth for the small queue."""
-    target, small, main, uses, ghosts, found = max(size // 10, 1), deque(), deque(), Counter(), [], 0
-    for url in trace:
-        if url in small or url in main:
-            found += 1
-            uses[url] = min(uses[url] + 1, 3)
-            continue
-        while len(small) + len(main) >= size:
-            if len(small) >= target or not main:
-                oldest = small.pop()
-                if uses[oldest] > 1:
-                    uses[oldest] = 0
-                    main.appendleft(oldest)
-                else:
-                    ghosts.append(oldest)
-            else:
-                oldest = main.pop()
-                if uses[oldest]:
-                    uses[oldest] -= 1
-                    main.appendleft(oldest)
-        known = url in ghosts[max(len(ghosts) - (size - target), 0) :]
-        ghosts = [None if one == url else one for one in ghosts]
-        uses[url] = 0
-        (main if known else small).appendleft(url)
-    assert hits(cache_policies.s3fifo, trace, size) == found
-
-
-@given(TRACES)
-def test_wtinylfu_of_one(trace):
-    """A W-TinyLFU of one entry has nothing but its window."""
-    assert hits(wtinylfu, trace, 1) == shipped(LruCache(1), trace)
-
-
-@given(TRACES, SIZES)
 def test_no_policy_beats_min(trace, size):
     """None that must hold what was asked for last has more hits than MIN, and none more than an infinite one."""
     most = hits(cache_policies.clairvoyant, trace, size)
     assert most <= len(trace) - len({*trace})
-    for policy in (
-        cache_policies.lru,
-        cache_policies.clock,
-        cache_policies.random,
-        cache_policies.sieve,
-        cache_policies.s3fifo,
-    ):
+    for policy in (cache_policies.lru, cache_policies.clock, cache_policies.random):
         assert hits(policy, trace, size) <= most
-    assert hits(wtinylfu, trace, size) <= len(trace) - len({*trace})
 
 
 @given(TRACES)
 def test_all_fit(trace):
-    """Each policy hits all but first look-ups if there is room for all, W-TinyLFU too."""
-    for policy in (
-        cache_policies.lru,
-        cache_policies.clock,
-        cache_policies.random,
-        cache_policies.sieve,
-        cache_policies.s3fifo,
-        wtinylfu,
-    ):
+    """Each policy hits all but first look-ups if there is room for all."""
+    for policy in (cache_policies.lru, cache_policies.clock, cache_policies.random):
         assert hits(policy, trace, 13) == len(trace) - len({*trace}), policy
-
-
-def test_wtinylfu_keeps_what_is_popular():
-    """URLs that come once do not drive out those that come again and again."""
-    popular = [url for _ in range(40) for url in range(10)]
-    trace = np.array([one for at, url in enumerate(popular) for one in (url, 100 + 2 * at, 101 + 2 * at)], np.int64)
-    assert wtinylfu(vector(trace), 1000, 12) > 300
-    assert cache_policies.lru(vector(trace), 1000, 12) == 0
 
 
 def test_random_depends_on_its_seed_alone():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NAMES = ("INFINITE", "MIN", "LRU", "CLOCK", "RANDOM", "STATIC", "SIEVE", "S3-FIFO", "W-TinyLFU")
+NAMES = ("INFINITE", "MIN", "LRU", "CLOCK", "RANDOM", "STATIC")
 ORDERS = ("breadth", "random", "indegree", "opic", "reputation", "pagerank", "best", "focus", "ideal")
 ONLY_GOOD = ("focus", "ideal")
 OF_GOOD = ("breadth", "indegree", "focus", "ideal")  # by default, where it is known which pages are good

@@ -12,7 +12,6 @@ import numpy as np
 from webcrawl.crawl.hive.partition import BY_DOMAIN, Partition, SlotMap
 from webcrawl.lab.studies import NAMES, cache_policies
 from webcrawl.lab.studies.cache_policies import vector
-from webcrawl.lab.studies.tinylfu import wtinylfu
 from webcrawl.lab.studies.traces import Numbers, Trace
 from webcrawl.urls.host_names import RegisteredDomains
 
@@ -21,9 +20,6 @@ POLICIES: dict[str, Callable[[Any, int, int], int]] = {
     "LRU": cache_policies.lru,
     "CLOCK": cache_policies.clock,
     "RANDOM": cache_policies.random,
-    "SIEVE": cache_policies.sieve,
-    "S3-FIFO": cache_policies.s3fifo,
-    "W-TinyLFU": wtinylfu,
 }
 LOW, HIGH = 0.1, 0.9  # of what there is to gain: between these lies the critical region
 
