@@ -143,25 +143,19 @@ def _links(listing, mode="list", url="ftp://h.test/a/"):
 
 
 class TestListings:
-    READ = ("Unix", "NT", "MLSx", "Netware", "MacOsPeter", "OS2", "OS400", "VMS", "MVS")
-    OTHERS = frozenset((  # what these lines are in another dialect, and a heading that is no entry
-        "     0           DIR   05-19-97   12:56  local",
-        "11-14-97  04:21PM                  953 AUDITOR3.INI",
-        "----rwxr-x   1 PEP      0  xx        422 Mar 24 14:06 readme",
-        "Name      VV.MM   Created       Changed      Size  Init   Mod   Id",
-    ))  # fmt: skip
+    READ = ("Unix", "NT", "MLSx", "MacOsPeter")
 
     def test_lines_of_many_servers(self):
         """Lines that other projects' parsers read give a name; lines that they reject give none."""
         rows = [json.loads(line) for line in (cases("ftp-gopher") / "ftp-lines.jsonl").read_text().splitlines()]
         rows = [row for row in rows if row["dialect"] in self.READ]
-        assert len(rows) > 100
+        assert len(rows) > 50
         wrong = [
             row["line"]
             for row in rows
             if bool(list(entries(row["line"].encode(), mlsd=row["dialect"] == "MLSx"))) != row["parses"]
         ]
-        assert set(wrong) == self.OTHERS
+        assert wrong == []
 
     def test_whole_listings(self):
         """Names, sizes and types of whole listings are those that other projects' tests expect."""
@@ -186,41 +180,11 @@ class TestListings:
             (b"01-20-97  03:48PM       <DIR>          Program Files", (b"Program Files", "folder", None)),
             (b"12-05-2020  17:03           1,234,567 x.zip", (b"x.zip", "file", 1234567)),
             (b"07-15-21  09:12AM  <SYMLINKD>   there", (b"there", "link", None)),
-            (b"     0           DIR   05-12-97   16:44  LANG", (b"LANG", "folder", 0)),
-            (b"587823    RSA         01-08-97   13:58  OS2KRNL", (b"OS2KRNL", "file", 587823)),
-            (b"PEP   4019 04/03/18 18:58:16 *STMF      a b.zip", (b"a b.zip", "file", 4019)),
-            (b"PEP  36864 04/03/24 14:06:34 *DIR       dir1/", (b"dir1", "folder", 36864)),
-            (b"QDFTOWN  4096 19.05.00 10:01:02 *STMF      read.me", (b"read.me", "file", 4096)),
-            (
-                b"FREE.DIR;1        27/36         16-FEB-1999 10:01:46  [A,B]  (RWE,RWE,RE,RE)",
-                (b"FREE", "folder", None),
-            ),
-            (b"A.COM;12             1          16-FEB-1999 10:01:46  [A,B]  (RWE,RWE,RE,RE)", (b"A.COM", "file", None)),
-            (b"SAVE01 3390   2004/06/23  1    1  FB     128  6144  PO    IN.D061704", (b"IN.D061704", "folder", None)),
-            (
-                b"NRP004 3390   **NONE**    1   15  NONE     0     0  PO  NEVER.OPENED",
-                (b"NEVER.OPENED", "folder", None),
-            ),
-            (b"Migrated                                      IN.D061704", (b"IN.D061704", "other", None)),
-            (b"SAVE03    01.03 2002/09/12 2002/10/11 09:37    11    11     0 KIL001", (b"SAVE03", "file", None)),
         ],
     )
     def test_lines_of_list(self, line, expected):
         """The columns of all dialects are read, with blanks in names and dates in any order."""
         assert tuple(list_entry(line)) == expected
-
-    def test_blanks_before_a_name_of_netware(self):
-        """The three blanks that it writes more than others are no part of a name."""
-        assert list_entry(b"d [R----F--] rhesus          512       Jan 16 18:53    net") == (b"net", "folder", 512)
-
-    def test_a_long_name_of_vms(self):
-        """It stands on a line of its own, before its date."""
-        listing = (
-            b"LONG_NAME.TXT;3\r\n                  4/15  24-FEB-2003 13:17:24  [P]  (RWED,,,)\r\n"
-            b"B.C;1 1 1-MAR-2003 00:00\r\n"
-        )
-
-        assert [entry.name for entry in entries(listing, mlsd=False)] == [b"LONG_NAME.TXT", b"B.C"]
 
     @pytest.mark.parametrize(
         ("when", "encoding"),
@@ -261,9 +225,6 @@ class TestListings:
             b"drwxr-xr-x 2 u g 4096 2012-30-07 00:31 x",
             b"99-25-10  12:00AM                  0   x",
             b"12-25-10  12:99AM                  0   x",
-            b"X.TXT;2 1 12-MAR-2005 08:44:57 [SYSTEM]",
-            b"X.TXT;2 1 12-MAR-2005 08:44:57 [X] (RWED)",
-            b"X;2 1 12-MAR-2005 08:44:57",
         ],
     )
     def test_lines_that_are_no_entries(self, line):
@@ -278,16 +239,13 @@ class TestListings:
                 "drwxr-xr-x 2 u g 5 {day}. {0:%B} {0:%Y} x",
                 "-rw-r--r-- 1 u g 5 {0:%Y-%m}-{day} 12:30 x",
                 "{0:%m}-{day}-{0:%Y}  12:30AM  5 x",
-                "5  A  {0:%m}-{day}-{0:%Y}  12:30  x",
-                "X.Y;1  5/6  {day}-{up}-{0:%Y} 12:30:40",
-                "S 3390 {0:%Y/%m}/{day} 1 1 FB 1 1 PS x",
             ]
         ),
     )
     def test_days_of_the_calendar(self, day, form):
         """A line of any dialect is an entry if its date is one of the calendar, and none if its day is one too many."""
         last = monthrange(day.year, day.month)[1]
-        lines = [form.format(day, day=f"{number:02}", up=f"{day:%b}".upper()) for number in (day.day, last + 1, 0)]
+        lines = [form.format(day, day=f"{number:02}") for number in (day.day, last + 1, 0)]
 
         assert [list_entry(line.encode()) is not None for line in lines] == [True, False, False]
 

@@ -1,4 +1,4 @@
-"""Parses FTP listings: MLSD, and LIST as Unix, MS-DOS, OS/2, OS/400, VMS and MVS write it. Names are bytes."""
+"""Parses FTP listings: MLSD, and LIST as Unix and MS-DOS write it. Names are bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WHEN = (
 # The columns between mode and size differ between servers: the size is the first number followed by a date. If the
 # number of links stands there, it is not negative, and ends at a blank.
 _UNIX = (
-    rb"([bcdflpsD-])(?:[rwxsStTlL-]{9}[+.@]?| \[[A-Z-]{8}\])(?=\s)(?!\s+(?:-[0-9]|[0-9]+[A-Za-z]))"
+    rb"([bcdflpsD-])[rwxsStTlL-]{9}[+.@]?(?=\s)(?!\s+(?:-[0-9]|[0-9]+[A-Za-z]))"
     rb".*?\s([0-9]+(?:,[0-9]+)*)\s{1,99}(%b)\s(.*\S.*)" % _WHEN
 )
 _DOS = (
@@ -36,34 +36,10 @@ _DOS = (
 )
 
 
-_CLOCK = rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-_ISO = rb"[0-9]{4}/[0-9]{2}/[0-9]{2}"
-_RARE = (  # `folder` and `other` are groups that match for such an entry; of VMS and MVS the size is in other units
-    rb"(?P<size>[0-9]{1,18})\s+(?:[RHSA]{1,4}\s+)?(?P<folder>DIR\s+)?"
-    rb"(?P<date>[0-9]{2}-[0-9]{2}-(?:[0-9]{4}|[0-9]{2}))\s+%b\s+(?P<name>\S.*)" % _CLOCK,  # OS/2
-    rb"\S+\s+(?P<size>[0-9]{1,18})\s+(?P<date>[0-9]{2}[/.][0-9]{2}[/.][0-9]{2})\s+%b:[0-5][0-9]\s+"
-    rb"\*(?:(?P<folder>D?DIR|LIB|FLR)|D?STMF|MEM|(?P<other>[A-Z]+))\s+(?P<name>\S[^/]*)/?" % _CLOCK,  # OS/400
-    rb"(?=[^\s;]*\.)(?P<name>[^\s;]+?)(?P<folder>\.DIR)?;[0-9]+\s+[0-9]+(?:/[0-9]+)?\s+"
-    rb"(?P<date>[0-9]{1,2}-[A-Z]{3}-[0-9]{4})\s+%b(?::[0-5][0-9](?:\.[0-9]{2})?)?"
-    rb"(?:\s+\[[^\](]+\]?\s+\((?:[RWED]*,){3}[RWED]*\))?\s*" % _CLOCK,  # VMS
-    rb"\S{1,6}\s+\S+\s+(?:(?P<date>%b)|\*\*NONE\*\*)\s+[0-9]+\s+[0-9]+\s+(?:[FVU]\S*|NONE)\s+[0-9]+\s+[0-9]+\s+"
-    rb"(?:(?P<folder>PO\S*)|\S+)\s+(?P<name>\S+)" % _ISO,  # MVS: datasets, some of them never opened
-    rb"(?P<other>Migrated)\s{2,}(?P<name>\S+)",  # those on tape
-    rb"(?P<name>[A-Z@#$][A-Z0-9@#$]{0,7})(?:\s+[0-9]{2}\.[0-9]{2}\s+(?P<date>%b)\s+(?P<changed>%b)\s+"
-    rb"%b(?:\s+[0-9]+){3}\s+\S+\s*|\s{20,})" % (_ISO, _ISO, _CLOCK),  # members of one
-)
-_CUT = re.compile(rb"(;[0-9]+)[ \t]*\r?\n(?=[ \t])")  # VMS: a long name has a line of its own
-
-
 @cache
 def _dialects() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """The patterns of a Unix line and of a DOS line, compiled on first use, for most crawls see no listing."""
     return re.compile(_UNIX, re.DOTALL), re.compile(_DOS, re.DOTALL)
-
-
-@cache
-def _rare_dialects() -> tuple[re.Pattern[bytes], ...]:
-    return tuple(re.compile(pattern, re.DOTALL) for pattern in _RARE)
 
 
 class Entry(NamedTuple):
@@ -77,8 +53,6 @@ class Entry(NamedTuple):
 def entries(listing: bytes, *, mlsd: bool) -> Iterator[Entry]:
     """The readable lines, in order."""
     read = mlsd_entry if mlsd else list_entry
-    if not mlsd and b";" in listing:
-        listing = _CUT.sub(rb"\1", listing)
     for line in listing.split(b"\n"):
         if len(line) <= _MAX_LINE and (entry := read(line.removesuffix(b"\r"))) is not None:
             yield entry
@@ -107,7 +81,7 @@ def mlsd_entry(line: bytes) -> Entry | None:
 
 
 def list_entry(line: bytes) -> Entry | None:
-    """A line of LIST, in any dialect; some servers indent it. Never raises."""
+    """Return the entry of a line of LIST, which some servers indent; None if it has none. Never raise."""
     line = line.lstrip(b" ")
     unix, dos = _dialects()
     match = unix.fullmatch(line)
@@ -115,31 +89,17 @@ def list_entry(line: bytes) -> Entry | None:
         letter, size, when, name = match.groups()
         if not is_day(when):
             return None
-        if line[1:3] == b" [":  # NetWare writes three blanks more before a name
-            name = name.removeprefix(b"   ")
         if letter == b"l":
             return Entry(name.partition(b" -> ")[0] or name, "link", _number(size))
         return Entry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
     match = dos.fullmatch(line)
     if match is None:
-        return _rare_entry(line)
+        return None
     when, special, size, name = match.groups()
     if not is_day(when):
         return None
     kinds = {None: "file", b"<DIR>": "folder"}
     return Entry(name, kinds.get(special, "link"), _number(size))
-
-
-def _rare_entry(line: bytes) -> Entry | None:
-    for dialect in _rare_dialects():
-        match = dialect.fullmatch(line)
-        if match is not None:
-            found = match.groupdict()
-            if not all(is_day(found[name]) for name in ("date", "changed") if found.get(name)):
-                return None
-            kind = "folder" if found.get("folder") else "other" if found.get("other") else "file"
-            return Entry(found["name"], kind, _number(found.get("size")))
-    return None
 
 
 def _mlsd_kind(kind: bytes) -> str:
