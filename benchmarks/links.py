@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 from scrapy.settings import Settings
 
+from benchmarks.support.profile import OTHER, START, profiled
 from benchmarks.support.report import percent, report, timed
 from benchmarks.support.seen_streams import Strided
 from webcrawl.adapter.values import plain_values
@@ -25,7 +26,6 @@ from webcrawl.base.model import Link
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import SLICE, Crawl
 from webcrawl.crawl.parts import Parts
-from webcrawl.crawl.profiling.profile import OTHER, START, profiled
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.runs import RunWriter
 from webcrawl.urls.url_fingerprint import Fingerprints

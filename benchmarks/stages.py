@@ -1,7 +1,4 @@
-"""Where the time of a page goes: percent of the crawler's CPU time by stage, which add up to 100.
-
-`scrapy demo --profile` does the same for a polite crawl.
-"""
+"""Where the time of a page goes: percent of the crawler's CPU time by stage, which add up to 100."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from pathlib import Path
 from scrapy.cmdline import execute
 
 from benchmarks.support.crawling import IMPOLITE, measured, served, webcrawl
+from benchmarks.support.profile import profiled
 from benchmarks.support.rates import Web
 from benchmarks.support.report import percent, report
-from webcrawl.crawl.profiling.profile import profiled
 
 INSIDE = "--inside"
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
-from webcrawl.crawl.profiling.bound import thread_seconds
+from webcrawl.crawl.bound import thread_seconds
 
 NAME = "turns"
 TICK = 0.002  # seconds from one turn that is looked at to the next

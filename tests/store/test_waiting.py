@@ -4,7 +4,7 @@ from threading import Thread
 
 import pytest
 
-from webcrawl.crawl.profiling.bound import Cause, Look, judge
+from webcrawl.crawl.bound import Cause, Look, judge
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import AT_ONCE, Outputs

@@ -75,7 +75,8 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import Scored
 from webcrawl.base.program import program
 from webcrawl.content.formats import reader_process
-from webcrawl.crawl import clock, host_orders, last_run, open_frontier, open_revisits, own_features
+from webcrawl.crawl import bound, clock, host_orders, last_run, open_frontier, open_revisits, own_features
+from webcrawl.crawl.bound import Cause, Look, Tally
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.control.answer_text import status
 from webcrawl.crawl.control.client import Client
@@ -94,8 +95,6 @@ from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
-from webcrawl.crawl.profiling import bound
-from webcrawl.crawl.profiling.bound import Cause, Look, Tally
 from webcrawl.frontier.fifo_frontier import FifoFrontier
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.seen import memory
@@ -2016,7 +2015,7 @@ CLAIMS = {
             ("another JOBDIR processes all pages once more", {"errors": 1}, {}),
         ],
     ),
-    "crawl/profiling/bound.py": (
+    "crawl/bound.py": (
         bound_by,
         [
             *(

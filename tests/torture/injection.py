@@ -19,7 +19,7 @@ from types import FunctionType
 
 from tests.torture.calls import CALLS, SYMPTOMS, error_of
 
-OURS, NOT_OURS = "webcrawl.", ("webcrawl.lab.simweb", "webcrawl.crawl.profiling")
+OURS, NOT_OURS = "webcrawl.", ("webcrawl.lab.simweb",)
 THROUGH = ("webcrawl.store.disk", "webcrawl.store.crawldb")  # pass calls on: who calls them says more
 DEEP = 18  # frames that are looked at
 CALLS_IN_A_ROW, A_WHILE = 10, 0.5

@@ -11,9 +11,9 @@ from typing import Any
 from webcrawl.adapter.extensions.breaker import REASON
 from webcrawl.base.model import FAILURES, Status
 from webcrawl.base.readable import count, pace
+from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
-from webcrawl.crawl.profiling.bound import in_words
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.frontier.wait_words import FAILING, Waits

@@ -2,6 +2,6 @@
 
 Public: `assembly` (settings become a crawl), `crawl.Crawl`, `parts`, `visitor.Visitor`, `discovery`, `last_run`,
 `segments`, `rereading`; `checks` for settings; `control` for commands to a running crawl, `hive` for drones that
-share one, `revisit` for pages that are fetched again, `metrics` and `profiling` for those who watch. All else is a
+share one, `revisit` for pages that are fetched again, `metrics` for those who watch. All else is a
 part of these.
 """

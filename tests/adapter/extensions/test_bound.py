@@ -9,7 +9,7 @@ import pytest
 from webcrawl.adapter.archive_reading import EXTENSIONS
 from webcrawl.adapter.extensions import bound
 from webcrawl.adapter.extensions.bound import Bound, stopped_by
-from webcrawl.crawl.profiling.bound import NO_WAY_OUT, Cause, Look
+from webcrawl.crawl.bound import NO_WAY_OUT, Cause, Look
 
 
 def test_archives_are_not_looked_at():

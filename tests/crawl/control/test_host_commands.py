@@ -312,8 +312,6 @@ class TestLooks:
             ("host a.org delay -1", "delay -1: must be a number from 0 to 86400"),
             ("host a.org delay nan", "delay nan: must be a number from 0 to 86400"),
             ("host a.org pause now", "usage: host NAME pause"),
-            ("profile 61", "profile 61: must be a number of seconds up to 60"),
-            ("profile nan", "profile nan: must be"),
             ("errors 5", "5: there are -n VALUE"),
         ],
     )

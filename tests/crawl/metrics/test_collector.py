@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.crawl.metrics.figures import DRONE, LABELS, REVISITS, collector, read
-from webcrawl.crawl.profiling.bound import Cause
+from webcrawl.crawl.bound import Cause
 
 
 class TestText:

@@ -13,7 +13,6 @@ from scrapy.settings import Settings
 
 from tests.support.crawling import wait_until
 from tests.support.places import ROOT
-from webcrawl.crawl.profiling import profile
 from webcrawl.lab.commands.demo import own_settings
 
 DEMO = [sys.executable, "-m", "scrapy", "demo"]
@@ -70,30 +69,9 @@ def test_it_crawls_and_tells(tmp_path):
 
 
 @pytest.mark.campaign
-def test_profile(tmp_path):
-    """With --profile it ends with each stage's share of the CPU time, their sum, and the bottleneck."""
-    impolite = ("-s", "POLITENESS_MIN_DELAY=0", "-s", "POLITENESS_FACTOR=0")
-    with demo("--hosts", 30, "--seconds", 1, "--profile", *impolite, "-s", f"JOBDIR={tmp_path}") as process:
-        said, errors = process.communicate(timeout=120)
-
-    assert (process.returncode, errors) == (0, "")
-    *rows, total, verdict = said[said.index(f"everything is in {tmp_path}") :].splitlines()[1:]
-    shares = {stage: float(share) for share, stage in (row.split(" %  ") for row in rows)}
-    assert "start" in shares
-    assert len(shares) >= 5  # a second has few samples: any stage but the start may be missed
-    assert shares.keys() <= {
-        value for name, value in vars(profile).items() if name.isupper() and isinstance(value, str)
-    }
-    assert abs(sum(shares.values()) - 100) <= 0.1 * len(shares)
-    assert re.fullmatch(r" 100\.0 %  of [\d.]+ CPU seconds, \d+ % of it in the kernel; \d+ samples", total)
-    known = re.search(r"this machine can do \d+ pages per second per core; the bottleneck is: (.+)", verdict)
-    assert known[1] in shares if known else verdict.startswith("too short for a verdict")  # on a fast machine
-
-
-@pytest.mark.campaign
 def test_a_reader_may_have_read_enough(tmp_path):
     """A pipe that is closed after the first line is no error: the crawl goes on to its end."""
-    with demo("--hosts", 5, "--seconds", 2, "--profile", "-s", f"JOBDIR={tmp_path / 'job'}") as process:
+    with demo("--hosts", 5, "--seconds", 2, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
         process.stdout.readline()
         process.stdout.close()
         errors = process.stderr.read()

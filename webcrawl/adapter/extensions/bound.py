@@ -1,4 +1,4 @@
-"""Looks at the crawl once a second, and counts what bounds it (crawl/profiling/bound.py)."""
+"""Looks at the crawl once a second, and counts what bounds it (crawl/bound.py)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from webcrawl.adapter.download_phases import phases
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.crawl.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
 from webcrawl.crawl.outlook import Outlook
-from webcrawl.crawl.profiling.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
 from webcrawl.store.jobdir.history_line import hosts_asked
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webcrawl.base.readable import count, readable
-from webcrawl.crawl.profiling.bound import in_words as causes_in_words
+from webcrawl.crawl.bound import in_words as causes_in_words
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 
 WIDEST = 60  # characters of a cell; --json has all

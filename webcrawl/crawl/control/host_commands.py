@@ -16,7 +16,6 @@ BY = ("queue", "errors", "bytes", "delay")
 VERBS = ("pause", "resume", "retry", "drop", "delay")
 MOST = 1000  # rows of an answer
 SHOWN = 20  # the same unless somebody asks for more
-LONGEST = 60.0  # seconds of a profile
 
 LONGEST_URL = 1 << 16  # characters of a URL, whatever URL_MAX_LENGTH is
 
@@ -65,9 +64,6 @@ class Steered(Protocol):
 
     def threads(self) -> Mapping[str, Any]:
         """The downloads under way."""
-
-    def profile(self, seconds: float) -> Awaitable[Mapping[str, Any]]:
-        """A profile of what the processor does meanwhile. May raise CommandError."""
 
 
 def host(crawl: Steered, word: str, verb: str = "", value: str = "") -> Answer:
@@ -146,24 +142,6 @@ def threads(crawl: Steered) -> Answer:
     return crawl.threads()
 
 
-def profile(crawl: Steered, seconds: str) -> Awaitable[Answer]:
-    return crawl.profile(_duration(seconds))
-
-
-def check_profile(seconds: str) -> None:
-    _duration(seconds)
-
-
-def _duration(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = -1.0
-    if not 0.0 < seconds <= LONGEST:
-        raise CommandError(f"profile {word[:40]}: must be a number of seconds up to {LONGEST:g}")
-    return seconds
-
-
 def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
     """The values of these options, each given as two words, or as one with `=`."""
     found, left = dict(defaults), list(words)
@@ -189,7 +167,6 @@ ROWS = (
     Command("robots", robots, "NAME|URL", "the rules in force; what they say of a URL", 1, 1, check=check_robots),
     Command("errors", errors, "[-n 20]", "the last unexpected errors, and outcomes by kind", 0, 2, check=check_errors),
     Command("threads", threads, "", "what is being downloaded, and for how long"),
-    Command("profile", profile, "SECONDS", "what the processor does meanwhile", 1, 1, check=check_profile),
 )
 
 

@@ -7,8 +7,8 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from webcrawl.base.model import Status
-from webcrawl.crawl.profiling.bound import PREFIX as BOUND
-from webcrawl.crawl.profiling.bound import Cause
+from webcrawl.crawl.bound import PREFIX as BOUND
+from webcrawl.crawl.bound import Cause
 
 OTHERS = "other"
 STATUSES = frozenset(map(int, HTTPStatus))

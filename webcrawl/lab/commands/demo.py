@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -61,8 +61,6 @@ class Command(ScrapyCommand):
         name_program(parser, self)
         parser.add_argument("--hosts", type=int, default=300, metavar="N", help="hosts to serve (default: %(default)s)")
         parser.add_argument("--seconds", type=float, default=30, metavar="S", help="duration (default: %(default)s)")
-        parser.set_defaults(profile=None)  # Scrapy's own --profile writes a cProfile file, twice as slow
-        parser.add_argument("--profile", action="store_true", dest="by_stage", help="print the CPU time by stage")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         check_given(self.settings, opts.set)
@@ -95,20 +93,19 @@ class Command(ScrapyCommand):
             try:
                 with _simweb(opts.hosts, Path(folder)) as web:
                     what = f"{count(opts.hosts, 'synthetic host')} on loopback for {opts.seconds:g} s"
-                    self._crawl(*web, what, profile=opts.by_stage)
+                    self._crawl(*web, what)
             except CannotStart as error:
                 if self._made is not None:
                     rmtree(self._made)
                 _refuse(str(error))
 
-    def _crawl(self, seeds: Path, nameserver: str, what: str, *, profile: bool) -> None:
+    def _crawl(self, seeds: Path, nameserver: str, what: str) -> None:
         if not self._given("JOBDIR"):
             self._made = mkdtemp(prefix="webcrawl-demo-")
             self._own.set("JOBDIR", self._made, "cmdline")
         self._own.set("DNS_NAMESERVERS", nameserver, "cmdline")
         from webcrawl.adapter.preflight import preflight  # noqa: PLC0415 - 0.4 s, here and below
         from webcrawl.adapter.spiders.web import WebSpider  # noqa: PLC0415
-        from webcrawl.crawl.profiling.profile import profiled  # noqa: PLC0415
 
         preflight(self._own, WebSpider, {"seeds": str(seeds)})
         check_log_file(self._own)
@@ -116,16 +113,13 @@ class Command(ScrapyCommand):
         if not sys.stderr.isatty():
             logging.getLogger("webcrawl.adapter.extensions.progress").addHandler(_Said())
         crawler = AsyncCrawlerProcess(self._own)
-        with profiled() if profile else nullcontext() as found:
-            crawling = crawler.crawl(WebSpider, seeds=str(seeds))
-            OneSignal().install_soon()
-            crawler.start()
+        crawling = crawler.crawl(WebSpider, seeds=str(seeds))
+        OneSignal().install_soon()
+        crawler.start()
         if crawling.done() and not crawling.cancelled() and crawling.exception() is not None:
             self.exitcode = 1  # the log says why
         stats = _stats(Path(self._own["JOBDIR"]))
         _say(_summary(Path(self._own["JOBDIR"]), stats))
-        if found is not None:
-            _say(f"{found.table()}\n{found.verdict(stats.get('pages', 0))}")
 
 
 def own_settings(given: Settings) -> Settings:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webcrawl.tools.why.answer import Answer
 
 REFUSED, NOT_RUNNING = 1, 2
-PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint, or for the end of a profile
+PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint
 WIDTH = 32  # columns of the help before its explanations
 USAGE = f"usage: {program()} ctl JOBDIR COMMAND [WORDS]; {program()} ctl --help lists the commands"
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 ROOT = "crawls"
 PATIENCE = 3.0  # seconds for an answer that a page shows
 LONGER = 60.0  # and for one to a command, which may have to wait for a checkpoint
-LONGEST = {"profile": 330.0}
 SHOWN = ("status", "hosts", "errors", "threads")
 
 
@@ -74,5 +73,5 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
 
 
 def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b"") -> Any:
-    patience = PATIENCE if command in SHOWN else LONGEST.get(command, LONGER)
+    patience = PATIENCE if command in SHOWN else LONGER
     return ask(settings, jobdir, patience, command, *words, written=written)

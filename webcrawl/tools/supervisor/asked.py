@@ -13,6 +13,7 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
+from webcrawl.crawl.bound import PREFIX
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning, host_named
 from webcrawl.crawl.control.commands import COMMANDS
@@ -24,7 +25,6 @@ from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import partition_of
-from webcrawl.crawl.profiling.bound import PREFIX
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
 from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.supervisor.hive_orders import given, is_order, looked

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webcrawl.crawl.profiling.bound import in_words
+from webcrawl.crawl.bound import in_words
 from webcrawl.store.jobdir.history_line import KINDS, Moment
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures, figures_of
 from webcrawl.tools import charts

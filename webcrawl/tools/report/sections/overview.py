@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from webcrawl.base.model import FAILURES
+from webcrawl.crawl.bound import HELPS, WORDS, shares
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
-from webcrawl.crawl.profiling.bound import HELPS, WORDS, shares
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.series import Series
 from webcrawl.tools import charts

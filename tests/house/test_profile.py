@@ -1,4 +1,4 @@
-"""The profiler behind `scrapy demo --profile`: which code used the time, and to which stage it belongs."""
+"""The profiler behind `benchmarks.stages`: which code used the time, and to which stage it belongs."""
 
 import json
 import subprocess
@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import webcrawl
-from webcrawl.crawl.profiling import profile
-from webcrawl.crawl.profiling.profile import Profile, Sampler, judge
+from benchmarks.support import profile
+from benchmarks.support.profile import Profile, Sampler, judge
 from webcrawl.record.warc import warc_record
 
 PACKAGE = Path(webcrawl.__file__).parent
@@ -24,7 +24,7 @@ ENOUGH = 30  # samples
 
 COLLECTING = f"""
 import gc, random, sys, threading, time
-from webcrawl.crawl.profiling.profile import Sampler
+from benchmarks.support.profile import Sampler
 def naps():
     while True:
         list(map(lambda _: time.sleep(0.0001), range(2)))

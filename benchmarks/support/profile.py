@@ -64,7 +64,7 @@ FILES: Mapping[str, str] = {
     "rich/": LOGS,
     "logging/": LOGS,
     "webcrawl/": ENGINE,
-    "webcrawl/crawl/profiling/": OTHER,
+    "benchmarks/": OTHER,
     "webcrawl/net/": HTTP,
     "webcrawl/net/network.py": HTTP,
     "webcrawl/adapter/handlers.py": HTTP,
